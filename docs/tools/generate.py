@@ -19,7 +19,7 @@ from docs.tools.rooms import build_rooms_table
 from docs.tools.spec_reference import build_fields
 from docs.tools.version import build_files as build_versions
 
-from oku_cli.local.broker_users import USERS_FILE
+from oku_cli.local.valkey import USERS_FILE
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.results.summary import Summary
 from oku_dashboards.dashboard_files import build_files as build_dashboards

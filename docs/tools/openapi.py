@@ -22,6 +22,7 @@ from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.file_reference import PROOF_HEADER, PROOF_KEY, PROOFS
+from oku_core.tables.table import Table
 
 _REF = "#/components/schemas/{name}"
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": TEXT}
@@ -51,6 +52,7 @@ _INDEX = {"type": "integer", "minimum": 0, "maximum": 10**15}
 _BYTES = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _NOW = "Drops the requests in flight instead of letting them finish within the grace time of the run."
 _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
+_PHASE = "Returns the table of targets in this phase alone."
 _HISTORY: Mapping[str, type] = {
     "periods": RunPeriod, "samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice,
 }  # fmt: skip
@@ -59,7 +61,7 @@ _HISTORY: Mapping[str, type] = {
 
 def build_openapi() -> str:
     """The document, as JSON."""
-    shapes = [Summary, Tick, FailedRange, *_HISTORY.values()]
+    shapes = [Summary, Table, Tick, FailedRange, *_HISTORY.values()]
     _, components = msgspec.json.schema_components(shapes, ref_template=_REF)
     document = {
         "openapi": "3.1.0",
@@ -294,6 +296,17 @@ def _build_paths() -> Json:
                 404,
                 409,
             ),
+        },
+        "/api/runs/{run}/tables": {
+            "parameters": [_RUN_ID],
+            "get": {
+                **_call(
+                    "Return the tables of a run that have rows, as its report shows them.",
+                    {"200": _json({"type": "array", "items": {"$ref": "#/components/schemas/Table"}})},
+                    404,
+                ),
+                "parameters": [_build_query("phase", {**TEXT, "description": _PHASE})],
+            },
         },
         "/api/runs/{run}/history": {
             "parameters": [_RUN_ID],

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import read
 from tests.kit.faults.shifted_clock import ShiftedClocks
 from tests.kit.loki.loki import Loki
 from tests.kit.loki.loki_account import assert_published, assert_ticks_agree, fetch
@@ -12,6 +13,7 @@ from tests.kit.runs.account import assert_completed, list_flags
 from tests.kit.runs.local_run import LocalRun, Start
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
 from oku_core.spec.spec import Engine
 
 HOUR_S = 3600
@@ -43,7 +45,7 @@ def assert_times_are_right(run: LocalRun, began: float) -> None:
     assert 0 < summary["active_s"] <= took_s + 1
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        history = ledger.history.fetch(summary["run"])
+        history = read(ledger, fetch_history, summary["run"])
     finally:
         ledger.close()
     ats = [sample.at for sample in history.samples]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.transactions import read
 from tests.kit.loki.dashboards import Grafana, list_queries
 from tests.kit.loki.loki import Loki
 from tests.kit.loki.loki_account import assert_events, assert_published, assert_ticks_agree
@@ -17,6 +18,8 @@ from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import LocalRun, Start, wait_until
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_core.results.event import EventType
 from oku_core.spec.spec import Engine
 
@@ -74,7 +77,7 @@ def count_events(run: LocalRun, worker: str) -> Counter[EventType]:
     """What the ledger tells of a worker, by type."""
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        events = ledger.history.fetch(ledger.runs.fetch_page()[0].run).events
+        events = read(ledger, fetch_history, read(ledger, fetch_runs)[0].run).events
     finally:
         ledger.close()
     return Counter(event.type for event in events if event.worker == worker)

@@ -8,12 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import read
 from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
 from tests.kit.runs.local_run import LocalRun, Start, wait_until
 from tests.kit.runs.steady_load import WINDOW
 from tests.kit.workers.guest_worker import build_guest
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_core.spec.spec import Engine
 
 StartBoth = Callable[..., dict[Engine, LocalRun]]
@@ -154,6 +156,6 @@ def list_incarnations(run: LocalRun) -> set[str]:
     """The processes that are known to have begun with leases of a run, and still have them."""
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        return {lease.incarnation for lease in ledger.leases.fetch_open(run.run_id()) if lease.done}
+        return {lease.incarnation for lease in read(ledger, fetch_open_leases, run.run_id()) if lease.done}
     finally:
         ledger.close()

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.kit.coordinators.transactions import read
 from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
 from tests.kit.runs.local_run import LocalRun, Start, wait_until
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 from tests.kit.workers.guest_worker import build_guest
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables.period_table import fetch_periods
+from oku_coordinator.ledger.tables.wave_table import fetch_waves
 from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 pytestmark = pytest.mark.alone
@@ -45,7 +48,7 @@ class Watched(NamedTuple):
         """How long after its due time each index came first, in seconds."""
         ledger = Ledger(self.run.data_dir / "ledger.sqlite3", read_only=True)
         try:
-            [period] = ledger.schedules.fetch_periods(self.run.run_id())
+            [period] = read(ledger, fetch_periods, self.run.run_id())
         finally:
             ledger.close()
         times = self.target.group_by_index()
@@ -195,7 +198,7 @@ def list_lanes(run: LocalRun) -> list[int]:
     """Into how many lanes the waves are divided that are not yet accounted."""
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        return [wave.lanes for wave in ledger.schedules.fetch_waves(run.run_id())]
+        return [wave.lanes for wave in read(ledger, fetch_waves, run.run_id())]
     finally:
         ledger.close()
 

@@ -19,6 +19,7 @@ from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -123,7 +124,7 @@ async def port(tmp_path: Path) -> AsyncIterator[Port]:
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     counter, readiness = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
     runs = Runs(ledger, counter, LoopSignals(), BrokerTwin(), readiness)
-    server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: ""), LIMITS)
+    server = ApiServer(build_api(runs, Metrics(), TOKEN, Troubles()), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))
     await server.start(listening)
     port = Port(runs, listening.getsockname())

@@ -12,6 +12,7 @@ import pytest
 from redis.exceptions import ConnectionError as ConnectionFailedError
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.link_twin import LinkTwin
 from tests.kit.faults.freezing import freeze
 from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.certificates import Certificates
@@ -26,7 +27,7 @@ def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCapture
     """An order may take its time or be lost; a broker that keeps one for seconds is unreachable."""
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
-        broker = Broker(app)
+        broker = Broker(app, LinkTwin())
         broker.send_intervals(1.0, 3.0)
         broker.send_controls([Control(incarnation="b1", confirmed={"l1": 1})])
         with app.connection_for_write() as connection:
@@ -53,7 +54,8 @@ def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.3)
         broker = Broker(
-            build_app(f"redis://127.0.0.1:{listener.getsockname()[1]}", MESSAGE_KEY), lambda: False
+            build_app(f"redis://127.0.0.1:{listener.getsockname()[1]}", MESSAGE_KEY),
+            LinkTwin(is_connected=False),
         )
         assert broker.is_away
         broker.send_intervals(1.0, 3.0)
@@ -69,7 +71,7 @@ def test_the_size_of_a_broker_that_forbids_the_command_is_unknown(
     """Many a managed broker forbids the command; that is no reason to fail."""
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
-        broker = Broker(app)
+        broker = Broker(app, LinkTwin())
         assert (broker.fetch_peak_mb() or 0.0) > 0.1
         with app.connection_for_write() as connection:
             connection.default_channel.client.execute_command("ACL", "SETUSER", "default", "-info")
@@ -94,7 +96,7 @@ def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
             f"rediss://127.0.0.2:{front.port}/0?{ca}&ssl_check_hostname=false",
             f"rediss://127.0.0.2:{front.port}/0?ssl_cert_reqs=none",
         ):
-            broker = Broker(build_app(good, MESSAGE_KEY))
+            broker = Broker(build_app(good, MESSAGE_KEY), LinkTwin())
             assert (broker.fetch_peak_mb() or 0.0) > 0.1
         for bad, reason in (
             (f"rediss://127.0.0.1:{front.port}/0", "unable to get local issuer certificate"),

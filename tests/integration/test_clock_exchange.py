@@ -4,6 +4,7 @@ Both ends are on this machine and so read the same clock: what is estimated shou
 """
 
 import asyncio
+import logging
 import socket
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from oku_core.messaging.clock_exchange import (
     seal_question,
 )
 from oku_core.messaging.order import ClockNotice
-from oku_core.messaging.signing import RejectedMessageError, Rejection, Signer
+from oku_core.messaging.signing import RejectedMessageError, Rejection, RejectionLog, Signer
 from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Health, Supervisor
 from oku_workers.timing.clock_client import ClockClient
@@ -42,6 +43,16 @@ SMALL_S = 0.05
 """The bound of a clock that is well known."""
 
 
+class _Rejections(RejectionLog):
+    def __init__(self, service: "Service") -> None:
+        super().__init__(logging.getLogger(__name__))
+        self._service = service
+
+    def note(self, error: RejectedMessageError, peer: str = "") -> None:
+        self._service.rejected.append(error.rejection)
+        self._service.peers.add(peer)
+
+
 class Service:
     """A service that tells the clock, and what it dropped."""
 
@@ -50,12 +61,8 @@ class Service:
         self.address = listening.getsockname()
         self.rejected: list[Rejection] = []
         self.peers: set[str] = set()
-        self.thread = ClockService(listening, SIGNER, KERNEL, Health("clock"), self._reject)
+        self.thread = ClockService(listening, SIGNER, KERNEL, Health("clock"), _Rejections(self))
         self.thread.start()
-
-    def _reject(self, error: RejectedMessageError, peer: str) -> None:
-        self.rejected.append(error.rejection)
-        self.peers.add(peer)
 
     def ask(self, *datagrams: bytes) -> list[bytes]:
         """What comes back for datagrams, in a while."""

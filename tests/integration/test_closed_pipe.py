@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tests.kit.coordinators.transactions import read
 from tests.kit.runs.local_run import OKU, is_alive, wait_until
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 
 RUN = ["run", "--requests", "2000", "--delay", "0..200ms", "--concurrency", "200", "--workers", "1"]
 
@@ -23,7 +26,7 @@ def read_runs(folder: Path) -> list[tuple[str, int]]:
         return []
     ledger = Ledger(folder / ".oku" / "ledger.sqlite3", read_only=True)
     try:
-        snapshots = [ledger.runs.fetch_snapshot(record.run) for record in ledger.runs.fetch_page()]
+        snapshots = [read(ledger, fetch_snapshot, record.run) for record in read(ledger, fetch_runs)]
         return [(str(snapshot.record.state), snapshot.lengths.accounted) for snapshot in snapshots]
     finally:
         ledger.close()

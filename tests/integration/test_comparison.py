@@ -7,10 +7,13 @@ from pathlib import Path
 import msgspec
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
+from tests.kit.coordinators.transactions import change
 from tests.kit.runs.local_run import Start, run_oku
 from tests.kit.runs.seconds import draw_seconds
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import keep_second
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
 
@@ -36,10 +39,10 @@ def test_runs_of_a_remote_coordinator_are_compared(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with closing(Ledger(tmp_path / "data" / "ledger.sqlite3")) as ledger:
         for seed, run in enumerate(("r1", "r2")):
-            ledger.runs.create(run, Spec(requests=5 + seed, workers=1), 1.0)
+            change(ledger, create_run, run, Spec(requests=5 + seed, workers=1), 1.0)
             for sample in draw_seconds(40, seed=seed)[0]:
                 none = [0] * len(sample.outcomes)
-                ledger.history.keep_sample(run, msgspec.structs.replace(sample, outcomes=none))
+                change(ledger, keep_second, run, msgspec.structs.replace(sample, outcomes=none))
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
         where = ("--coordinator", api.url, "--token", TOKEN)
         compared = run_oku("compare", "r1", "r2", "--json", *where, cwd=tmp_path)

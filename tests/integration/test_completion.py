@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import change
 from tests.kit.runs.local_run import OKU, run_oku
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
 RUNS = ("261101-101010-abcd", "261102-101010-efgh")
@@ -28,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     data.mkdir(mode=0o700)
     ledger = Ledger(data / "ledger.sqlite3")
     for now, (run, name) in enumerate(zip(RUNS, ("nightly", ""), strict=True)):
-        ledger.runs.create(run, Spec(requests=5, name=name), float(now))
+        change(ledger, create_run, run, Spec(requests=5, name=name), float(now))
     ledger.close()
     (tmp_path / "spec.yaml").write_text("requests: 10")
     return tmp_path
@@ -116,7 +118,7 @@ def test_enter_after_a_completion_runs_nothing_but_oku(folder: Path) -> None:
     (folder / "file" / hostile).write_text("")
     (folder / "below" / hostile).mkdir(parents=True)
     ledger = Ledger(folder / ".oku" / "ledger.sqlite3")
-    ledger.runs.create("261103-101010-ijkl", Spec(requests=5, name=hostile), 3.0)
+    change(ledger, create_run, "261103-101010-ijkl", Spec(requests=5, name=hostile), 3.0)
     ledger.close()
     bash = Bash(folder)
     for place, typed in enumerate(

@@ -5,11 +5,13 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from tests.kit.coordinators.transactions import read
 from tests.kit.runs.account import list_flags
 from tests.kit.runs.local_run import starting_runs
 from tests.kit.servers.arrival_target import run_arrival_target
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
 
 RATE = 60
 AWAY_S = 16.0
@@ -31,7 +33,7 @@ def test_a_run_without_its_coordinator_is_underfilled_and_has_each_second_once(t
     assert list_flags(summary) >= {"underfilled"}
     assert 2 < summary["underfilled_s"] < AWAY_S
     with closing(Ledger(run.data_dir / "ledger.sqlite3", read_only=True)) as ledger:
-        samples = ledger.history.fetch(summary["run"]).samples
+        samples = read(ledger, fetch_history, summary["run"]).samples
     assert sum(sample.requests_ended for sample in samples) == summary["accounted"]
     assert max(sample.rate_rps for sample in samples) < 1.5 * RATE, [
         (sample.at, sample.seconds, sample.rate_rps) for sample in samples

@@ -19,7 +19,7 @@ from tests.kit.mappings import merge
 
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
-from oku_cli.options.spec.run_files import ReadSources
+from oku_cli.options.spec.file_values import ReadSources
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.yaml_reader import decode_yaml
 from oku_core.errors import UserError

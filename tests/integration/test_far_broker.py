@@ -9,6 +9,7 @@ import redis
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.far_broker import run_far_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.link_twin import LinkTwin
 from tests.kit.runs.local_run import wait_until
 
 from oku_coordinator.broker.sender import Broker
@@ -52,7 +53,7 @@ def count_leases(client: redis.Redis, numbers: range) -> int:
 def test_a_hundred_leases_go_to_a_broker_20_ms_away_together(near: str, client: redis.Redis) -> None:
     """Whoever sends them goes on at once. One after the other they would take 2 s at least."""
     with run_far_broker(Path(near.removeprefix("redis+socket://")), DELAY_S) as far:
-        broker = Broker(build_app(far, MESSAGE_KEY))
+        broker = Broker(build_app(far, MESSAGE_KEY), LinkTwin())
         broker.send_leases(
             [build_batch(number) for number in range(1000, 1064)]
         )  # all connections are open now
@@ -69,7 +70,7 @@ def test_a_hundred_leases_go_to_a_broker_20_ms_away_together(near: str, client: 
 
 def test_what_nobody_takes_vanishes(near: str, client: redis.Redis) -> None:
     """The queues of a worker that is dead have an end of their own, whoever puts into them last."""
-    broker = Broker(build_app(near, MESSAGE_KEY))
+    broker = Broker(build_app(near, MESSAGE_KEY), LinkTwin())
     broker.send_leases([build_batch(1)])
     broker.send_controls([Control(incarnation="b1", confirmed={"r.000000001.a": 1})])
     broker.end(10.0)
@@ -82,7 +83,7 @@ def test_what_nobody_takes_vanishes(near: str, client: redis.Redis) -> None:
 def test_a_broker_that_was_started_again_gets_what_is_sent_next(tmp_path: Path) -> None:
     """The connections to the old one are replaced at their first use: nothing more is lost."""
     with run_broker(tmp_path) as url:
-        broker = Broker(build_app(url, MESSAGE_KEY))
+        broker = Broker(build_app(url, MESSAGE_KEY), LinkTwin())
         broker.send_leases([build_batch(number) for number in range(32)])
         client = redis.Redis(unix_socket_path=url.removeprefix("redis+socket://"))
         wait_until(lambda: count_leases(client, range(32)) == 32, 20, "the connections are open")
@@ -95,13 +96,13 @@ def test_a_broker_that_was_started_again_gets_what_is_sent_next(tmp_path: Path) 
 
 def test_nothing_waits_for_a_broker_that_is_not_there() -> None:
     """What is sent meanwhile is dropped: when the broker is back there is newer news."""
-    is_here = False
-    broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), lambda: is_here)
+    link = LinkTwin(is_connected=False)
+    broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), link)
     assert broker.is_away
     begun = time.monotonic()
     broker.send_leases([build_batch(number) for number in range(1000)])
     broker.send_stop(run="r", up_to=1, grace_s=1.0)
     assert time.monotonic() - begun < 1.0
-    is_here = True
+    link.is_connected = True
     assert not broker.is_away
     broker.end(1.0)

@@ -5,7 +5,15 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from tests.kit.coordinators.transactions import change, check_ledger, read
+
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.lifecycle import change_state
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -33,8 +41,8 @@ print("end", flush=True)
 def create_run(path: Path, requests: int) -> None:
     """A ledger with a run that has begun."""
     ledger = Ledger(path)
-    ledger.runs.create("r1", Spec(requests=requests), 0.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(ledger, lifecycle.create_run, "r1", Spec(requests=requests), 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     ledger.close()
 
 
@@ -69,9 +77,9 @@ def test_a_kill_in_the_midst_of_commits_loses_nothing_that_was_acknowledged(tmp_
         assert not acknowledged.keys() & said.keys()
         acknowledged |= said
         with closing(Ledger(path)) as ledger:
-            lengths = ledger.check("r1")
-            snapshot = ledger.runs.fetch_snapshot("r1")
-            held = ledger.leases.fetch_open("r1")
+            lengths = check_ledger(ledger, "r1")
+            snapshot = read(ledger, fetch_snapshot, "r1")
+            held = read(ledger, fetch_open_leases, "r1")
         covered = read_leases(path)
         assert snapshot.breach is None
         assert snapshot.account.accounted == lengths.accounted == sum(covered.values())
@@ -89,12 +97,12 @@ def test_a_run_that_was_killed_again_and_again_is_completed_in_the_end(tmp_path:
     for lines in (1, 20, 3):
         write_until_killed(path, lines)
         with closing(Ledger(path)) as ledger:
-            ledger.runs.park_interrupted(5.0, but="r1")
-            assert ledger.check("r1").leased == 0
+            park_interrupted(ledger, 5.0, but="r1")
+            assert check_ledger(ledger, "r1").leased == 0
     subprocess.run([sys.executable, "-c", WRITER, str(path)], check=True, stdout=subprocess.DEVNULL)
     with closing(Ledger(path)) as ledger:
-        record = ledger.runs.fetch("r1")
+        record = read(ledger, fetch_run, "r1")
         assert (record.state, record.accounted) == (RunState.COMPLETED, 1000)
         # At most one lease was out whenever it was killed.
         assert record.resent_at_most <= 3 * LEASE
-        assert ledger.runs.fetch_snapshot("r1").breach is None
+        assert read(ledger, fetch_snapshot, "r1").breach is None

@@ -11,6 +11,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN
 from tests.kit.coordinators.coordinator_in_process import running_coordinator
+from tests.kit.coordinators.transactions import check_ledger, read
 from tests.kit.faults.ledger_faults import ERRORS, FailPoint, LedgerFaults
 from tests.kit.loki.fake_loki import run_loki
 from tests.kit.workers.simulated_worker import SimulatedWorker
@@ -18,6 +19,7 @@ from tests.kit.workers.simulated_worker import SimulatedWorker
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.loki import LokiTarget
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
@@ -66,8 +68,8 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
                         missed.append(point)
     ledger = Ledger(tmp_path / "data" / "ledger.sqlite3")
     for run in runs:
-        assert ledger.runs.fetch(run).state == RunState.COMPLETED
-        assert ledger.check(run).accounted == _REQUESTS
+        assert read(ledger, fetch_run, run).state == RunState.COMPLETED
+        assert check_ledger(ledger, run).accounted == _REQUESTS
     ledger.close()
     assert {
         "LedgerRuns.create", "LedgerRuns.begin", "LedgerLeases.deal", "LedgerLeases.apply",

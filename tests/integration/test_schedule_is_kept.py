@@ -19,6 +19,7 @@ from tests.kit.runs.standing_stack import run_standing_stack
 
 from oku_cli.exit_code import ExitCode
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import read_leases
 from oku_core.spec.spec import HTTP1_ENGINES
 
 pytestmark = pytest.mark.alone
@@ -166,6 +167,6 @@ def list_cuts(run: LocalRun) -> list[float]:
     """When the leases of a run were dealt."""
     ledger = Ledger(find_ledger(run), read_only=True)
     try:
-        return [lease.cut_at for page in ledger.history.read_leases(run.run_id()) for lease in page]
+        return [lease.cut_at for page in read_leases(ledger, run.run_id()) for lease in page]
     finally:
         ledger.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.coordinators.transactions import read
 from tests.kit.free_ports import pick_port
 from tests.kit.requirement import miss
 from tests.kit.runs.account import assert_completed, list_flags
@@ -27,6 +28,8 @@ from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables.run_table import fetch_runs
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.messaging.signing import Signer
 
@@ -38,7 +41,7 @@ def list_paths(folder: Path) -> list[str]:
     """The path of every call that a coordinator or a delay server has, for the newest run."""
     store = FileStore(folder / "no files")
     metrics = Metrics()
-    api = build_api(None, metrics, "token", lambda: "")  # type: ignore[arg-type]  # nothing is called
+    api = build_api(None, metrics, "token", Troubles())  # type: ignore[arg-type]  # nothing is called
     api.add_routes([*build_upload_routes(store), *build_run_file_routes(None, store)])  # type: ignore[arg-type]
     downloads = build_download_api(store, Signer(b"a key for this test"), lambda: 0.0, metrics.count_refusal)
     resources = [each.canonical for each in (*api.router.resources(), *downloads.router.resources())]
@@ -76,7 +79,7 @@ def test_a_stranger_learns_of_no_run_and_cannot_count_for_it(start: Start, tmp_p
     )
     run.wait_for_leases()
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
-    [row] = ledger.runs.fetch_page()
+    [row] = read(ledger, fetch_runs)
     ledger.close()
     ports = list_ports(run)
     assert len(ports) == 3, "of the API, of files, of the delay server"

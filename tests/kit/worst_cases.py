@@ -12,7 +12,7 @@ from yarl import URL
 
 from oku.client.request_plan import build_plan_url
 from oku_cli.imports.shell_words import split_words
-from oku_cli.process.log_line import JsonFormatter, TextFormatter
+from oku_cli.process.logs import JsonFormatter, TextFormatter
 from oku_cli.report.masking import mask_header
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.data.csv_rows import read_header
@@ -55,7 +55,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.headers:SecretBox.stand_for": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
-    "oku_cli.imports.literal_text:_PARTS": [
+    "oku_cli.imports.imported_spec:_PARTS": [
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],
     "oku_cli.imports.openapi_document:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
@@ -68,18 +68,18 @@ WORST: Mapping[str, Sequence[Text]] = {
     ],
     "oku_cli.imports.spec_writer:_EXPONENT": ["1", ".", ("1e", "1", "x"), ("1", ".1", "e")],
     "oku_cli.options.daemon.allow_options:_VARIABLE": _A_NAME,
-    "oku_cli.options.daemon.clock_option:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
+    "oku_cli.options.daemon.file_options:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
     "oku_cli.options.daemon.user_code_options:_VARIABLE": [*_A_NAME, "*"],
-    "oku_cli.options.plain_words:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
-    "oku_cli.process.container:find_volume": ["\\", "\\0", "\\040"],
-    "oku_cli.process.log_line:_PLAIN": ["a", ("", "a", "=")],
-    "oku_cli.remote.kubectl:_LOGGED": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 ", "\t\n", " >\n"],
-    "oku_cli.remote.kubectl:_LOG_HEAD": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 "],
-    "oku_cli.remote.kubectl:_MISTAKES": [
+    "oku_cli.options.option_group:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
+    "oku_cli.process.interrupt_hints:find_volume": ["\\", "\\0", "\\040"],
+    "oku_cli.process.logs:_PLAIN": ["a", ("", "a", "=")],
+    "oku_cli.kube.kubectl:_LOGGED": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 ", "\t\n", " >\n"],
+    "oku_cli.kube.kubectl:_LOG_HEAD": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 "],
+    "oku_cli.kube.kubectl:_MISTAKES": [
         ("executable ", "a", ""), 'context "', ('context "', "a", ""), "executable a ",
     ],
-    "oku_cli.remote.tunnel:_FORWARDING": ["Forwarding from ", "Forwarding from 127.0.0.1:\n", "\n", "a"],
-    "oku_cli.remote.tunnel:_NO_REASON": ["Forwarding from", "\n", "a", "Handling connection for"],
+    "oku_cli.kube.tunnel:_FORWARDING": ["Forwarding from ", "Forwarding from 127.0.0.1:\n", "\n", "a"],
+    "oku_cli.kube.tunnel:_NO_REASON": ["Forwarding from", "\n", "a", "Handling connection for"],
     "oku_cli.report.masking:_USER": ["//", "//a", ("//", "a", ""), ("//", "@", "/"), "/"],
     "oku_cli.report.masking:_mask_user": [":aaaaaaaaaaaaaaa", ("", ":aaaaaaaaaaaaaaa", "}"), ":{", ":}"],
     "oku_cli.terminal.ci_commands:_MARK": _MARKS,
@@ -165,7 +165,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.spec.values.url:_SCHEME": ["a", "a:", ("", "a", ":/"), "://"],
     "oku_core.spec.values.url:_STRAY_BRACE": ["{", "a", ("{", "a", "")],
     "oku_core.spec.values.url:_parse_url": ["a", "/"],
-    "oku_server.behaviour.body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
+    "oku_server.behaviour.response_body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
     "oku_workers.engines.http.answer_checks:_ENCODING": [
         "\ncontent-encoding", ("\ncontent-encoding", " ", ""), ("\ncontent-encoding:", " ", ""), "\n",
     ],

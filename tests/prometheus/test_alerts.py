@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.kit.coordinators.transactions import change
 from tests.prometheus.programs import build_program
 from tests.unit.chart.rendering import find_kind, render
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.lease_state import ExpiryReason
@@ -59,7 +61,7 @@ def open_parts(folder: Path) -> Iterator[Assembly]:
 
 def scrape(parts: Assembly) -> Scrape:
     """What Prometheus stores of one scrape; histograms are left out."""
-    body = parts.metrics.expose()[0].decode()
+    body = parts.telemetry.metrics.expose()[0].decode()
     found = re.findall(r"^(oku_\w+)(?:\{(.*)\})? (\S+)$", body, re.MULTILINE)  # own text: our metrics
     return {UP: 1.0} | {
         f"{name}{{{labels and labels + ','}{TARGET}}}": float(value)
@@ -83,44 +85,44 @@ def evaluate(program: Path, rules: Path, before: Scrape, after: Scrape) -> dict[
 
 def begin_run(parts: Assembly, workers: int) -> None:
     """A run is active."""
-    parts.ledger.runs.create("r1", Spec(requests=100), parts.clock.now())
-    parts.ledger.runs.change_state("r1", RunState.RUNNING, parts.clock.now())
-    parts.metrics.show_workers(workers)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now())
+    change(parts.ledger, change_state, "r1", RunState.RUNNING, parts.clock.now())
+    parts.telemetry.metrics.show_workers(workers)
 
 
 def fall_behind(parts: Assembly) -> None:
     """Loki takes lines, but fewer than come."""
-    parts.metrics.count_lines("accepted", 1000)
-    parts.metrics.show_outbox(100_000, 10_000_000)
+    parts.telemetry.metrics.count_lines("accepted", 1000)
+    parts.telemetry.metrics.show_outbox(100_000, 10_000_000)
 
 
 def submit_early(parts: Assembly) -> None:
     """A run has waited for an hour."""
-    parts.ledger.runs.create("r1", Spec(requests=100), parts.clock.now() - 3600.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now() - 3600.0)
 
 
 def refuse_callers(parts: Assembly) -> None:
     """Somebody tries tokens, twice a second."""
     for _ in range(2 * 60 * MINUTES):
-        parts.metrics.count_refusal(Credential.TOKEN, CredentialFault.WRONG)
+        parts.telemetry.metrics.count_refusal(Credential.TOKEN, CredentialFault.WRONG)
 
 
 def lose_workers(parts: Assembly) -> None:
     """A worker dies every few minutes."""
     for _ in range(8):
-        parts.metrics.count_expired(ExpiryReason.WORKER_LOST)
+        parts.telemetry.metrics.count_expired(ExpiryReason.WORKER_LOST)
 
 
 LASTING: Mapping[str, Callable[[Assembly], None]] = {
     "OkuLedgerCannotBeWritten": lambda parts: parts.ledger.storage.note_space(Space(0, 1 << 30)),
     "OkuRunWithoutWorkers": lambda parts: begin_run(parts, workers=0),
     "OkuRunWaits": submit_early,
-    "OkuLokiFallsBehind": lambda parts: parts.metrics.show_outbox(10, 1000),
+    "OkuLokiFallsBehind": lambda parts: parts.telemetry.metrics.show_outbox(10, 1000),
 }
 """For each alert, a state of the coordinator that lasts."""
 GROWING: Mapping[str, Callable[[Assembly], None]] = {
     "OkuLokiFallsBehind": fall_behind,
-    "OkuLokiLinesLost": lambda parts: parts.metrics.count_lines("dropped", 1000),
+    "OkuLokiLinesLost": lambda parts: parts.telemetry.metrics.count_lines("dropped", 1000),
     "OkuWorkersLost": lose_workers,
     "OkuCallersRefused": refuse_callers,
 }
@@ -131,16 +133,16 @@ GROWING: Mapping[str, Callable[[Assembly], None]] = {
 def test_nothing_fires_while_all_is_well(program: Path, rules: Path, tmp_path: Path) -> None:
     """Neither with a paused run and no worker, nor while one runs, another waits, and lines go to Loki."""
     with open_parts(tmp_path / "data") as parts:
-        parts.ledger.runs.create("r0", Spec(requests=100), parts.clock.now() - 7200.0)
+        change(parts.ledger, create_run, "r0", Spec(requests=100), parts.clock.now() - 7200.0)
         for state in (RunState.RUNNING, RunState.PAUSED):
-            parts.ledger.runs.change_state("r0", state, parts.clock.now())
+            change(parts.ledger, change_state, "r0", state, parts.clock.now())
         idle = scrape(parts)
         begin_run(parts, workers=2)
-        parts.ledger.runs.create("r2", Spec(requests=100), parts.clock.now() - 3600.0)
-        parts.metrics.show_outbox(2000, 1000)
+        change(parts.ledger, create_run, "r2", Spec(requests=100), parts.clock.now() - 3600.0)
+        parts.telemetry.metrics.show_outbox(2000, 1000)
         before = scrape(parts)
-        parts.metrics.count_lines("accepted", 100_000)
-        parts.metrics.show_outbox(10, 1000)
+        parts.telemetry.metrics.count_lines("accepted", 100_000)
+        parts.telemetry.metrics.show_outbox(10, 1000)
         after = scrape(parts)
     assert evaluate(program, rules, idle, idle) == {}
     assert evaluate(program, rules, before, after) == {}

@@ -26,7 +26,7 @@ class _Worker:
         self.sent: list[float] = []
         self.has_news = True
         self.is_confirmed = False
-        self.checkpointer = Checkpointer(self._send, self._collect, self._note_sent)
+        self.checkpointer = Checkpointer(self, self)
         health = Health("checkpoints")
         self.process.enter(lambda: self.process.start(self.checkpointer.keep_sending(health)))
 
@@ -36,14 +36,17 @@ class _Worker:
         self.scheduler.after(seconds, lambda: over.append(True))
         self.scheduler.run_until(lambda: bool(over))
 
-    async def _send(self, _: CheckpointBatch) -> None:
+    async def send(self, batch: CheckpointBatch) -> None:  # noqa: ARG002  # there is only one
+        """Note when."""
         await asyncio.sleep(0)
         self.sent.append(self.scheduler.now)
 
-    def _collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # the checkpointer calls it
+    def collect(self, *, is_repeat: bool) -> CheckpointBatch | None:
+        """Build a message, if there is anything to say."""
         return _BATCH if self.has_news or (is_repeat and not self.is_confirmed) else None
 
-    def _note_sent(self, _: CheckpointBatch) -> None:
+    def on_sent(self, batch: CheckpointBatch) -> None:  # noqa: ARG002  # there is only one
+        """It is no news any more."""
         self.has_news = False
 
 

@@ -1,22 +1,22 @@
 """The dashboard Oku / Compare: two runs side by side, what changed, and how both went since their start."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import CAUTION, FAINT, GOOD, PLAIN
-from oku_dashboards.dashboard import (
+from oku_dashboards.grafana.colours import CAUTION, FAINT, GOOD, PLAIN
+from oku_dashboards.grafana.dashboard import (
     Dashboard,
     Row,
     build_choice_variable,
     build_name_variable,
     build_run_variable,
 )
-from oku_dashboards.logql import SPAN, Lines
-from oku_dashboards.panel import Exactness, Panel, Query, by_threshold
+from oku_dashboards.grafana.logql import SPAN, Lines
+from oku_dashboards.grafana.panel import Exactness, Panel, Query, by_threshold
+from oku_dashboards.grafana.visualizations import bar_chart, logs, stat
 from oku_dashboards.stat_panels import LATENCIES, StatPanels
-from oku_dashboards.visualizations import bar_chart, logs, stat
 
 _RUN_A, _RUN_B = 'run="$run_a"', 'run="$run_b"'
 _NOTABLE = 0.05
@@ -32,6 +32,9 @@ _CLOCK = (
     '`{{ printf "%02d:%02d:%02d" (div (int .s) 3600) (mod (div (int .s) 60) 60) (mod (int .s) 60) }}`'
 )
 """How long a run had been active when a tick began, in whole steps: text that sorts by time."""
+_TICKS = tuple(
+    Lines(whose, LineKind.TICK, where=_CLOCK, needs=("active_s", "seconds")) for whose in (_RUN_A, _RUN_B)
+)
 
 
 def build() -> Dashboard:
@@ -78,21 +81,26 @@ def _build_rate() -> Panel:
     return _build_overlay(
         "Rate, per second",
         "Requests that ended",
-        lambda ticks: f"({ticks.sum('requests_ended', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})",
+        [
+            f"({ticks.sum('requests_ended', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})"
+            for ticks in _TICKS
+        ],
         "locale",
         Exactness.SERIES,
     )
 
 
 def _build_failures() -> Panel:
-    def build_expr(ticks: Lines) -> str:
-        failures = f"({ticks.sum('requests_ended', SPAN, _BY)} - {ticks.sum(Outcome.OK, SPAN, _BY)})"
-        return f"({failures} / {ticks.sum('seconds', SPAN, _BY)})"
-
+    failures = [
+        f"({ticks.sum('requests_ended', SPAN, _BY)} - {ticks.sum(Outcome.OK, SPAN, _BY)})" for ticks in _TICKS
+    ]
     return _build_overlay(
         "Not ok, per second",
         "Requests that ended with an outcome other than `ok`",
-        build_expr,
+        [
+            f"({failed} / {ticks.sum('seconds', SPAN, _BY)})"
+            for failed, ticks in zip(failures, _TICKS, strict=True)
+        ],
         "locale",
         Exactness.SERIES,
     )
@@ -102,18 +110,15 @@ def _build_quantile(name: str) -> Panel:
     return _build_overlay(
         LATENCIES[name],
         f"The {LATENCIES[name]} of the responses, of each step the largest of its seconds",
-        lambda ticks: ticks.max(f"{name}_ms", SPAN, _BY),
+        [ticks.max(f"{name}_ms", SPAN, _BY) for ticks in _TICKS],
         "ms",
         Exactness.PROGRESS,
     )
 
 
-def _build_overlay(
-    title: str, shows: str, build_expr: Callable[[Lines], str], unit: str, exactness: Exactness
-) -> Panel:
+def _build_overlay(title: str, shows: str, exprs: Sequence[str], unit: str, exactness: Exactness) -> Panel:
     """Both runs in one bar for each step: what both have, and on top what one has more than the other."""
-    needs = ("active_s", "seconds")
-    a, b = (build_expr(Lines(whose, LineKind.TICK, where=_CLOCK, needs=needs)) for whose in (_RUN_A, _RUN_B))
+    a, b = exprs
     return bar_chart(
         key=_SINCE,
         title=title,

@@ -1,18 +1,18 @@
 """The dashboard Oku / Coverage: the request space as a picture."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import PART_COLOURS
-from oku_dashboards.dashboard import (
+from oku_dashboards.grafana.colours import PART_COLOURS
+from oku_dashboards.grafana.dashboard import (
     Dashboard,
     Row,
     build_annotations,
     build_name_variable,
     build_run_variable,
 )
-from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.panel import Exactness, Panel, Query
+from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
+from oku_dashboards.grafana.panel import Exactness, Panel, Query
+from oku_dashboards.grafana.visualizations import STACKED, HeatScale, bar_chart, heatmap, lines
 from oku_dashboards.stat_panels import StatPanels
-from oku_dashboards.visualizations import STACKED, HeatScale, bar_chart, heatmap, lines
 
 COVERAGE_STEP = "10s"
 """Lines of coverage come every 5 s, or a tick later; a step of 10 s always holds one."""

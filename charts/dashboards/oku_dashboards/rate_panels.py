@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, Outcome
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import (
+from oku_dashboards.grafana.colours import (
     CAUSE_COLOURS,
     CAUTION,
     FAINT,
@@ -14,10 +14,10 @@ from oku_dashboards.colours import (
     PLAIN,
     QUANTILE_COLOURS,
 )
-from oku_dashboards.logql import MILLISECONDS, ONE_RUN, SPAN, STEP, Lines, rate
-from oku_dashboards.panel import Exactness, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.logql import MILLISECONDS, ONE_RUN, SPAN, STEP, Lines, rate
+from oku_dashboards.grafana.panel import Exactness, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.visualizations import BARS, LOGARITHMIC, PLAN, bar_gauge, lines, stat, table
 from oku_dashboards.stat_panels import AT_REST, LATENCIES, PER_SECOND
-from oku_dashboards.visualizations import BARS, LOGARITHMIC, PLAN, bar_gauge, lines, stat, table
 
 NO_RATE = "this run has no rate"
 NO_PHASES = "this run has no phases"

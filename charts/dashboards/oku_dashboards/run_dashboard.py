@@ -1,20 +1,20 @@
 """The dashboard Oku / Run: how a run is going, its results, and its events."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards import inner_panels, rate_panels, target_panels
-from oku_dashboards.colours import VERDICT_COLOURS
-from oku_dashboards.dashboard import (
+from oku_dashboards import group_panels, rate_panels
+from oku_dashboards.grafana.colours import VERDICT_COLOURS
+from oku_dashboards.grafana.dashboard import (
     Dashboard,
     Row,
     build_annotations,
     build_name_variable,
     build_run_variable,
 )
-from oku_dashboards.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
-from oku_dashboards.panel import Exactness, Panel, Query, override
+from oku_dashboards.grafana.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
+from oku_dashboards.grafana.panel import Exactness, Panel, Query, override
+from oku_dashboards.grafana.visualizations import NOTHING, logs, table
 from oku_dashboards.stat_panels import StatPanels, build_mapping
 from oku_dashboards.time_series_panels import TimeSeriesPanels
-from oku_dashboards.visualizations import NOTHING, logs, table
 
 _MOST_RUNS = 100
 _NARROW = 150
@@ -30,7 +30,7 @@ def build() -> Dashboard:
         uid="oku-run",
         description="One run: how it is going, its account, its latencies and its events. The runs listed are"
         " those with lines in the time range; the table at the bottom links to each of them.",
-        variables=[build_name_variable(), build_run_variable(), target_panels.build_variable()],
+        variables=[build_name_variable(), build_run_variable(), group_panels.build_variable()],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row(
@@ -98,23 +98,11 @@ def build() -> Dashboard:
             ),
             Row(
                 "For runs that name their targets",
-                [
-                    target_panels.build_requests(),
-                    target_panels.build_share(),
-                    target_panels.build_quantile("p50_ms", "p50"),
-                    target_panels.build_quantile("p99_ms", "p99"),
-                    target_panels.build_table(),
-                ],
+                group_panels.build_target_panels(),
             ),
             Row(
                 "For runs of user code",
-                [
-                    inner_panels.build_requests(),
-                    inner_panels.build_share(),
-                    inner_panels.build_quantile("p50_ms", "p50"),
-                    inner_panels.build_quantile("p99_ms", "p99"),
-                    inner_panels.build_table(),
-                ],
+                group_panels.build_inner_panels(),
             ),
             Row("Events", [_build_events()]),
             Row("Runs in the time range", [_build_runs()]),

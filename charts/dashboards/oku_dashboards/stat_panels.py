@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import (
+from oku_dashboards.grafana.colours import (
     BAD,
     CAUTION,
     FAINT,
@@ -17,9 +17,9 @@ from oku_dashboards.colours import (
     STATE_COLOURS,
     VERDICT_COLOURS,
 )
-from oku_dashboards.logql import ONE_RUN, SPAN, Lines, rate
-from oku_dashboards.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
-from oku_dashboards.visualizations import bar_gauge, gauge, stat
+from oku_dashboards.grafana.logql import ONE_RUN, SPAN, Lines, rate
+from oku_dashboards.grafana.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.visualizations import bar_gauge, gauge, stat
 
 AT_REST = "available when the run is at rest"
 LATENCIES = {

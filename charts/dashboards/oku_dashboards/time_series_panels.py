@@ -4,11 +4,25 @@ from dataclasses import dataclass, replace
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import DUE_COLOURS, OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
-from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
-from oku_dashboards.panel import Exactness, Panel, Query, override
+from oku_dashboards.grafana.colours import (
+    DUE_COLOURS,
+    OUTCOME_COLOURS,
+    PLAIN,
+    QUANTILE_COLOURS,
+    STATUS_COLOURS,
+)
+from oku_dashboards.grafana.logql import ONE_RUN, STEP, Lines, rate
+from oku_dashboards.grafana.panel import Exactness, Panel, Query, override
+from oku_dashboards.grafana.visualizations import (
+    BARS,
+    DASHES,
+    LOGARITHMIC,
+    STACKED,
+    HeatScale,
+    heatmap,
+    lines,
+)
 from oku_dashboards.rate_panels import QUANTILE_NAMES, build_plan_query, draw_plan
-from oku_dashboards.visualizations import BARS, DASHES, LOGARITHMIC, STACKED, HeatScale, heatmap, lines
 
 _FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
 _DUE_NAMES = {"response_time_p99_ms": "response time p99", "lateness_p99_ms": "lateness p99"}

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from oku_core.results.event import EventType
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import BAD, CAUTION, FAINT, GOOD
-from oku_dashboards.dashboard import (
+from oku_dashboards.grafana.colours import BAD, CAUTION, FAINT, GOOD
+from oku_dashboards.grafana.dashboard import (
     Dashboard,
     Row,
     build_annotations,
@@ -15,10 +15,10 @@ from oku_dashboards.dashboard import (
     build_run_variable,
     build_text_variable,
 )
-from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.panel import Exactness, Json, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
+from oku_dashboards.grafana.panel import Exactness, Json, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.visualizations import BARS, DASHES, lines, logs, stat, table
 from oku_dashboards.rate_panels import NO_RATE
-from oku_dashboards.visualizations import BARS, DASHES, lines, logs, stat, table
 
 WORKER_STEP = "5s"
 """With more than 100 workers, each has a line less often than once a second."""

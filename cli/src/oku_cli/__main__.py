@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Never
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.process.utf8_mode import enter_utf8_mode
+from oku_cli.process.environment import enter_utf8_mode
 from oku_core.process.prctl import become_undumpable
 
 _NOTHING = b"oku: interrupted, nothing was started\n"

@@ -10,33 +10,29 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from oku_coordinator.active_run import ActiveRuns
+from oku_coordinator.broker.inbound import Inbound
 from oku_coordinator.clock.clock_store import ClockStore
-from oku_coordinator.inbound import Inbound
-from oku_coordinator.leasing.dispatcher import Dispatcher
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.leasing.pace import choose_checkpoint_s
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
+from oku_coordinator.ledger.tables import lease_table, outbox_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
-from oku_coordinator.runs.confinement_watch import ConfinementWatch
 from oku_coordinator.runs.end_watch import EndWatch
-from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.followers import Followers
-from oku_coordinator.runs.queue_watch import QueueWatch
-from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.telemetry.publisher import Publisher
-from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
 from oku_core.accounting.run_state import RunState
-from oku_core.process.clock import SteadyClock
+from oku_core.process.clock import Clock, SteadyClock
 from oku_core.process.supervision import Health
 from oku_core.results.event import Event, EventType
 
@@ -64,16 +60,10 @@ class MainLoop:
         clock_store: keeps that clock, and tells it to workers.
         roster: who lives.
         assignment: gives the run that has its turn its workers.
-        pace: follows the number of workers.
-        ticker: makes ticks of the run that has its turn.
-        dispatcher: deals out the run that has its turn.
-        reaper: takes lost leases back.
-        breaker: ends a run that no worker can go on with.
-        queue_watch: takes the turn from a run that cannot begin.
+        active_runs: the runs that have their turn.
+        void_work: calls off what workers hold and must not.
+        ticker: makes ticks of the runs that have their turn.
         worker_watch: cancels runs that have had no worker for too long.
-        file_preparation: has workers fetch the files of the run that has its turn.
-        confinement_watch: notes workers that cannot confine the user code of the run.
-        skew_watch: flags runs whose workers do not know the clock well.
         end_watch: keeps the last figures of runs at rest.
         interval_announcer: tells workers how often to speak.
         renewal: has workers replaced that have run user code.
@@ -90,23 +80,17 @@ class MainLoop:
     clock_store: ClockStore
     roster: Roster
     assignment: Assignment
-    pace: Pace
+    active_runs: ActiveRuns
+    void_work: VoidWork
     ticker: Ticker
-    dispatcher: Dispatcher
-    reaper: Reaper
-    breaker: CircuitBreaker
-    queue_watch: QueueWatch
     worker_watch: WorkerWatch
-    file_preparation: FilePreparation
-    confinement_watch: ConfinementWatch
-    skew_watch: SkewWatch
     end_watch: EndWatch
     interval_announcer: IntervalAnnouncer
     renewal: Renewal
     followers: Followers
     publisher: Publisher | None
-    monotonic: Callable[[], float] = time.monotonic
-    cpu_clock: Callable[[], float] = time.thread_time
+    monotonic: Clock = time.monotonic
+    cpu_clock: Clock = time.thread_time
     _has_recorded_start: bool = field(default=False, init=False)
     _round_at: float = field(init=False)
     _next_sweep: float = field(default=-math.inf, init=False)
@@ -137,18 +121,20 @@ class MainLoop:
 
     def record_start(self) -> None:
         """Record in the history of the active run that a coordinator has started."""
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
-            self.ledger.history.note(run.run, [event])
+            with self.ledger.change() as t:
+                history.keep_events(t, run.run, [event])
 
     def reset_timers(self, now: float) -> None:
         """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
         self.roster.reset_timers(now)
-        self.queue_watch.reset_timers(now)
         self.worker_watch.reset_timers(now)
-        self.reaper.reset_timers(now)
+        for active in self.active_runs:
+            active.reset_timers(now)
 
     async def step(self, now: float) -> None:
         """One round, at `now` in monotonic seconds."""
@@ -157,50 +143,73 @@ class MainLoop:
             self._next_sweep, began_cpu_s = now + _SWEEP_S, self.cpu_clock()
             await self._sweep(now)
             self._next_sweep = max(self._next_sweep, now + (self.cpu_clock() - began_cpu_s) / _SWEEP_SHARE)
-        run = await self.dispatcher.step(now, self.clock.now())
+        run = await self.active_runs.advance(now, self.clock.now())
         if run is not None and run.state is RunState.PENDING:
-            self.confinement_watch.look(run)  # it may be over before the next sweep
-        if self.dispatcher.has_more:
+            self.active_runs.open(run).confinement.check(run)  # it may be over before the next sweep
+        if self.active_runs.has_more:
             self.signals.wake()
-        self.renewal.look(run.run if run else "", now)
+        self.renewal.renew_used(run.run if run else "", now)
         await self.end_runs(run)
 
     async def end_runs(self, run: RunRecord | None) -> None:
         """End the run that was active before this one, and those that could not be ended yet."""
-        if rested := self.ticker.note_turn(run):
+        if rested := self.ticker.turn_to(run):
             self.end_watch.add(rested)
+        self.active_runs.close_others(run.run if run else None, self.ticker.active)
         await self.end_watch.step()
 
     async def _sweep(self, now: float) -> None:
         self._follow_wall_clock()
         self.ticker.remove_silent(now)
-        await self.reaper.look(now)
-        run = self.ledger.runs.fetch_current()
-        self.ticker.note_assigned(self.assignment.settle(run))
-        self.confinement_watch.look(run)
-        self.breaker.look(now)
-        self.pace.adjust(self.assignment.count(self.assignment.run) or len(self.roster), now)
-        self.interval_announcer.step(
-            self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now, run.run if run else ""
+        await self._sweep_leases(now)
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+        self.ticker.record_assigned(self.assignment.settle(run))
+        if run is None:
+            checkpoint_s = choose_checkpoint_s(len(self.roster))
+        else:
+            active = self.active_runs.open(run)
+            active.check(run, now)
+            active.pace.adjust(self.assignment.count(run.run) or len(self.roster), now)
+            checkpoint_s = active.pace.checkpoint_s
+        self.interval_announcer.announce(
+            self.roster.heartbeat_interval_s, checkpoint_s, now, run.run if run else ""
         )
-        self.file_preparation.look(now)  # now that a worker knows where files are
-        self.queue_watch.look(now)
-        self.worker_watch.look(now)
-        self.skew_watch.look()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+        if run is not None:
+            active = self.active_runs.open(run)
+            active.preparation.send_needs(run, now)  # now that a worker knows where files are
+            active.turn.expire(run, now)
+        self.worker_watch.cancel_abandoned(now)
         self.end_watch.add_owing()
         if self.publisher is not None:
             await self.publisher.bound()
+
+    async def _sweep_leases(self, now: float) -> None:
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+            held = lease_table.fetch_fleet(t, run.run) if run else {}
+        self.void_work.sweep(held)
+        suspects = self.roster.mark_suspects(now)
+        if run is not None:
+            await self.active_runs.open(run).reaper.sweep(run, held, suspects, now)
 
     def _follow_wall_clock(self) -> None:
         """Record that the wall clock was set; follow it again when nothing is measured and no line waits."""
         step_s = self.clock.find_step()
         if not step_s and not self.clock.wall_ahead_s:
             return
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.is_active:
-                self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
+                with self.ledger.change() as t:
+                    history.record_clock_step(t, run.run, step_s, self.clock.now())
         is_idle = run is None and self.ticker.active is None and self.end_watch.is_idle
-        if self.clock.wall_ahead_s and is_idle and not self.ledger.outbox.measure().lines:
-            self.clock_store.anchor()
+        if self.clock.wall_ahead_s and is_idle:
+            with self.ledger.read() as t:
+                size = outbox_table.measure(t)
+            if not size.lines:
+                self.clock_store.anchor()

@@ -1,21 +1,19 @@
 """Handles messages of workers in the event loop: roster, leases, ticks and watches follow them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.clock.clock_store import ClockStore
-from oku_coordinator.leasing.dispatcher import Dispatcher
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger.storage.records import Receipt
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
-from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.ticker import Ticker
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.progress import Progress
+from oku_core.process.clock import Clock
 
 
 @dataclass(kw_only=True)
@@ -26,11 +24,8 @@ class MessageHandler:
         signals: begin a round of the main loop.
         clock_store: may learn the clock of runs from workers.
         roster: who lives.
-        dispatcher: visits workers that have news.
-        reaper: follows leases that are out.
-        pace: says how often workers send checkpoints.
+        active_runs: the runs that have their turn.
         ticker: makes ticks of progress.
-        breaker: follows refusals and losses.
         interval_announcer: tells workers how often to speak.
         monotonic: monotonic seconds.
     """
@@ -38,42 +33,36 @@ class MessageHandler:
     signals: LoopSignals
     clock_store: ClockStore
     roster: Roster
-    dispatcher: Dispatcher
-    reaper: Reaper
-    pace: Pace
+    active_runs: ActiveRuns
     ticker: Ticker
-    breaker: CircuitBreaker
     interval_announcer: IntervalAnnouncer
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Clock = time.monotonic
 
     def handle_receipts(self, receipts: Sequence[Receipt]) -> None:
         """The ledger has taken checkpoints in."""
         now = self.monotonic()
         for receipt in receipts:
             batch = receipt.batch
-            self.roster.note_taken(batch)
-            self.dispatcher.note_news(batch.worker)
+            self.roster.record_taken(batch)
             for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
                 if verdict == MessageVerdict.CLOSED:
                     self.roster.forget_lease(batch.worker, batch.incarnation, checkpoint.lease)
-                elif verdict == MessageVerdict.ACCOUNTED:
-                    self.reaper.expiry.note_named(checkpoint.lease, now)
-        self.ticker.note_receipts(receipts, self.pace.checkpoint_s)
-        self.breaker.note_receipts(receipts, now)
+            if (active := self.active_runs.find(batch.run)) is not None:
+                active.record_receipt(receipt, now)
         self.signals.wake()
 
     def handle_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have reported progress."""
-        self.clock_store.note_progress(heard, self.monotonic())
+        self.clock_store.record_progress(heard, self.monotonic())
         # Before anything is taken back: they say how far those had come who are gone.
-        if self.reaper.records.record(record for progress in heard for record in progress.found):
+        if self.active_runs.shared.records.record(record for progress in heard for record in progress.found):
             self.signals.sweep()
         if any(progress.stopping and not self.roster.is_leaving(progress.worker) for progress in heard):
             self.signals.sweep()  # it waits to hear that nothing is on its way to it
         if self.ticker.record(heard, self.monotonic()):
-            self.interval_announcer.greet()  # it does not know the clock
+            self.interval_announcer.repeat_soon()  # it does not know the clock
             for progress in heard:
-                self.dispatcher.note_news(progress.worker)
+                self.active_runs.schedule_visit(progress.worker)
             self.signals.sweep()  # the leases of one that a new one has replaced are lost
 
     def handle_connect(self) -> None:

@@ -7,28 +7,29 @@ share (sockets, blocks of counts) is made before they are forked.
 import asyncio
 import gc
 import logging
-import random
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
 
 import uvloop
 
 from oku_core.process.listener import BACKLOG, adopt_sockets, format_address, open_sockets
 from oku_core.process.private_files import remove_ready_file, write_ready_file
 from oku_core.process.resources import raise_open_files
-from oku_server.behaviour.plan import Planner
-from oku_server.behaviour.timing_wheel import TimingWheel
-from oku_server.counts.count_store import CountStore, FileStore, MemoryStore
+from oku_server.behaviour.planner import Planner
+from oku_server.behaviour.timing_wheel import Timers, TimingWheel
+from oku_server.child_supervisor import ChildSupervisor
+from oku_server.counts.count_store import CountStore, FileCountStore, MemoryCountStore
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Description
-from oku_server.http.connection import Connection
 from oku_server.http.request_timeouts import RequestTimeouts
+from oku_server.http.server_connection import ServerConnection
 from oku_server.http.service import Service
 from oku_server.process_sizes import RecentSizes
 from oku_server.settings import ServerSettings
-from oku_server.supervisor import Supervisor
 
 GC_THRESHOLD = 10_000
 """Requests leave no reference cycles behind. While thousands of them wait, the default of 700 would make the
@@ -48,23 +49,48 @@ def serve(settings: ServerSettings) -> None:
     raise_open_files()
     store = _open_store(settings)
     sockets = _open_sockets(settings)
-
-    def announce() -> None:
-        _announce(settings, format_address(sockets[0]))
-
-    def run_child(number: int) -> None:
-        for other in sockets[:number] + sockets[number + 1 :]:
-            other.close()
-        _run(settings, sockets[number], store, number)
-
+    announcement = _Announcement(settings, format_address(sockets[0]))
     try:
         if settings.processes == 1:
-            _run(settings, sockets[0], store, 0, announce)
+            _run(settings, sockets[0], store, 0, announcement)
         else:
-            Supervisor(settings.processes, run_child).run(announce)
+            with ChildSupervisor(settings.processes, _Children(settings, sockets, store)) as supervisor:
+                announcement.publish()
+                supervisor.watch()
     finally:
         for listening in sockets:
             listening.close()
+
+
+@dataclass(frozen=True)
+class _Announcement:
+    """Tells people and programs where the server listens."""
+
+    settings: ServerSettings
+    address: str
+
+    def publish(self) -> None:
+        """Log the address, and write the ready file."""
+        count = self.settings.processes
+        processes = "1 process" if count == 1 else f"{count} processes"
+        _log.info("listening on http://%s, %s, delay %s", self.address, processes, self.settings.delay)
+        if self.settings.ready_file is not None:
+            write_ready_file(self.settings.ready_file, self.address)
+
+
+@dataclass(frozen=True)
+class _Children:
+    """Processes that share the counts, each with a socket of its own."""
+
+    settings: ServerSettings
+    sockets: Sequence[socket.socket]
+    store: CountStore
+
+    def run(self, number: int) -> None:
+        """Run one of them."""
+        for other in (*self.sockets[:number], *self.sockets[number + 1 :]):
+            other.close()
+        _run(self.settings, self.sockets[number], self.store, number)
 
 
 def _run(
@@ -72,11 +98,36 @@ def _run(
     listening: socket.socket,
     store: CountStore,
     number: int,
-    on_started: Callable[[], None] = lambda: None,
+    announcement: _Announcement | None = None,
 ) -> None:
-    planner = Planner(settings.delay, settings.faults, settings.seed, random.random)
-    counts = CountTable(store.blocks[number], store.registry)
-    sizes = RecentSizes(settings.processes, time.monotonic)
+    # The objects that exist by now stay, so the garbage collector need not look at them again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
+    uvloop.run(_answer(settings, listening, store, number, announcement))
+
+
+async def _answer(
+    settings: ServerSettings,
+    listening: socket.socket,
+    store: CountStore,
+    number: int,
+    announcement: _Announcement | None,
+) -> None:
+    loop = asyncio.get_running_loop()
+    service = _build_service(settings, store, number, _LoopTimers(loop))
+    stop = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop.set)
+    server = await loop.create_server(lambda: ServerConnection(service), sock=listening, backlog=BACKLOG)
+    if announcement is not None:
+        announcement.publish()
+    await stop.wait()
+    server.close()
+
+
+def _build_service(settings: ServerSettings, store: CountStore, number: int, timers: Timers) -> Service:
+    sizes = RecentSizes(settings.processes)
 
     def describe(run: str, *, announces: bool) -> Description:
         if announces:
@@ -91,32 +142,27 @@ def _run(
             "processes": sizes.list(),
         }
 
-    def build_service(loop: asyncio.AbstractEventLoop) -> Service:
-        wheel = TimingWheel(loop.call_later, time.monotonic)
-        request_timeouts = RequestTimeouts(loop.call_later, time.monotonic)
-        return Service(planner, settings.body, counts, wheel, request_timeouts, describe)
-
-    # The objects that exist by now stay, so the garbage collector need not look at them again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
-    uvloop.run(_answer(build_service, listening, on_started))
+    return Service(
+        Planner(settings.delay, settings.faults, settings.seed, Random()),  # noqa: S311  # load, no secret
+        settings.body,
+        CountTable(store.blocks[number], store.registry),
+        TimingWheel(timers),
+        RequestTimeouts(timers),
+        describe,
+    )
 
 
-async def _answer(
-    build_service: Callable[[asyncio.AbstractEventLoop], Service],
-    listening: socket.socket,
-    on_started: Callable[[], None],
-) -> None:
-    loop = asyncio.get_running_loop()
-    service = build_service(loop)
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    server = await loop.create_server(lambda: Connection(service), sock=listening, backlog=BACKLOG)
-    on_started()
-    await stop.wait()
-    server.close()
+class _LoopTimers:
+    """The timers of an event loop, whose own clock has milliseconds alone."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def call_later(self, delay_s: float, callback: Callable[[], None], /) -> asyncio.TimerHandle:
+        """Call a function after so many seconds."""
+        return self._loop.call_later(delay_s, callback)
 
 
 def _open_sockets(settings: ServerSettings) -> list[socket.socket]:
@@ -127,12 +173,5 @@ def _open_sockets(settings: ServerSettings) -> list[socket.socket]:
 
 def _open_store(settings: ServerSettings) -> CountStore:
     if settings.counts_dir is None:
-        return MemoryStore(settings.processes)
-    return FileStore(settings.counts_dir, settings.processes, is_trusted=settings.trusts_counts_dir)
-
-
-def _announce(settings: ServerSettings, address: str) -> None:
-    processes = "1 process" if settings.processes == 1 else f"{settings.processes} processes"
-    _log.info("listening on http://%s, %s, delay %s", address, processes, settings.delay)
-    if settings.ready_file is not None:
-        write_ready_file(settings.ready_file, address)
+        return MemoryCountStore(settings.processes)
+    return FileCountStore(settings.counts_dir, settings.processes, is_trusted=settings.trusts_counts_dir)

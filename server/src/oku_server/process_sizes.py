@@ -1,7 +1,8 @@
 """The memory of this server's processes, as the operating system reports it, for the summaries of runs."""
 
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
@@ -23,18 +24,16 @@ class RecentSizes:
 
     Args:
         processes: how many processes share the port.
-        clock: monotonic seconds.
     """
 
-    def __init__(self, processes: int, clock: Callable[[], float]) -> None:
+    def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._clock = clock
         self._sizes: list[ProcessSize] = []
-        self._stale_at = clock()
+        self._stale_at = time.monotonic()
 
     def list(self) -> list[ProcessSize]:
         """The sizes of all processes, at most one second old."""
-        if (now := self._clock()) >= self._stale_at:
+        if (now := time.monotonic()) >= self._stale_at:
             self._sizes, self._stale_at = list_sizes(self._processes), now + _FRESH_S
         return self._sizes
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_core.spec.values.delay import Delay, parse_delay
-from oku_server.behaviour.body import DEFAULT_BODY
 from oku_server.behaviour.fault import FaultRates
+from oku_server.behaviour.response_body import DEFAULT_BODY
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080

@@ -85,7 +85,7 @@ async def test_users_come_and_go(build: Build, site: HostileServer) -> None:
         bench.engine.set_window(3)
         await until(lambda: count_users() == 3)
         assert site.most_at_once <= 3
-        bench.feed.withdraw(execution)
+        bench.feed.shorten(execution, 0)
         await asyncio.wait_for(execution.finished, 10)
     assert set(count_outcomes(execution)) == {"ok"}
 
@@ -111,7 +111,7 @@ async def test_only_what_has_begun_is_in_flight(build: Build, site: HostileServe
             await asyncio.sleep(0.005)
             most = max(most, bench.engine.in_flight)
             assert len(bench.engine.group_in_flight().get(execution, [])) >= bench.engine.in_flight
-        bench.feed.withdraw(execution)
+        bench.feed.shorten(execution, 0)
         await asyncio.wait_for(execution.finished, 10)
         assert bench.engine.in_flight == 0
     # Those that have ended are in flight until the host has said so.
@@ -141,7 +141,7 @@ async def test_what_is_cut_off_is_given_back(build: Build) -> None:
         stuck = bench.begin((0, 6))
         await until(lambda: stuck.taken == 6)
         await asyncio.sleep(0.5)
-        bench.engine.cut_off(stuck)
+        bench.engine.cancel(stuck)
         await asyncio.wait_for(stuck.finished, 10)
         following = bench.begin((100, 130))
         await asyncio.wait_for(following.finished, 10)

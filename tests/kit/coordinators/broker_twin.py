@@ -20,7 +20,7 @@ class BrokerTwin(Broker):
     def __init__(self, peak_mb: float | None = None) -> None:
         self.answers = True
         self.peak_mb = peak_mb
-        super().__init__(build_app("memory://", MESSAGE_KEY), lambda: self.answers)
+        super().__init__(build_app("memory://", MESSAGE_KEY), self)
         self.batches: list[LeaseBatch] = []
         self.controls: list[Control] = []
         self.stops: list[tuple[str, int, float]] = []
@@ -40,6 +40,11 @@ class BrokerTwin(Broker):
     def ends(self) -> list[tuple[str, dict[str, int]]]:
         """The ends that were wished, and of whom."""
         return [(control.incarnation, control.ends) for control in self.controls]
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it answers."""
+        return self.answers
 
     def fetch_peak_mb(self) -> float | None:
         """Give what was set."""

@@ -9,6 +9,7 @@ from typing import Any
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi
 
+from oku_coordinator.assembly import Platform
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.supervision import Supervisor
@@ -33,7 +34,7 @@ async def running_coordinator(
             ready_file=ready_file,
             **settings,
         ),
-        build_supervisor,
+        Platform(build_supervisor=build_supervisor),
     )
     running = asyncio.create_task(coordinator.run())
     try:

@@ -7,7 +7,9 @@ import msgspec
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -25,7 +27,8 @@ def deal_lease(
     order = LeaseOrder(
         worker, build_incarnation(worker), lambda _: size, lambda size: size if limit is None else limit
     )
-    return next(iter(ledger.leases.deal(run, [order], now)), None)
+    with ledger.change(now) as transaction:
+        return next(iter(deal_leases(transaction, run, [order], now)), None)
 
 
 def build_incarnation(worker: str) -> str:
@@ -84,5 +87,6 @@ def apply_batches(
     ledger: Ledger, batches: Sequence[CheckpointBatch], now: float, allowance: int = 0
 ) -> list[MessageVerdict]:
     """Take in what workers say; gives the verdicts on all of it."""
-    receipts = ledger.leases.apply(batches, lambda _batch, _spec: allowance, now)
+    with ledger.change(now) as transaction:
+        receipts = take_in(transaction, batches, lambda _batch, _spec: allowance, now)
     return [verdict for receipt in receipts for verdict in receipt.verdicts]

@@ -10,9 +10,12 @@ from pathlib import Path
 
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.coordinators.transactions import change
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import keep_events, keep_second
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
@@ -52,7 +55,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
         )  # fmt: skip
         _carry_out(ledger, LONG_RUN, spec, leases * LEASE_LENGTH)
         _keep_history(ledger, LONG_RUN, samples)
-        ledger.runs.change_state(LONG_RUN, RunState.PAUSING, _BEGIN + 7200)
+        change(ledger, change_state, LONG_RUN, RunState.PAUSING, _BEGIN + 7200)
     with closing(sqlite3.connect(path)) as database, database:
         _copy_run(database, "run-0", runs)
         _tile(database, leases)
@@ -60,8 +63,8 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
 
 def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
     """Carry out one lease of so many requests by one worker."""
-    ledger.runs.create(run, spec, _BEGIN)
-    ledger.runs.change_state(run, RunState.RUNNING, _BEGIN + 1)
+    change(ledger, create_run, run, spec, _BEGIN)
+    change(ledger, change_state, run, RunState.RUNNING, _BEGIN + 1)
     lease = deal_lease(ledger, run, requests, _BEGIN + 1, worker="worker-0")
     assert lease is not None
     part = build_part(requests, int(_BEGIN) + 60, 12_345)
@@ -80,12 +83,12 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
             done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=make_counts(200),
             times={Time.LATENCY: latency},
         )  # fmt: skip
-        ledger.history.keep_sample(run, sample)
+        change(ledger, keep_second, run, sample)
     events = [
         Event(at=_BEGIN + number, type=EventType.WORKER_JOINED, text=f"worker worker-{number} joined")
         for number in range(_EVENTS)
     ]
-    ledger.history.note(run, events)
+    change(ledger, keep_events, run, events)
 
 
 def _copy_run(database: sqlite3.Connection, run: str, copies: int) -> None:

@@ -1,4 +1,4 @@
-"""An open run with a real ledger, dispatcher and reaper, and workers that do at once what is due.
+"""An open run with a real ledger, and dealt as a coordinator does, and workers that do at once what is due.
 
 The clock stands still between steps; Unix time and the monotonic clock are the same.
 """
@@ -8,13 +8,18 @@ from typing import Any
 
 import msgspec
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.parts import build_open_part
+from tests.kit.coordinators.transactions import change, read
 
-from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet
+from oku_coordinator.ledger.tables.period_table import fetch_period
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -84,34 +89,24 @@ class OpenWorld:
         self.now = 1000.0
         self.broker = BrokerTwin()
         self.roster = Roster(5.0)
-        self.dispatcher = build_dispatcher(ledger, self.broker, self.roster, self._begin)
-        self.reaper = Reaper(
-            ledger=ledger,
-            roster=self.roster,
-            expiry=self.dispatcher.waves.expiry,
-            delivery=self.dispatcher.delivery,
-            pace=self.dispatcher.ranges.pace,
-            metrics=Metrics(),
-            clock=lambda: self.now,
-            note_lost=lambda _run, _incarnations: None,
-        )
+        self.active_runs = self._build_active_runs()
         self.spec = parse_spec(Source(None, {"url": URL, **spec}))
         self.schedule = build_schedule(self.spec)
         self.workers: dict[str, OpenWorker] = {}
         self.sent: list[tuple[int, float, float]] = []
         """The index of each request that was sent, when it was due, and when it was sent."""
         self._read = 0
-        ledger.runs.create(RUN, self.spec, self.now)
+        change(ledger, create_run, RUN, self.spec, self.now)
 
     @property
     def run(self) -> RunRecord:
         """The run as it stands."""
-        return self.ledger.runs.fetch(RUN)
+        return read(self.ledger, fetch_run, RUN)
 
     @property
     def period(self) -> ActivePeriod:
         """The newest period of the run."""
-        period = self.ledger.schedules.fetch_period(RUN)
+        period = read(self.ledger, fetch_period, RUN)
         assert period is not None
         return period.build_period()
 
@@ -126,8 +121,8 @@ class OpenWorld:
         self.workers[name].is_alive = False
 
     def restart(self) -> None:
-        """Deal with a dispatcher that has just been started; the ledger and those who live are known."""
-        self.dispatcher = build_dispatcher(self.ledger, self.broker, self.roster, self._begin)
+        """Go on with a coordinator that has just been started; the ledger and those who live are known."""
+        self.active_runs = self._build_active_runs()
 
     async def step(self, seconds: float = 0.5) -> None:
         """Let time pass: workers do what is due and say so, and the coordinator does what there is to do."""
@@ -138,9 +133,13 @@ class OpenWorld:
                 self._work(worker)
                 self._speak(worker)
         self.roster.remove_silent(self.now)
-        await self.reaper.look(self.now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        await self.dispatcher.step(self.now, self.now)
+        run = read(self.ledger, fetch_current_run)
+        if run is not None:
+            held = read(self.ledger, fetch_fleet, run.run)
+            suspects = self.roster.mark_suspects(self.now)
+            await self.active_runs.open(run).reaper.sweep(run, held, suspects, self.now)
+        self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
+        await self.active_runs.advance(self.now, self.now)
         self._hand_over()
         self._stop()
 
@@ -157,8 +156,8 @@ class OpenWorld:
             assert self.now < until, f"the run is {self.run.state}"
             await self.step()
 
-    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
-        return self.ledger.runs.begin(run.run, wall_now) if self.roster.workers() else None
+    def _build_active_runs(self) -> ActiveRuns:
+        return build_active_runs(self.ledger, self.broker, self.roster, lambda: self.now)
 
     def _speak(self, worker: OpenWorker) -> None:
         leases = {
@@ -233,7 +232,7 @@ class OpenWorld:
         batch = CheckpointBatch(
             worker=worker.name, incarnation=worker.incarnation, run=RUN, checkpoints=checkpoints
         )
-        self.ledger.leases.apply([batch], lambda _batch, _spec: 0, self.now)
+        change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.now)
 
     def _stop(self) -> None:
         """Give back what is called back, at the time that was named."""

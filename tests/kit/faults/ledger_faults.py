@@ -3,19 +3,13 @@
 import inspect
 import sqlite3
 import threading
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from oku_coordinator.ledger import (
-    ledger_deletions,
-    ledger_history,
-    ledger_leases,
-    ledger_outbox,
-    ledger_runs,
-)
+import oku_coordinator
+from oku_coordinator import ledger
 
-_ROOMS = {
-    room.__file__ for room in (ledger_deletions, ledger_history, ledger_leases, ledger_outbox, ledger_runs)
-}
+_FOLDER, _LEDGER = (f"{Path(package.__path__[0])}/" for package in (oku_coordinator, ledger))
 _connect = sqlite3.connect
 ERRORS = ("database or disk is full", "database is locked", "disk I/O error")
 
@@ -24,7 +18,7 @@ class FailPoint(NamedTuple):
     """A statement of a call of the ledger: the first of its kind in it.
 
     Args:
-        call: the method of one of the ledger's rooms, as `LedgerRuns.create`.
+        call: the function of the coordinator that has opened the transaction, as `Runs.submit`.
         statement: its text, BEGIN and COMMIT included.
     """
 
@@ -74,10 +68,11 @@ class LedgerFaults:
 
 
 def _find_call() -> str | None:
-    """The method of a room of the ledger that is being called."""
-    frame, call = inspect.currentframe(), None
+    """The function of the coordinator that uses the ledger now; None if the caller is another one."""
+    frame = inspect.currentframe()
     while frame is not None:
-        if frame.f_code.co_filename in _ROOMS and "self" in frame.f_locals:
-            call = frame.f_code.co_qualname
+        file = frame.f_code.co_filename
+        if file.startswith(_FOLDER) and not file.startswith(_LEDGER):
+            return frame.f_code.co_qualname
         frame = frame.f_back
-    return call
+    return None

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.kit.coordinators.transactions import read
 from tests.kit.loki.loki_queries import LokiQueries
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
 from oku_core.accounting.outcome import OUTCOMES
 
 
@@ -125,7 +127,7 @@ def assert_events(loki: LokiQueries, ledger_file: Path, run: str) -> Counter[str
     """The events in Loki are those of the ledger; how many there are of each type."""
     ledger = Ledger(ledger_file, read_only=True)
     try:
-        kept = [event.text for event in ledger.history.fetch(run).events]
+        kept = [event.text for event in read(ledger, fetch_history, run).events]
     finally:
         ledger.close()
     events = fetch(loki, run, "event")

@@ -11,7 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.kit.coordinators.transactions import read
+
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.errors import UserError
@@ -78,7 +83,7 @@ def sum_series(ledger_file: Path, run: str) -> dict[str, int]:
     """The outcomes of all seconds that a ledger keeps of a run."""
     ledger = Ledger(ledger_file, read_only=True)
     try:
-        samples = ledger.history.fetch(run).samples
+        samples = read(ledger, fetch_history, run).samples
     finally:
         ledger.close()
     return {
@@ -150,8 +155,8 @@ class LocalRun:
         except UserError:
             return Lengths(0, 0, 0)  # it has not been made yet
         try:
-            runs = ledger.runs.fetch_page()
-            return ledger.runs.fetch_snapshot(runs[0].run).lengths if runs else Lengths(0, 0, 0)
+            runs = read(ledger, fetch_runs)
+            return read(ledger, fetch_snapshot, runs[0].run).lengths if runs else Lengths(0, 0, 0)
         finally:
             ledger.close()
 
@@ -159,8 +164,8 @@ class LocalRun:
         """The workers that have accounted for something in its newest run."""
         ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
         try:
-            newest = ledger.runs.fetch_page()[0]
-            return {worker.name for worker in ledger.runs.fetch_snapshot(newest.run).workers}
+            newest = read(ledger, fetch_runs)[0]
+            return {worker.name for worker in read(ledger, fetch_snapshot, newest.run).workers}
         finally:
             ledger.close()
 
@@ -179,7 +184,7 @@ class LocalRun:
         """The id of its newest run."""
         ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
         try:
-            return ledger.runs.fetch_page()[0].run
+            return read(ledger, fetch_runs)[0].run
         finally:
             ledger.close()
 

@@ -4,7 +4,10 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.kit.coordinators.transactions import read
+
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.schedule import Schedule
@@ -48,7 +51,7 @@ def list_seconds(ledger_file: Path, run: str, slack_s: float = _SLACK_S) -> list
     """
     ledger = Ledger(ledger_file, read_only=True)
     try:
-        snapshot = ledger.runs.fetch_snapshot(run)
+        snapshot = read(ledger, fetch_snapshot, run)
     finally:
         ledger.close()
     assert snapshot.course is not None

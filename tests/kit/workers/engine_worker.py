@@ -17,9 +17,11 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SpecSources
 from oku_core.spec.spec import Spec
-from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
 from oku_workers.loop_thread import LoopThread
+from oku_workers.runs.engine_slot import EngineSettings
 from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.runs.run_sources import RunSources
 from oku_workers.settings import WorkerIdentity
 
 __all__ = ["EngineWorker", "LeaseAccount", "count"]
@@ -46,8 +48,13 @@ class EngineWorker:
         self._finals: dict[str, Future[LeaseAccount]] = {}
         self.book = CheckpointBook()
         supervisor = supervisor or Supervisor()
-        engines = EngineSwitch(supervisor, local_address, SpecSources(files=EVERYWHERE))
-        self.runner = LeaseRunner(WorkerIdentity("w1", _INCARNATION), supervisor, engines, self._confirm)
+        sources, settings = (
+            RunSources(SpecSources(files=EVERYWHERE)),
+            EngineSettings(local_address=local_address),
+        )
+        engines = EngineSwitch(supervisor, sources, settings=settings)
+        worker = WorkerIdentity("w1", _INCARNATION)
+        self.runner = LeaseRunner(WorkerParts(worker=worker, supervisor=supervisor, sink=self), engines)
         self._loop_thread.start()
         self._loop_thread.ask(self.runner.start)
 
@@ -118,7 +125,7 @@ class EngineWorker:
         gc.unfreeze()
         self._complaints.check()
 
-    async def _confirm(self, batch: CheckpointBatch) -> None:
+    async def send(self, batch: CheckpointBatch) -> None:
         """Take what the runner sends, in its loop; whoever waits for a lease learns of what can't be true."""
         try:
             confirmed = self.book.take(batch)

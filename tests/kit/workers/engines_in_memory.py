@@ -17,11 +17,14 @@ from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import OK, Tally
 from oku_workers.feed.feed import Feed
-from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
 from oku_workers.meters.saturation import SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
+from oku_workers.runs.engine_slot import EngineSettings
 from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.runs.run_sources import RunSources
 from oku_workers.settings import WorkerIdentity
+from oku_workers.timing.timing import Timing
 
 if TYPE_CHECKING:
     from oku_workers.engines.contract.engine_protocol import HostLoad
@@ -36,6 +39,19 @@ NEVER = 1e12
 async def call_here(function: Callable[[], Any]) -> Any:
     """Stands for a thread."""
     return function()
+
+
+def build_switch(
+    build: Callable[..., Any],
+    files: Any = None,
+    *,
+    timing: Timing | None = None,
+    run_blocking: Any = call_here,
+    supervisor: Supervisor | None = None,
+) -> EngineSwitch:
+    """A switch of engines that a test makes."""
+    sources = RunSources(files=files, run_blocking=run_blocking)
+    return EngineSwitch(supervisor or Supervisor(), sources, timing, EngineSettings(build=build))
 
 
 class FakeEngine:
@@ -68,7 +84,7 @@ class FakeEngine:
     def start(self) -> None:
         """Begin; there is nothing to do."""
 
-    def count_waiting(self) -> None:
+    def flush_counts(self) -> None:
         """Nothing waits."""
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
@@ -82,7 +98,7 @@ class FakeEngine:
         """Take as many as this."""
         self.window = window
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Give back what is in flight of a lease."""
         for tally, coordinate in self.flights:
             if tally.execution is execution:
@@ -96,7 +112,7 @@ class FakeEngine:
         """Give back what is in flight."""
         self.is_closed = True
         for execution in {tally.execution for tally, _ in self.flights}:
-            self.cut_off(execution)
+            self.cancel(execution)
 
     def fill(self) -> None:
         """Take as many requests as the window allows."""
@@ -145,21 +161,25 @@ class Bench:
 
     Args:
         meter: of the runner.
+        files: of runs; none can be fetched without.
 
     Attributes:
         engines: what it feeds.
+        renewals: how often the runner has asked for a fresh process.
         sent: what it has sent; each message is a true account of its leases.
         error: what sending fails with.
     """
 
-    def __init__(self, meter: WorkerMeter | None = None) -> None:
+    def __init__(self, meter: WorkerMeter | None = None, files: Any = None) -> None:
         self.built = BuiltEngines()
         self.book = CheckpointBook()
         self.error: Exception | None = None
         self.is_confirming = True
         supervisor = Supervisor()
-        self.engines = EngineSwitch(supervisor, build=self.built.build, run_blocking=call_here)
-        self.runner = LeaseRunner(WORKER, supervisor, self.engines, self._take, meter)
+        self.engines = build_switch(self.built.build, files, supervisor=supervisor)
+        self.renewals = 0
+        parts = WorkerParts(worker=WORKER, supervisor=supervisor, sink=self, process=self)
+        self.runner = LeaseRunner(parts, self.engines, meter)
         self.runner.start()
 
     @property
@@ -198,7 +218,15 @@ class Bench:
         """End everything."""
         await self.runner.close()
 
-    async def _take(self, batch: CheckpointBatch) -> None:
+    def renew(self) -> None:
+        """Count it."""
+        self.renewals += 1
+
+    def send_progress(self) -> None:
+        """The test takes it when it likes."""
+
+    async def send(self, batch: CheckpointBatch) -> None:
+        """Take what the runner sends, and confirm it."""
         if self.error is not None:
             raise self.error
         confirmed = self.book.take(batch)

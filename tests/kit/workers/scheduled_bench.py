@@ -1,6 +1,7 @@
 """The feed of an open run with a clock that the test turns, and an engine that takes when it is told to."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,7 @@ class ScheduledBench:
     Attributes:
         taken: what was taken, with the second of the run in which it was.
         flights: what is in flight of it.
+        requests: how often higher limits were asked for.
     """
 
     def __init__(self, spec: Spec, window: int = 10**9, *, is_known: bool = True) -> None:
@@ -140,9 +142,9 @@ class ScheduledBench:
         self.schedule = build_schedule(spec)
         self.window = window
         self.time = FakeTiming(is_known=is_known)
-        self.feed = ScheduledFeed(self.time.timing, spec.late.duration_s)
-        self.feed.has_room = lambda: len(self.flights) < self.window
-        self.feed.on_due = self.fill
+        self.requests = 0
+        self.feed = ScheduledFeed(self.time.timing, spec.late.duration_s, self)
+        self.feed.attach(self)
         self.taken: list[tuple[float, Taken]] = []
         self.flights: list[Taken] = []
         self.executions: list[ScheduledExecution] = []
@@ -165,6 +167,23 @@ class ScheduledBench:
         self.executions.append(execution)
         self.feed.add(execution)
         return execution
+
+    def has_room(self) -> bool:
+        """Whether the window is not full."""
+        return len(self.flights) < self.window
+
+    def take_due(self) -> bool:
+        """Take it at once."""
+        self.fill()
+        return True
+
+    def request_limits(self) -> None:
+        """Count it."""
+        self.requests += 1
+
+    def find_reserve(self) -> float:
+        """It is not known."""
+        return math.inf
 
     def fill(self) -> None:
         """Take what there is to take."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from kombu.exceptions import OperationalError
+from tests.kit.coordinators.transactions import change
 from tests.simulation.actors.attacker import LIE
 from tests.simulation.actors.worker import ORDERS, PROGRESS
 from tests.simulation.laws import LawBrokenError
@@ -15,13 +16,13 @@ from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.outside.broker import Connection, Delivery
 
-from oku_coordinator.assembly import Assembly
+from oku_coordinator.assembly import Assembly, Platform
+from oku_coordinator.broker.inbound import Handler, Inbound, Receiver
 from oku_coordinator.broker.outbound_queue import OutboundQueue
-from oku_coordinator.broker.sender import Broker
-from oku_coordinator.clock.clock_address import ClockAddress
-from oku_coordinator.inbound import CheckpointReceiver, Inbound
+from oku_coordinator.broker.sender import Broker, Link
+from oku_coordinator.clock.clock_store import ClockAddress
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import Receipt
-from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -103,7 +104,7 @@ class CoordinatorActor:
             return
         process = self._world.start_process("second coordinator", self._clock)
         try:
-            process.enter(lambda: Assembly(self._build_settings(), lock_wait_s=0.0))
+            process.enter(lambda: Assembly(self._build_settings(), Platform(lock_wait_s=0.0)))
         except UserError:
             process.kill()
         else:
@@ -138,27 +139,27 @@ class CoordinatorActor:
         def build_supervisor(is_fatal: Callable[[Exception], bool], passing: Any, sleep: Any) -> Supervisor:
             return Supervisor(is_fatal, passing, sleep, self._clock.monotonic)
 
-        parts = Assembly(
-            self._build_settings(),
-            build_supervisor,
-            lock_wait_s=0.0,
-            build_broker=lambda app, is_connected: SimulatedSender(app, is_connected, world, self.connection),
-            build_inbound=lambda *arguments: SimulatedInbound(world, self.connection, *arguments),
+        platform = Platform(
+            build_supervisor=build_supervisor,
+            build_broker=lambda app, link: SimulatedSender(app, link, world, self.connection),
+            build_inbound=lambda app, supervisor: SimulatedInbound(world, self.connection, app, supervisor),
             kernel="the coordinator's machine",
+            lock_wait_s=0.0,
         )
+        parts = Assembly(self._build_settings(), platform)
         parts.clock_store.address = ClockAddress("coordinator", 8700)
         self.parts = parts
         for run in world.runs.values():
             if not run.is_submitted:
                 with contextlib.suppress(sqlite3.IntegrityError):  # the one that was killed had submitted it
-                    parts.ledger.runs.create(run.run, run.spec, parts.clock.now())
+                    change(parts.ledger, create_run, run.run, run.spec, parts.clock.now())
                 run.is_submitted = True
-        parts.inbound.start()
+        parts.inbound.start(parts.receiver, parts.message_handler)
         self.process.start(self._work(parts)).add_done_callback(self._note_done)
 
     async def _work(self, parts: Assembly) -> None:
         """What the real process does once it listens."""
-        await parts.settle_clock()
+        await parts.clock_store.settle(parts.listen)
         for task in (
             parts.supervisor.start("ticks", parts.ticker.run),
             parts.supervisor.start("dispatcher", parts.main_loop.run),
@@ -181,10 +182,8 @@ class CoordinatorActor:
 class SimulatedSender(Broker):
     """Sends by the simulated broker what the real one would send by its threads."""
 
-    def __init__(
-        self, app: Any, is_connected: Callable[[], bool], world: "World", connection: Connection
-    ) -> None:
-        super().__init__(app, is_connected, connection.process.clock.monotonic)
+    def __init__(self, app: Any, link: Link, world: "World", connection: Connection) -> None:
+        super().__init__(app, link, connection.process.clock.monotonic)
         self._world = world
         self._connection = connection
         self._chance = world.draw_from("sender")
@@ -198,7 +197,7 @@ class SimulatedSender(Broker):
         return None
 
     def _put(self, messages: Iterable[Outbound]) -> None:
-        if not self._is_connected():
+        if not self._link.is_connected:
             self._outbound.drop()
             return
         self._outbound.put(messages)
@@ -347,33 +346,30 @@ class _ProgressListener(_Listener):
         self._pass_on(heard)
 
 
-class JudgedReceiver(CheckpointReceiver):
-    """The real receiver, whose verdicts on honest workers are judged."""
-
-    def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-        """Receive checkpoints as the real one does."""
-        receipts = super().receive(batches)
-        for receipt in receipts:
-            _check_verdicts(receipt)
-        return receipts
-
-
 class SimulatedInbound(Inbound):
     """The real one with listeners at the simulated broker."""
 
-    def __init__(
-        self,
-        world: "World",
-        connection: Connection,
-        app: Any,
-        supervisor: Supervisor,
-        receiver: CheckpointReceiver,
-        handler: MessageHandler,
-    ) -> None:
-        super().__init__(app, supervisor, JudgedReceiver(**vars(receiver)), handler)
+    def __init__(self, world: "World", connection: Connection, app: Any, supervisor: Supervisor) -> None:
+        super().__init__(app, supervisor)
         health = supervisor.build_health("listeners")
         self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
         self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)
+
+    def start(self, receiver: Receiver, handler: Handler) -> None:
+        """Listen, and judge the verdicts on honest workers."""
+        super().start(_JudgedReceiver(receiver), handler)
+
+
+class _JudgedReceiver:
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    def receive(self, batches: Sequence[CheckpointBatch]) -> Sequence[Receipt]:
+        """Receive checkpoints as the real one does."""
+        receipts = self._receiver.receive(batches)
+        for receipt in receipts:
+            _check_verdicts(receipt)
+        return receipts
 
 
 def _check_verdicts(receipt: Receipt) -> None:

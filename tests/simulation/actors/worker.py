@@ -35,11 +35,12 @@ from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE
-from oku_workers.feed.feed import Feed
-from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.feed.feed_protocol import FeedProtocol
+from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
 from oku_workers.meters.lag_meter import LagMeter
 from oku_workers.meters.saturation import SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
+from oku_workers.runs.engine_slot import EngineSettings
 from oku_workers.runs.engine_switch import EngineSwitch
 from oku_workers.settings import WorkerIdentity
 from oku_workers.timing.coordinator_clock import CoordinatorClock
@@ -138,24 +139,23 @@ class WorkerActor:
         gauges = ProcessGauges(
             monotonic=clock.monotonic, cpu_s=lambda: 0.0, rss_mb=lambda: 50.0, peak_rss_mb=lambda: 60.0
         )
-        lag = LagMeter(lambda late_s: meter.look(late_s), clock.monotonic, _LOOK_S)  # noqa: PLW0108  # later
         meter = WorkerMeter(
             SteadyClock(clock.wall, clock.monotonic),
             gauges,
             SaturationMeter(lambda: 0.0, clock.monotonic),
-            lag,
+            LagMeter(clock.monotonic, _LOOK_S),
         )
-        engines = EngineSwitch(supervisor, build=self._build_engine, timing=self._build_timing())
-        self.runner = LeaseRunner(
-            self._identity,
-            supervisor,
-            engines,
-            self._send_checkpoints,
-            meter,
-            self._call_hook,
+        settings = EngineSettings(build=self._build_engine)
+        engines = EngineSwitch(supervisor, timing=self._build_timing(), settings=settings)
+        parts = WorkerParts(
+            worker=self._identity,
+            supervisor=supervisor,
+            sink=self,
+            process=self,
+            recorder=self._shelf.start(self.process, self._identity.incarnation),
+            call=self._call_hook,
         )
-        self.runner.recorder = self._shelf.start(self.process, self._identity.incarnation)
-        self.runner.on_used = self._renew
+        self.runner = LeaseRunner(parts, engines, meter)
         self.runner.start()
         incarnation = self._identity.incarnation
         self.connection.subscribe(build_lease_queue(incarnation).name, self._take_leases)
@@ -181,7 +181,7 @@ class WorkerActor:
             build_timer=lambda loop, call: LoopTimer(loop, call, read_ns),
         )
 
-    def _build_engine(self, spec: Spec, feed: Feed, *_: object) -> SimulatedEngine:
+    def _build_engine(self, spec: Spec, feed: FeedProtocol, *_: object) -> SimulatedEngine:
         build = SimulatedUserCode if spec.runs_user_code else SimulatedEngine
         self.engine = build(spec, feed, self._world.find_target, self.plan.slowness, self._note_taken)
         return self.engine
@@ -253,7 +253,8 @@ class WorkerActor:
             self._world.break_law(error)
             raise
 
-    async def _send_checkpoints(self, batch: CheckpointBatch) -> None:
+    async def send(self, batch: CheckpointBatch) -> None:
+        """Put a message into the simulated broker."""
         await asyncio.sleep(self._chance.uniform(0.0002, 0.01))
         self.connection.publish(CHECKPOINTS_QUEUE, seal_checkpoints(self._world.signer, batch))
 
@@ -318,7 +319,11 @@ class WorkerActor:
         with contextlib.suppress(OperationalError):
             self.connection.publish_to_all(PROGRESS, sealed)
 
-    def _renew(self) -> None:
+    def send_progress(self) -> None:
+        """Its next progress is soon enough here."""
+
+    def renew(self) -> None:
+        """Leave, for a fresh process."""
         if not self._is_used:
             self._is_used = True
             self.process.start(self._drain())

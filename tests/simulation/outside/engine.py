@@ -59,12 +59,11 @@ class SimulatedEngine:
         self._note_taken = note_taken
         self._requests: dict[tuple[Tally, int], asyncio.TimerHandle] = {}
         self._task: asyncio.Task[None] | None = None
-        self._has_room = asyncio.Event()
+        self._room = asyncio.Event()
         self.fullness = Fullness()
         self.fault = ""
         self.host_load = None
         self.has_farewell = False
-        feed.has_room = lambda: len(self._requests) < self.window
 
     async def open(self) -> None:
         """There is nothing to wait for."""
@@ -74,7 +73,15 @@ class SimulatedEngine:
         """Requests sent and not yet answered."""
         return len(self._requests)
 
-    def count_waiting(self) -> None:
+    def has_room(self) -> bool:
+        """Whether another request could be sent now."""
+        return not self._is_full
+
+    def take_due(self) -> bool:
+        """A task waits in the feed."""
+        return False
+
+    def flush_counts(self) -> None:
         """Nothing waits."""
 
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
@@ -92,7 +99,7 @@ class SimulatedEngine:
     def _note_change(self) -> None:
         self.fullness.note(time.monotonic(), is_full=self._is_full)
         if not self._is_sated:
-            self._has_room.set()
+            self._room.set()
 
     @property
     def _is_full(self) -> bool:
@@ -106,9 +113,10 @@ class SimulatedEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
+        self._feed.attach(self)
         self._task = asyncio.get_running_loop().create_task(self._fill())
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Drop the requests of an execution that are in flight and give their coordinates back."""
         for (tally, coordinate), handle in tuple(self._requests.items()):
             if tally.execution is execution:
@@ -140,8 +148,8 @@ class SimulatedEngine:
             if not self._is_sated:
                 await self._feed.wait()
             else:
-                self._has_room.clear()
-                await self._has_room.wait()
+                self._room.clear()
+                await self._room.wait()
 
     def _send(self, tally: Tally, coordinate: int, index: int, due_ns: int) -> None:
         self._note_taken(tally.execution, coordinate, index)

@@ -27,7 +27,6 @@ class SimulatedUserCode(SimulatedEngine):
         super().__init__(*arguments)
         self._waiting: deque[tuple[Tally, int, int, int]] = deque()
         self._is_dead = False
-        self._feed.has_room = lambda: not self._is_full
 
     @property
     def in_flight(self) -> int:
@@ -51,10 +50,10 @@ class SimulatedUserCode(SimulatedEngine):
             grouped.setdefault(tally.execution, []).append(coordinate)
         return grouped
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Drop the iterations of an execution; those that have not begun are untouched."""
         self._drop_waiting(execution)
-        super().cut_off(execution)
+        super().cancel(execution)
 
     def kill_host(self) -> None:
         """The host dies with all that it has; after a while there is another."""
@@ -63,7 +62,7 @@ class SimulatedUserCode(SimulatedEngine):
         self._is_dead = True
         self._drop_waiting()
         for execution in {tally.execution: None for tally, _ in self._requests}:
-            super().cut_off(execution)
+            super().cancel(execution)
         self._note_change()
         asyncio.get_running_loop().call_later(_RESTART_S, self._revive)
 

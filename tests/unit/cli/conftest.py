@@ -13,17 +13,18 @@ from aiohttp.test_utils import TestServer
 from rich.console import RenderableType
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.compared import MakeRun, build_maker
+from tests.kit.runs.summaries import build_summary
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
-from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.summary import OutcomeCounts, ServersSummary, Summary, WorkerSummary
+from oku_core.results.summary import (
+    Summary,
+)
 from oku_core.results.tick import Tick
-from oku_core.results.timing_summary import build_latency_summary
-from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]
 
@@ -75,7 +76,7 @@ def make_tick() -> Callable[..., Tick]:
             "in_flight": 2_000,
             "rate_rps": 16_340.0,
             "outcomes": make_counts(16_340),
-            "latency": histogram.build_latency(),
+            "times": {Time.LATENCY: histogram.build_latency()},
         }
         thresholds = list(changes.pop("thresholds", ()))
         sample = Sample(**fields | changes)
@@ -87,36 +88,7 @@ def make_tick() -> Callable[..., Tick]:
 @pytest.fixture
 def make_summary() -> Callable[..., Summary]:
     """Makes the summary of a completed run of 1,000 requests of 1 to 10.99 ms, changed as wanted."""
-
-    def make(histogram: Histogram | None = None, **changes: Any) -> Summary:
-        if histogram is None:
-            histogram = Histogram()
-            for i in range(1000):
-                histogram.record(1000 + 10 * i)
-        fields: dict[str, Any] = {
-            "run": "6f2c1a",
-            "name": "soak",
-            "state": RunState.COMPLETED,
-            "engine": Engine.AIOHTTP,
-            "requests": 1000,
-            "accounted": 1000,
-            "resent_at_most": 0,
-            "outcomes": make_outcomes(ok=1000),
-            "statuses": {"200": 1000},
-            "bytes_received": 13_000,
-            "started_at": "2026-02-01T17:05:12Z",
-            "ended_at": "2026-02-01T17:06:13Z",
-            "active_s": 61.2,
-            "throughput_rps": 16.3,
-            "latency_ms": build_latency_summary(histogram),
-            "histogram": hdr.encode_base64(histogram),
-            "workers": [make_worker("worker-1"), make_worker("worker-2")],
-            "servers": ServersSummary(served=1000),
-            "validity": [],
-        }
-        return Summary(**fields | changes)
-
-    return make
+    return build_summary
 
 
 @pytest.fixture
@@ -142,14 +114,3 @@ async def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     async with TestServer(app) as server:
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         yield KubectlOnPath(tmp_path, ["127.0.0.1", server.port])
-
-
-def make_worker(name: str) -> WorkerSummary:
-    """Make a worker that did half of the run."""
-    return WorkerSummary(name=name, requests=500, cpu_s=58.1, peak_rss_mb=61.4, lost=False)
-
-
-def make_outcomes(**counts: int) -> OutcomeCounts:
-    """Make the given outcomes and none of the others."""
-    none = dict.fromkeys(OutcomeCounts.__struct_fields__, 0)
-    return OutcomeCounts(**none | counts)

@@ -14,11 +14,14 @@ from typing import NamedTuple
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 from tests.kit.runs.seconds import draw_seconds
 
 import oku_cli
 from oku_cli.main import COMMANDS, main
 from oku_cli.terminal import printable
+from oku_coordinator.ledger.rules.history import keep_second
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
 NAME, LONE = "naïve 💥 億", "\udcff"
@@ -68,10 +71,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / ".oku").mkdir(mode=0o700)
     ledger = open_ledger(tmp_path / ".oku" / "ledger.sqlite3")
     for seed, (run, name) in enumerate((("r1", "plain"), ("r2", NAME))):
-        ledger.runs.create(run, Spec(requests=5, name=name), 1.0)
+        change(ledger, create_run, run, Spec(requests=5, name=name), 1.0)
         for sample in draw_seconds(4, seed=seed)[0]:
-            ledger.history.keep_sample(
-                run, msgspec.structs.replace(sample, outcomes=[0] * len(sample.outcomes))
+            change(
+                ledger, keep_second, run, msgspec.structs.replace(sample, outcomes=[0] * len(sample.outcomes))
             )
     ledger.close()
     return tmp_path

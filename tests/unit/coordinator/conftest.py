@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger, place_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -37,8 +40,8 @@ def begin_run(ledger: Ledger) -> Callable[..., RunRecord]:
     """Enters a run at 0 s and lets it begin at 1 s."""
 
     def begin(run: str = "r1", requests: int = 100, **spec: Any) -> RunRecord:
-        ledger.runs.create(run, Spec(requests=requests, **spec), 0.0)
-        return ledger.runs.change_state(run, RunState.RUNNING, 1.0)
+        change(ledger, create_run, run, Spec(requests=requests, **spec), 0.0)
+        return change(ledger, change_state, run, RunState.RUNNING, 1.0)
 
     return begin
 
@@ -50,7 +53,7 @@ def deal(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> Callable[..., L
     def deal(
         size: int = 10, run: str = "r1", requests: int = 100, now: float = 2.0, **order: Any
     ) -> LeaseRecord:
-        if run not in {record.run for record in ledger.runs.fetch_page()}:
+        if run not in {record.run for record in read(ledger, fetch_runs)}:
             begin_run(run, requests)
         lease = deal_lease(ledger, run, size, now, **order)
         assert lease is not None
@@ -93,6 +96,6 @@ def parts(coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyP
     place_ledger(coordinator_settings.ledger_path)
     parts = Assembly(coordinator_settings)
     parts.inbound.progress.is_connected = True
-    monkeypatch.setattr(parts.main_loop.interval_announcer, "step", lambda *_: None)
+    monkeypatch.setattr(parts.main_loop.interval_announcer, "announce", lambda *_: None)
     yield parts
     parts.close()

@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -46,32 +54,32 @@ async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch
     def fail(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    ledger.runs.create("r1", Spec(requests=100), 0.0)
-    await loop.end_runs(ledger.runs.fetch("r1"))
-    await loop.end_runs(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
+    await loop.end_runs(read(ledger, fetch_run, "r1"))
+    await loop.end_runs(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
     assert rests == []
-    for room, call in (("history", "keep_sample"), ("outbox", "put_summary"), ("outbox", "put_summary")):
+    for function in ("keep_second", "put_summary", "put_summary"):
         with monkeypatch.context() as fault:
-            fault.setattr(getattr(ledger, room), call, fail)
+            fault.setattr(history, function, fail)
             with pytest.raises(sqlite3.OperationalError):
                 await loop.end_runs(None)
     assert len(rests) == 2
     await loop.end_runs(None)
     await loop.end_runs(None)
     assert len(rests) == 3
-    assert len(ledger.runs.fetch_snapshot("r1").processes) == 1
+    assert len(read(ledger, fetch_snapshot, "r1").processes) == 1
 
 
 async def test_a_run_that_is_deleted_as_soon_as_it_is_over_holds_nobody_up(parts: Assembly) -> None:
     """Its last second cannot be kept; the next run has its turn all the same."""
     ledger, loop = parts.ledger, parts.main_loop
-    ledger.runs.create("r1", Spec(requests=100), 0.0)
-    await loop.end_runs(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
-    ledger.runs.change_state("r1", RunState.FAILED, 2.0)
-    ledger.deletions.begin("r1")
-    ledger.runs.create("r2", Spec(requests=100), 3.0)
-    await loop.end_runs(ledger.runs.change_state("r2", RunState.RUNNING, 4.0))
-    await loop.end_runs(ledger.runs.change_state("r2", RunState.FAILED, 5.0))
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
+    await loop.end_runs(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
+    change(ledger, change_state, "r1", RunState.FAILED, 2.0)
+    change(ledger, begin_deletion, "r1")
+    change(ledger, create_run, "r2", Spec(requests=100), 3.0)
+    await loop.end_runs(change(ledger, change_state, "r2", RunState.RUNNING, 4.0))
+    await loop.end_runs(change(ledger, change_state, "r2", RunState.FAILED, 5.0))
 
 
 async def test_a_clock_that_was_set_is_followed_once_the_last_second_is_kept(
@@ -79,13 +87,13 @@ async def test_a_clock_that_was_set_is_followed_once_the_last_second_is_kept(
 ) -> None:
     """A run may be over in the ledger before the main loop knows; its times are still those of one clock."""
     ledger, loop = parts.ledger, parts.main_loop
-    ledger.runs.create("r1", Spec(requests=100), 0.0)
-    await loop.end_runs(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
-    ledger.runs.change_state("r1", RunState.FAILED, 2.0)
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
+    await loop.end_runs(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
+    change(ledger, change_state, "r1", RunState.FAILED, 2.0)
     monkeypatch.setattr(parts.clock, "_wall", lambda: time.time() - 3600.0)
     began = time.time()
     await loop.step(time.monotonic())
-    [sample] = ledger.history.fetch("r1").samples
+    [sample] = read(ledger, fetch_history, "r1").samples
     assert abs(sample.at - began) < 60.0
     await loop.step(time.monotonic() + 2.0)
     assert abs(parts.clock.now() - (began - 3600.0)) < 60.0
@@ -95,7 +103,7 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, tic
     """A run that waits for workers has ticks, too; without a run there is none."""
     parts.ticker.tick()
     assert ticks == []
-    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
     parts.ticker.tick()
     assert [(tick.run, tick.state, tick.sample.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
 
@@ -104,14 +112,14 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(parts: Assembly, t
     """It may be the last second of a run that has just come to rest."""
     parts.message_handler.handle_progress([BUSY])
     parts.ticker.tick()
-    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
     parts.ticker.tick()
     assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
 def test_what_workers_say_while_a_run_waits_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
     """The next run may be submitted before their last word on the one before it has come."""
-    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
     parts.message_handler.handle_progress([BUSY])
     parts.ticker.tick()
     assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
@@ -122,8 +130,8 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
 ) -> None:
     """They say what it waits for, and nothing of what the workers do for another."""
     for run in ("r1", "r2", "r3"):
-        parts.ledger.runs.create(run, Spec(requests=100), 0.0)
-    parts.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+        change(parts.ledger, create_run, run, Spec(requests=100), 0.0)
+    change(parts.ledger, change_state, "r1", RunState.RUNNING, 1.0)
     following = asyncio.create_task(take_first(parts.runs.followers.follow("r2")))
     await asyncio.sleep(0)
     parts.inbound.checkpoints.is_connected = True
@@ -143,7 +151,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     caplog.set_level("INFO")
     noted: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        parts.recorder, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
+        parts.telemetry.recorder, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
     )
     parts.message_handler.handle_progress(
         [Progress(worker="drained", incarnation="b1", at=0.0, stopping=True)]
@@ -159,23 +167,26 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     assert noted == [("worker_left", "drained"), ("worker_lost", "died")]
 
 
-async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes_or_leaves(
+async def test_leases_are_swept_once_a_second_and_when_a_worker_comes_or_leaves(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are not looked at with each checkpoint: the cost would grow with both."""
-    looks: list[float] = []
+    """They are not swept with each checkpoint: the cost would grow with both."""
+    sweeps: list[None] = []
+    times: list[float] = []
+    monkeypatch.setattr(parts.main_loop.void_work, "sweep", lambda _: sweeps.append(None))
 
-    async def look(now: float) -> None:
-        looks.append(now)
-
-    monkeypatch.setattr(parts.main_loop.reaper, "look", look)
-    for now in (1.0, 1.1, 1.9, 2.0, 2.1):
+    async def step(now: float) -> None:
+        before = len(sweeps)
         await parts.main_loop.step(now)
+        times.extend([now] * (len(sweeps) - before))
+
+    for now in (1.0, 1.1, 1.9, 2.0, 2.1):
+        await step(now)
     for number, stopping in enumerate((False, False, True, True)):
         progress = Progress(worker="w1", incarnation="b1", at=0.0, sequence=number, stopping=stopping)
         parts.message_handler.handle_progress([progress])
-        await parts.main_loop.step(2.2 + number / 10)
-    assert looks == [1.0, 2.0, 2.2, pytest.approx(2.4)]
+        await step(2.2 + number / 10)
+    assert times == [1.0, 2.0, 2.2, pytest.approx(2.4)]
 
 
 async def test_workers_are_told_at_once_that_they_are_heard(
@@ -187,7 +198,7 @@ async def test_workers_are_told_at_once_that_they_are_heard(
         parts.broker, "send_intervals", lambda *intervals_s, **_: announced.append(intervals_s)
     )
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.broker, parts.clock_store.describe
+        parts.broker, parts.clock_store, parts.file_access
     )
     monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
@@ -206,15 +217,14 @@ async def test_workers_hear_which_run_has_its_turn(parts: Assembly, monkeypatch:
     turns: list[str] = []
     monkeypatch.setattr(parts.broker, "send_intervals", lambda *_, run, **__: turns.append(run))
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.broker, parts.clock_store.describe
+        parts.broker, parts.clock_store, parts.file_access
     )
     monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
-    runs = parts.ledger.runs
     await parts.main_loop.step(1.0)
-    runs.create("r1", Spec(requests=100), 0.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
     await parts.main_loop.step(2.0)
-    runs.change_state("r1", RunState.CANCELLED, 2.0)
+    change(parts.ledger, change_state, "r1", RunState.CANCELLED, 2.0)
     await parts.main_loop.step(3.0)
     assert turns == ["", "r1", ""]
 
@@ -224,8 +234,9 @@ async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
 ) -> None:
     """Else a fresh worker fails, and tries again half a second later."""
     told: list[str] = []
-    monkeypatch.setattr(parts.main_loop.interval_announcer, "step", lambda *_: told.append("where"))
-    monkeypatch.setattr(parts.main_loop.file_preparation, "look", lambda _: told.append("what"))
+    active = parts.active_runs.open(change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0))
+    monkeypatch.setattr(parts.main_loop.interval_announcer, "announce", lambda *_: told.append("where"))
+    monkeypatch.setattr(active.preparation, "send_needs", lambda *_: told.append("what"))
     await parts.main_loop.step(time.monotonic())
     assert told == ["where", "what"]
 
@@ -233,15 +244,15 @@ async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
 async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     """A closed lease is forgotten, what was taken is noted, and a round begins that visits the worker."""
     ledger = parts.ledger
-    ledger.runs.create("r1", Spec(requests=100), 0.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
     assert lease is not None
     named = {lease.id: LeaseProgress(10, 10, build_no_counts())}
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
     parts.signals.woken.clear()
     batch = build_batch(lease, build_checkpoint(lease), taken=10)
-    parts.message_handler.handle_receipts(ledger.leases.apply([batch], parts.pace.allow, 5.0))
+    parts.message_handler.handle_receipts(change(ledger, take_in, [batch], parts.active_runs.allow, 5.0))
     assert list(parts.roster.list_leases()) == []
     assert parts.roster.workers()[0].find_rate("r1").taken == 10
     assert parts.signals.woken.is_set()
@@ -250,14 +261,14 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
 async def test_a_run_without_a_worker_is_given_up_but_not_for_an_outage(parts: Assembly) -> None:
     """The loop leaves out the time in which no worker could be heard."""
     ledger, loop, now = parts.ledger, parts.main_loop, time.monotonic()
-    ledger.runs.create("r1", Spec(requests=100, give_up_after_s=30.0), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=100, give_up_after_s=30.0), 0.0)
     for passed_s in (0.0, 15.0):
         await loop.step(now + passed_s)
     loop.reset_timers(now + 115.0)
     await loop.step(now + 129.0)
-    assert ledger.runs.fetch("r1").state == RunState.PENDING
+    assert read(ledger, fetch_run, "r1").state == RunState.PENDING
     await loop.step(now + 131.0)
-    assert ledger.runs.fetch("r1").state == RunState.CANCELLED
+    assert read(ledger, fetch_run, "r1").state == RunState.CANCELLED
 
 
 @pytest.mark.parametrize(

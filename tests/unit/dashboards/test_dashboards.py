@@ -14,9 +14,9 @@ from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
-from oku_dashboards.colours import OUTCOME_COLOURS, STATE_COLOURS, VERDICT_COLOURS
 from oku_dashboards.dashboard_files import build_files
-from oku_dashboards.panel import Exactness
+from oku_dashboards.grafana.colours import OUTCOME_COLOURS, STATE_COLOURS, VERDICT_COLOURS
+from oku_dashboards.grafana.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")

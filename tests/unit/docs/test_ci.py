@@ -67,7 +67,7 @@ def run_ci(
     repository: Path, *stages: str, context: str = "", **variables: str
 ) -> "subprocess.CompletedProcess[str]":
     """Run `.ci/run` in a repository."""
-    hidden = ("OKU_TEST_CONTEXT", NOTES_VARIABLE)
+    hidden = ("OKU_TEST_CONTEXT", "OKU_CLUSTER", NOTES_VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     environment |= {
         "PATH": f"{repository.parent / 'bin'}:{environment['PATH']}",
@@ -102,6 +102,14 @@ def test_with_a_context_nothing_is_skipped(repository: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split()[-1] == "test:cluster"
     assert "skipped" not in ended.stderr
+
+
+def test_a_variable_names_the_program_that_starts_a_cluster(repository: Path) -> None:
+    """It takes away an old cluster first; without a cluster nothing else runs."""
+    program = repository.parent / "start-cluster"
+    write_program(program, 'echo "called with $*" >&2; exit 3')
+    ended = run_ci(repository, OKU_CLUSTER=str(program))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", "called with down\n")
 
 
 def test_a_stage_that_is_named_is_not_skipped(repository: Path) -> None:

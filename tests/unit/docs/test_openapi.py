@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from oku_coordinator.api.file_uploads import build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.run_files import build_run_file_routes
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.spec.fields import FIELD_BY_KEY
 
@@ -25,7 +26,7 @@ EXAMPLES = [
 
 def test_the_document_has_every_call_of_the_api_and_no_other() -> None:
     """The published API is the served one."""
-    api = build_api(None, Metrics(), "token", lambda: "")  # type: ignore[arg-type]
+    api = build_api(None, Metrics(), "token", Troubles())  # type: ignore[arg-type]
     api.add_routes(build_upload_routes(None))  # type: ignore[arg-type]
     api.add_routes(build_run_file_routes(None, None))  # type: ignore[arg-type]
     served = {

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from itertools import repeat
+from random import Random
 from typing import Any
 
 from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import FaultRates
 from oku_server.behaviour.overrides import NO_OVERRIDES
-from oku_server.behaviour.plan import Planner
+from oku_server.behaviour.planner import Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry
 from oku_server.http.admin import Description
-from oku_server.http.connection import Connection
 from oku_server.http.request_timeouts import RequestTimeouts
+from oku_server.http.server_connection import ServerConnection
 from oku_server.http.service import Service
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
@@ -29,7 +31,7 @@ class Client(asyncio.Transport):
         self.written = b""
         self.closed = self.was_reset = False
         self.is_read = True
-        self.connection = Connection(service)
+        self.connection = ServerConnection(service)
         self.connection.connection_made(self)
 
     def say(self, *pieces: bytes) -> bytes:
@@ -103,11 +105,11 @@ class Time:
         self.now_s = 1000.0
         self.timers: list[Timer] = []
 
-    def clock(self) -> float:
+    def monotonic(self) -> float:
         """The time in seconds."""
         return self.now_s
 
-    def set_timer(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` after `delay_s` seconds."""
         self.timers.append(Timer(self, self.now_s + delay_s, callback))
         return self.timers[-1]
@@ -122,15 +124,27 @@ class Time:
                 timer.ring()
 
 
+class Chance(Random):
+    """Draws these numbers, one after the other."""
+
+    def __init__(self, numbers: Iterable[float] = ()) -> None:
+        super().__init__()
+        self._numbers = iter(numbers)
+
+    def random(self) -> float:
+        """Draw the next number; there must be one."""
+        return next(self._numbers)
+
+
 class Server:
     """A service with its clock and its counts."""
 
     def __init__(self, *, delay: str = "0s", body: bytes = b"Hello, World!", **rates: float) -> None:
         self.block = bytearray(EMPTY_TABLE)
         self.time = Time()
-        planner = Planner(parse_delay(delay), FaultRates(**rates), 0, lambda: 0.0)
-        wheel = TimingWheel(self.time.set_timer, self.time.clock)
-        request_timeouts = RequestTimeouts(self.time.set_timer, self.time.clock)
+        planner = Planner(parse_delay(delay), FaultRates(**rates), 0, Chance(repeat(0.0)))
+        wheel = TimingWheel(self.time)
+        request_timeouts = RequestTimeouts(self.time)
         table = CountTable(self.block, build_registry())
         self.service = Service(planner, body, table, wheel, request_timeouts, self.describe)
 

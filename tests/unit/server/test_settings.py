@@ -1,7 +1,7 @@
 import pytest
 
-from oku_server.behaviour.body import DEFAULT_BODY
 from oku_server.behaviour.fault import FaultRates
+from oku_server.behaviour.response_body import DEFAULT_BODY
 from oku_server.settings import ServerSettings
 
 

@@ -49,11 +49,13 @@ from oku_workers.health.health_port import HealthPort
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.health.loop_watchdog import LoopWatchdog
-from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
 from oku_workers.loop_thread import LoopThread
 from oku_workers.meters.saturation import SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
+from oku_workers.runs.engine_slot import EngineSettings
 from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.runs.run_sources import RunSources
 from oku_workers.settings import WorkerIdentity, WorkerSettings
 from oku_workers.timing.clock_client import ClockClient
 from oku_workers.timing.coordinator_clock import CoordinatorClock
@@ -100,22 +102,31 @@ class Worker:
         self._loop_thread = LoopThread()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
         timing = Timing(coordinator_clock=CoordinatorClock(settings.kernel))
-        engines = EngineSwitch(supervisor, settings.local_address, settings.sources, timing=timing)
-        engines.isolation = _build_isolation(settings, adopts=adopts)
-        engines.memory_bytes = find_memory_limit()
         cache = FileCache(settings.files_cache, settings.most_cache_bytes)
-        engines.files = RunFiles(FileFetcher(cache, supervisor), cache)
-        self._sender = CheckpointSender(self._app)
+        sources = RunSources(settings.sources, RunFiles(FileFetcher(cache, supervisor), cache))
+        engines = EngineSwitch(
+            supervisor,
+            sources,
+            timing,
+            EngineSettings(
+                local_address=settings.local_address,
+                isolation=_build_isolation(settings, adopts=adopts),
+                memory_bytes=find_memory_limit(),
+            ),
+        )
+        slot = engines.slot
         meter = WorkerMeter(
             clock,
-            ProcessGauges(cpu_s=lambda: engines.cpu_s),
-            SaturationMeter(engines.measure_busy_s),
-            take_host_late_s=engines.take_host_late_s,
-            count_waiting=engines.count_waiting,
+            ProcessGauges(cpu_s=lambda: slot.cpu_s),
+            SaturationMeter(slot.measure_busy_s),
+            engine=slot,
         )
+        self._sender = CheckpointSender(self._app)
         self._recorder = FileRecorder(settings.records, worker.incarnation, fetch_boot_id())
-        self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, meter)
-        self._runner.recorder = self._recorder
+        parts = WorkerParts(
+            worker=worker, supervisor=supervisor, sink=self._sender, process=self, recorder=self._recorder
+        )
+        self._runner = LeaseRunner(parts, engines, meter)
         self._clock_client = ClockClient(
             self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
         )
@@ -126,7 +137,6 @@ class Worker:
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
         idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
         self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
-        engines.on_loaded = self._heartbeat.hurry
         link = CoordinatorLink(settings.broker_url)
         orders = Orders(self._loop_thread, self._runner, self._heartbeat, link)
         listen_to_orders(self._app, worker, orders)
@@ -135,7 +145,6 @@ class Worker:
         self._health_port = (
             None if health_socket is None else HealthPort(health_socket, lambda: is_renewal or link.is_made)
         )
-        self._runner.on_used = self._renew
         self._consumer: Any = None
         self._leaving = threading.Lock()
         """Held from when this process begins to leave, by a signal or from the event loop."""
@@ -189,9 +198,14 @@ class Worker:
     def _on_signal(self, *_: object) -> None:
         self._leave()
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Leave, for a fresh process: the run is over whose user code this one has run."""
         self._is_used = True
         self._leave()
+
+    def send_progress(self) -> None:
+        """Send progress at once."""
+        self._heartbeat.send_now()
 
     def _leave(self) -> None:
         if not self._leaving.acquire(blocking=False):
@@ -219,7 +233,7 @@ class Worker:
         grace_s = self._settings.grace_s
         began_at = time.monotonic()
         self._loop_thread.ask(lambda: self._runner.stop_all(grace_s))
-        self._heartbeat.hurry()  # the coordinator sends no more leases then
+        self._heartbeat.send_now()  # the coordinator sends no more leases then
         while True:
             time.sleep(_DRAIN_POLL_S)
             waited_s = time.monotonic() - began_at

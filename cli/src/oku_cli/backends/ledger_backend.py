@@ -11,9 +11,11 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.remote import client
 from oku_coordinator.api.run_json import build_row_object
 from oku_coordinator.files.file_name import find_stored_file
-from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger import Ledger, UnknownRunError, batches
+from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
+from oku_coordinator.ledger.tables import deletion_table, file_table, run_table
 from oku_coordinator.runs.confinement_watch import recall_unconfined
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
@@ -68,21 +70,24 @@ class LedgerBackend:
         """List runs as the API does, newest first: all, at most so many, or what a reference means."""
         if not self._folder.ledger.exists():
             return []
-        with self._read() as ledger:
-            page = ledger.runs.fetch_page(-1 if most is None else most, reference=reference)
+        with self._read() as ledger, ledger.read() as t:
+            page = run_table.fetch_runs(t, -1 if most is None else most, reference=reference)
         return [build_row_object(run) for run in page]
 
     async def fetch_summary(self, run: str) -> Summary:
         """The summary of a run as it stands."""
         with self._read_run(run) as (ledger, _):
-            snapshot = ledger.runs.fetch_snapshot(run)
+            with ledger.read() as t:
+                snapshot = snapshots.fetch_snapshot(t, run)
             return build_summary(snapshot, time.time(), recall_unconfined(ledger, snapshot.record))
 
     async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends."""
         now = time.time()
         with self._read_run(run) as (ledger, _):
-            for piece in write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), now), now):
+            with ledger.read() as t:
+                snapshot = snapshots.fetch_snapshot(t, run)
+            for piece in write_run_history(ledger, build_summary(snapshot, now), now):
                 for line in piece.splitlines():
                     yield line
 
@@ -122,9 +127,11 @@ class LedgerBackend:
         """End a run of a stack that has ended; the caller holds the folder."""
         try:
             with self._change() as ledger:
-                ledger.runs.change_state(run, RunState.CANCELLED, time.time())
-                ledger.hooks.give_up_teardown(run, _NOT_TORN_DOWN, time.time())
-                return ledger.runs.fetch(run).state
+                now = time.time()
+                with ledger.change(now) as t:
+                    lifecycle.change_state(t, run, RunState.CANCELLED, now)
+                    hooks.give_up_teardown(t, run, _NOT_TORN_DOWN, now)
+                    return run_table.fetch_run(t, run).state
         except TransitionError as error:
             raise UserError(str(error)) from error
 
@@ -133,16 +140,13 @@ class LedgerBackend:
         self.require_run(run)
         try:
             with self._folder.held(), self._change() as ledger:
-                ledger.deletions.begin(run, build_end(ledger, run, time.time()))
+                end = build_end(ledger, run, time.time())
+                with ledger.change() as t:
+                    deletion_table.begin_deletion(t, run, end)
                 self._folder.find_report(run).unlink(missing_ok=True)
                 keeper = self._build_keeper(ledger)
-                while (left := ledger.deletions.find()) is not None:
-                    digests = ledger.files.fetch(left)
-                    while ledger.deletions.delete_some(left):
-                        pass
-                    keeper.release(digests)
-                ledger.deletions.rebuild()
-                while ledger.deletions.give_back():
+                _remove_deleted(ledger, keeper)
+                while ledger.give_back():
                     pass
         except RunInUseError as error:
             raise UserError(str(error)) from error
@@ -184,14 +188,15 @@ class LedgerBackend:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""
         if self._folder.ledger.exists():
             with self._change() as ledger:
-                ledger.runs.park_interrupted(time.time(), but=but)
+                batches.park_interrupted(ledger, time.time(), but=but)
 
     @contextmanager
     def _read_run(self, run: str) -> Iterator[tuple[Ledger, RunRecord]]:
         """The ledger, to be read, with the record of a run; `UserError` if there is none with that id."""
         with self._read() as ledger:
             try:
-                record = ledger.runs.fetch(run)
+                with ledger.read() as t:
+                    record = run_table.fetch_run(t, run)
             except UnknownRunError as error:
                 raise UserError(f"{self.place}: {error}") from None
             yield ledger, record
@@ -216,6 +221,21 @@ class LedgerBackend:
         finally:
             ledger.close()
             lock.release()
+
+
+def _remove_deleted(ledger: Ledger, keeper: "FileKeeper") -> None:
+    """Remove all that is left of deleted runs."""
+    while True:
+        with ledger.read() as t:
+            run = deletion_table.find_deletion(t)
+            digests = file_table.fetch_files(t, run) if run is not None else []
+        if run is None:
+            return
+        is_left = True
+        while is_left:
+            with ledger.change() as t:
+                is_left = deletion_table.delete_some(t, run)
+        keeper.release(digests)
 
 
 def _read_kept_summary(content: bytes) -> Summary:

@@ -1,26 +1,34 @@
 """One way to talk to runs, wherever they are: `open_backend` chooses by the options of a command.
 
-A coordinator's runs are reached through its API (`oku_cli.remote.client.Client`), those of a data folder in
-which no local stack runs through its ledger (`LedgerBackend`).
+Commands name a run by `latest`, its id, its name, or a part that only its id has. Its spec, failed requests
+and rows of data are fetched in pieces.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import difflib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from oku_cli.backends.data_dir import DataDir
+from oku_cli.process.interrupt_hints import build_hint
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
+from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import RunState
-from oku_core.results.run_rows import RunRows
+from oku_core.errors import UserError, format_value
+from oku_core.json_reader import JsonDecoder
+from oku_core.results.failed_range import FailedRange, FailuresHead
+from oku_core.results.run_rows import MOST_ROWS, RunRows
 from oku_core.results.summary import Summary
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
 
 
 class RunBackend(Protocol):
     """What can be asked of runs. `UserError` says in one line what cannot be done, and why.
 
-    A `run` is an id, which `oku_cli.backends.run_lookup` finds for what a user gave.
+    A `run` is an id, which `oku_cli.backends.run_backend` finds for what a user gave.
     """
 
     @property
@@ -79,3 +87,123 @@ async def open_backend(coordinator: CoordinatorRef | None, data_dir: Path) -> As
 def find_coordinator(given: CoordinatorRef | None, folder: DataDir) -> CoordinatorRef | None:
     """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
     return given or folder.find_endpoint()
+
+
+MOST_NAMED = 5
+"""Of several runs that a text may mean, this many are named, the newest first."""
+_MOST_COMPARED = 100
+
+
+async def find_run(backend: RunBackend, reference: str, *, takes_newest: bool = False) -> str:
+    """Return the id of the run that a text stands for.
+
+    Args:
+        backend: where the runs are.
+        reference: the text: an id is taken first, then `latest`, then a name, then a part of an id.
+        takes_newest: whether a name that several runs share stands for the newest of them. That suits
+            commands that only look; those that change a run should not choose one.
+
+    Raises:
+        UserError: it stands for no run, or for several.
+    """
+    try:
+        check_reference(reference)
+    except ValueError as error:
+        raise UserError(f"RUN: {error}") from error
+    found = await backend.fetch_runs(MOST_NAMED + 1, reference)
+    if not found:
+        raise UserError(f"{backend.place}: {await _describe_none(backend, reference)}")
+    is_shared_name = found[0]["name"] == reference
+    if len(found) > 1 and not (takes_newest and is_shared_name):
+        raise UserError(f"{backend.place}: {_describe_several(reference, found)}")
+    return str(found[0]["run"])
+
+
+async def _describe_none(backend: RunBackend, reference: str) -> str:
+    newest = await backend.fetch_runs(_MOST_COMPARED)
+    if not newest:
+        return f"there are no runs yet, start one with: {build_hint('run', *backend.flags)}"
+    names = [text for row in newest for text in (row["run"], row["name"]) if text]
+    near = difflib.get_close_matches(reference, names, n=1)
+    hint = f", did you mean {near[0]}?" if near else ""
+    return f"there is no run {format_value(reference)}{hint}"
+
+
+def _describe_several(reference: str, found: Sequence[dict[str, Any]]) -> str:
+    named = [f"{row['run']} ({row['state']})" for row in found[:MOST_NAMED]]
+    if len(found) > MOST_NAMED:
+        named.append("an older one")
+    return f"{reference} may be {', '.join(named[:-1])} or {named[-1]}; give the id of one"
+
+
+_decode_head = JsonDecoder[FailuresHead](FailuresHead).decode
+_decode_range = JsonDecoder[FailedRange](FailedRange).decode
+
+
+async def open_failures(backend: RunBackend, run: str) -> tuple[FailuresHead, AsyncIterator[FailedRange]]:
+    """What is said once of the failed requests of a run, and their ranges, as they come.
+
+    A list that is cut off is a `UserError`, here or when its ranges are read.
+    """
+    lines = backend.read_failures(run)
+    head = _read_head(run, await anext(lines, b""))
+    return head, _read_ranges(run, lines)
+
+
+async def fetch_spec(backend: RunBackend, run: str) -> Spec:
+    """The spec of a run."""
+    async with aclosing(backend.read_failures(run)) as lines:
+        return parse_spec(Source("spec", _read_head(run, await anext(lines, b"")).spec))
+
+
+def _read_head(run: str, line: bytes) -> FailuresHead:
+    if not line:
+        raise _build_cut_off(run)
+    return _decode_head(line.rpartition(b',"failures":[')[0] + b"}")
+
+
+async def _read_ranges(run: str, lines: AsyncIterator[bytes]) -> AsyncIterator[FailedRange]:
+    async for line in lines:
+        if line.startswith(b"]"):
+            return
+        yield _decode_range(line.removeprefix(b","))
+    raise _build_cut_off(run)
+
+
+def _build_cut_off(run: str) -> UserError:
+    return UserError(f"run {run}: its failed requests cannot be read: the list is cut off")
+
+
+class RunData:
+    """Finds the rows of requests.
+
+    Args:
+        backend: has the run.
+        run: its id.
+        spec: its spec.
+    """
+
+    def __init__(self, backend: RunBackend, run: str, spec: Spec) -> None:
+        self._backend, self._run, self._spec = backend, run, spec
+        self._start = 0
+        self._rows: list[Mapping[str, str]] = []
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of the columns of the data; none without data."""
+        return () if self._spec.data is None else self._spec.data.columns
+
+    async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
+        """The row of a request; None if the run has no data.
+
+        Args:
+            index: of the request.
+            most: how many rows are fetched if this one is not known: those that follow may be wanted, too.
+        """
+        if self._spec.data is None:
+            return None
+        if not self._start <= index < self._start + len(self._rows):
+            stop = min(index + most, self._spec.requests)
+            self._rows = (await self._backend.fetch_rows(self._run, index, stop)).rows
+            self._start = index
+        return self._rows[index - self._start]

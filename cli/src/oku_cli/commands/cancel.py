@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from oku_cli.backends.run_backend import open_backend
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option

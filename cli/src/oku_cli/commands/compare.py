@@ -6,14 +6,12 @@ from typing import Any
 
 import click
 
-from oku_cli.backends.run_backend import open_backend
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.comparison.comparison import Comparison, compare_runs
 from oku_cli.comparison.seconds_reader import read_run_seconds
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.json_option import JsonCommand, json_option
-from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.option_group import JsonCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async

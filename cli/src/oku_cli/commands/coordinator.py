@@ -9,22 +9,20 @@ from typing import Any
 import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option
-from oku_cli.options.daemon.clock_option import clock_option
 from oku_cli.options.daemon.file_options import (
+    clock_option,
     file_store_options,
     pick_file_limits,
     pick_files_address,
 )
 from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
-from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
+from oku_cli.options.daemon.process_options import log_options, variables_option
 from oku_cli.options.daemon.retention_options import pick_retention, retention_options
-from oku_cli.options.daemon.variables_option import variables_option
 from oku_cli.options.loki_options import loki_options, pick_loki_options
-from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
-from oku_cli.options.option_parser import build_duration
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, build_duration, option
 from oku_cli.process.secret_variables import forget_secrets
-from oku_cli.remote.api_token import read_own_token
+from oku_cli.remote.endpoint import read_own_token
 from oku_core.process.private_files import DATA_FOLDER
 
 _log = logging.getLogger(__name__)

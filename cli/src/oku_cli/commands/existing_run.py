@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.run_backend import find_coordinator
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import find_coordinator, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.daemon.allow_options import refuse_secrets
-from oku_cli.options.daemon.confinement_options import refuse_confinement
 from oku_cli.options.daemon.retention_options import read_retention_variables
-from oku_cli.options.grafana_option import drop_grafana_without_loki
+from oku_cli.options.daemon.user_code_options import refuse_confinement
 from oku_cli.options.loki_options import LokiOptions, pick_loki_options, refuse_loki
-from oku_cli.options.watch_options import pick_watch
+from oku_cli.options.watch_options import drop_grafana_without_loki, pick_watch
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely

@@ -8,14 +8,10 @@ from typing import NamedTuple
 
 import click
 
-from oku_cli.backends.failed_requests import open_failures
-from oku_cli.backends.run_backend import open_backend
-from oku_cli.backends.run_data import RunData
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import RunData, find_run, open_backend, open_failures
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async

@@ -15,8 +15,13 @@ from oku_cli.imports.imported_spec import ImportedSpec
 from oku_cli.imports.openapi_document import read_openapi
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
-from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
-from oku_cli.options.spec.named_file import StreamedSpec, find_file
+from oku_cli.options.spec.input_file import (
+    STANDARD_INPUT,
+    STANDARD_INPUT_LABEL,
+    StreamedSpec,
+    find_file,
+    read_input,
+)
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
 from oku_cli.terminal.printable import write_note

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
-from oku_cli.backends.run_backend import RunBackend, open_backend
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import RunBackend, find_run, open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import secret_options
-from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
@@ -81,7 +79,7 @@ async def _replay(
     as_json: bool,
 ) -> ExitCode:
     # These load the engines.
-    from oku_cli.replay.request_text import show_request  # noqa: PLC0415
+    from oku_cli.replay.engine_run import prepare, send_once  # noqa: PLC0415
     from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
     from oku_cli.replay.run_request import (  # noqa: PLC0415
         fetch_files,
@@ -89,8 +87,8 @@ async def _replay(
         fetch_spec_of_index,
         fill_in_body,
         replace_certificates,
+        show_request,
     )
-    from oku_cli.replay.sending import prepare, send_once  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="oku-") as folder:
         async with open_backend(coordinator, data_dir) as backend:
@@ -124,7 +122,7 @@ async def _replay(
 async def _iterate(
     backend: RunBackend, iteration: "RunIteration", folder: Path, own: _Own, *, as_json: bool
 ) -> ExitCode:
-    from oku_cli.replay.iteration_sending import iterate_once  # noqa: PLC0415
+    from oku_cli.replay.engine_run import iterate_once  # noqa: PLC0415
     from oku_cli.replay.run_iteration import prepare_iteration, refuse_setup  # noqa: PLC0415
 
     refuse_setup(iteration)

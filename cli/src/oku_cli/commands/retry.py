@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import find_run
 from oku_cli.commands.existing_run import ExistingRun
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import secret_options
-from oku_cli.options.daemon.confinement_options import confinement_options
-from oku_cli.options.json_option import JsonCommand
+from oku_cli.options.daemon.user_code_options import confinement_options
 from oku_cli.options.loki_options import loki_options
-from oku_cli.options.option_group import option
+from oku_cli.options.option_group import JsonCommand, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT, sigterm_option, watch_options
 from oku_cli.remote.client import Client

@@ -13,19 +13,23 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan, check_memory, run_locally
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
-from oku_cli.options.daemon.confinement_options import confinement_options, refuse_confinement
 from oku_cli.options.daemon.retention_options import read_kept_keys_s, read_retention_variables
-from oku_cli.options.grafana_option import drop_grafana_without_loki
-from oku_cli.options.json_option import JsonCommand
+from oku_cli.options.daemon.user_code_options import confinement_options, refuse_confinement
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
-from oku_cli.options.once_option import once_option
-from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.option_group import JsonCommand, OptionGroup, option
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
+from oku_cli.options.spec.file_values import build_finder, read_files
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home, is_stream
-from oku_cli.options.spec.run_files import build_finder, read_files
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
-from oku_cli.options.watch_options import FILE_HINT, pick_watch, sigterm_option, watch_options
+from oku_cli.options.watch_options import (
+    FILE_HINT,
+    drop_grafana_without_loki,
+    once_option,
+    pick_watch,
+    sigterm_option,
+    watch_options,
+)
 from oku_cli.process.interrupt import SignalAction
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async

@@ -9,8 +9,7 @@ import click
 from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async

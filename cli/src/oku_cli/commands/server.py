@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from oku_cli.options.daemon.log_options import log_options
-from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
-from oku_cli.options.option_parser import Parsed, naming
+from oku_cli.options.daemon.process_options import log_options
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, Parsed, naming, option
 from oku_core.errors import UserError
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.quantity import parse_count
-from oku_server.behaviour.body import DEFAULT_BODY, parse_body
 from oku_server.behaviour.fault import FaultRates, parse_rate
+from oku_server.behaviour.response_body import DEFAULT_BODY, parse_body
 from oku_server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
 
 _MAX_PROCESSES = 1024

@@ -5,15 +5,13 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from oku_cli.backends.run_backend import open_backend
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.comparison.seconds_reader import add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.grafana_option import grafana_option
-from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
+from oku_cli.options.watch_options import grafana_option
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
@@ -74,13 +72,13 @@ async def _show_request(
     run: str, index: int, data_dir: Path, coordinator: CoordinatorRef | None, *, as_json: bool
 ) -> ExitCode:
     # These load the engines.
-    from oku_cli.replay.request_text import show_request  # noqa: PLC0415
     from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
     from oku_cli.replay.run_request import (  # noqa: PLC0415
         fetch_files,
         fetch_request,
         fetch_spec_of_index,
         fill_in_body,
+        show_request,
     )
 
     with TemporaryDirectory(prefix="oku-") as folder:

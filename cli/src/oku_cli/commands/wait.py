@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
-from oku_cli.backends.run_backend import RunBackend
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import RunBackend, find_run
 from oku_cli.comparison.seconds_reader import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.json_option import JsonCommand
+from oku_cli.options.option_group import JsonCommand
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.process.interrupt import Interrupts, SignalAction

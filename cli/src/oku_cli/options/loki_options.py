@@ -1,19 +1,16 @@
 """The options that say where results go besides the ledger: a Loki, and as whom."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oku_cli.options.option_group import OptionGroup, option
-from oku_cli.options.option_parser import Parsed, naming
+from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, naming, option
 from oku_core.errors import UserError
 from oku_core.spec.values.quantity import parse_size
 
 if TYPE_CHECKING:
     from oku_coordinator.loki import LokiTarget
 
-_Command = Callable[..., Any]
 _HELP = {
     "loki": ("URL", "OKU_LOKI_URL", "Also write results to this Loki, such as http://127.0.0.1:3100."),
     "loki_tenant": ("TEXT", "OKU_LOKI_TENANT", "Tenant (X-Scope-OrgID)."),
@@ -83,7 +80,7 @@ class LokiOptions:
         return {variable: str(values[name]) for name, (_, variable, _) in _HELP.items() if values[name]}
 
 
-def loki_options(command: _Command) -> _Command:
+def loki_options(command: CommandT) -> CommandT:
     """`--loki` and what belongs to it."""
     for name, (metavar, variable, text) in reversed(_HELP.items()):
         is_outbox = name == "loki_outbox"

@@ -1,20 +1,41 @@
-"""Options under headings: commands go in whose options name their group, help goes out that lists them so.
+"""Options under headings, what all options share, and `--json`.
 
-Click lists all options in a row. What it lacks is small, and no library is loaded for it each time that a
-command begins.
+An option names its group, and help lists options by group. What a parser of `oku_core` refuses is reported in
+one line with the flag. Every command that has `--json` prints its result, and nothing else, to standard
+output.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from oku_cli.options.plain_words import keep_plain_words
+from oku_core.errors import UserError
+from oku_core.spec.values.quantity import parse_duration_between
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_PLAIN_WORD = re.compile(r"(?:@~/)?[\w.@%+:/][\w.@%+:/-]*")
+"""What no shell takes for anything but text, and no command for a flag."""
+
+
+def is_plain_word(text: str) -> bool:
+    """Whether a shell takes a text as one word, without changes."""
+    return bool(_PLAIN_WORD.fullmatch(text))
+
+
+def keep_plain_words(items: Sequence[CompletionItem[str]]) -> list[CompletionItem[str]]:
+    """The items without the words that a shell would take apart; files and folders it completes by itself."""
+    return [item for item in items if item.type != "plain" or is_plain_word(str(item.value))]
+
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+"""A command, which a decorator returns with options."""
 _WIDEST_FLAGS = 28
 _LEAST_TEXT = 24
 """Columns for the meaning of an option; in a narrow terminal it begins below long flags instead of beside."""
@@ -102,7 +123,7 @@ class GroupedCommand(click.Command):
         write_examples(self.examples, formatter)
 
 
-def option(group: str, *declarations: str, **attributes: Any) -> Callable[[_Command], _Command]:
+def option(group: str, *declarations: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
     """As `click.option`, under a heading."""
     return click.option(*declarations, cls=GroupedOption, group=group, **attributes)
 
@@ -115,3 +136,61 @@ def write_examples(examples: Mapping[str, str], formatter: click.HelpFormatter) 
         for meaning, line in examples.items():
             formatter.write_text(f"{meaning}:")
             formatter.write(f"{'':>{formatter.current_indent}}  {line}\n")
+
+
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """The type of such an option.
+
+    Args:
+        name: how help shows its value: `DURATION`.
+        parse: reads a text; `ValueError` says in a sentence what is wrong with it.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's signature
+        """Read a text; other values were read before."""
+        if not isinstance(value, str):
+            return value
+        with naming(param.opts[0] if param else self.name):
+            return self.parse(value)
+
+
+def build_duration(least: str, most: str) -> Parsed:
+    """The type of a duration within bounds, in seconds."""
+    return Parsed("duration", partial(parse_duration_between, least=least, most=most))
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Turn a `ValueError` into a `UserError` that names the flags or the variable with the wrong value."""
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(f"{source}: {error}") from error
+
+
+def json_option(what: str) -> Callable[[CommandT], CommandT]:
+    """`--json`; the command gets it as `as_json`.
+
+    Args:
+        what: the result: `the summary`.
+    """
+    return option(OptionGroup.OUTPUT, "--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+
+
+class JsonCommand(GroupedCommand):
+    """A command whose `--json` is easily taken for one that names a file, which the next word would be."""
+
+    def __init__(self, *arguments: Any, file_hint: str, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self._file_hint = file_hint
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As ever, but refuse `--json FILE` rather than take the file for something else."""
+        for flag, value in pairwise(args):
+            if flag == "--json" and (value == "-" or value.endswith(".json")):
+                raise UserError(f"--json: prints to standard output and takes no file; {self._file_hint}")
+        return super().parse_args(ctx, args)

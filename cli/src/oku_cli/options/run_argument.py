@@ -8,12 +8,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from oku_cli.options.backend_options import RemoteOptions
-from oku_cli.options.plain_words import is_plain_word
+from oku_cli.options.option_group import CommandT, is_plain_word
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 
-_Command = Callable[..., Any]
 _TIMEOUT_S = 1.0
 """A coordinator that takes longer to answer has nothing to offer: somebody waits at a prompt."""
 _MOST_READ, _MOST_OFFERED = 1000, 100
@@ -21,7 +20,7 @@ _MOST_READ, _MOST_OFFERED = 1000, 100
 
 def run_argument(
     name: str = "run", *, states: Container[RunState] = tuple(RunState), **attributes: Any
-) -> Callable[[_Command], _Command]:
+) -> Callable[[CommandT], CommandT]:
     """`RUN`.
 
     Args:

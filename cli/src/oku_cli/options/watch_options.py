@@ -1,25 +1,61 @@
-"""The options that say how a run is followed, where its summary goes, and what SIGTERM does meanwhile."""
+"""The options of a command that begins or follows a run: its screen, summary, key, SIGTERM and Grafana."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from oku_cli.options.grafana_option import grafana_option
-from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, json_option, option
 from oku_cli.process.interrupt import SignalAction
 from oku_cli.remote.watch import Watch
+from oku_cli.views.dashboard_link import parse_grafana_url
+from oku_core.accounting.idempotency_key import check_idempotency_key
+from oku_core.errors import UserError
 from oku_core.spec.fields import FieldGroup
+
+
+def grafana_option(command: CommandT) -> CommandT:
+    """`--grafana`; the command gets the address as `grafana`, or None."""
+    add = option(
+        OptionGroup.LOKI,
+        "--grafana",
+        metavar="URL",
+        envvar="OKU_GRAFANA_URL",
+        type=Parsed("url", parse_grafana_url),
+        help="Print a link to the run's dashboard in this Grafana, such as http://127.0.0.1:3000.",
+    )
+    return add(command)
+
+
+def drop_grafana_without_loki(grafana: str | None) -> str | None:
+    """Refuse the flag for a run that writes to no Loki, whose dashboard is empty; ignore the variable."""
+    source = click.get_current_context().get_parameter_source("grafana")
+    if grafana is not None and source is ParameterSource.COMMANDLINE:
+        raise UserError("--grafana: shows what is in a Loki; name that by --loki")
+    return None
+
+
+def once_option(command: CommandT) -> CommandT:
+    """`--once KEY`."""
+    decorated: CommandT = option(
+        OptionGroup.STOPPING,
+        "--once",
+        metavar="KEY",
+        type=Parsed("key", check_idempotency_key),
+        help="Send this run once for KEY, such as the name of a job: follow the run that has KEY, resume it "
+        "if it is paused, or return its exit code if it is over. "
+        "At a coordinator, --on-sigterm then defaults to detach.",
+    )(command)
+    return decorated
+
 
 FILE_HINT = "--summary-json FILE writes one (a spec in JSON goes before --json)"
 _NAMES = (
     "as_json", "summary_file", "junit_file", "markdown_file", "allows_undecided", "quiet", "grafana",
 )  # fmt: skip
-_Command = Callable[..., Any]
 
 
-def watch_options(command: _Command) -> _Command:
+def watch_options(command: CommandT) -> CommandT:
     """`--json`, the files of a summary, `--allow-undecided`, `--quiet` and `--grafana`."""
     command = grafana_option(command)
     command = option(
@@ -54,7 +90,7 @@ def watch_options(command: _Command) -> _Command:
     return json_option("the summary")(command)
 
 
-def sigterm_option(command: _Command) -> _Command:
+def sigterm_option(command: CommandT) -> CommandT:
     """`--on-sigterm`, for a command that follows the run that it has begun or resumed."""
     return option(
         OptionGroup.STOPPING,

@@ -1,6 +1,10 @@
-"""Tells a user who interrupts a command what becomes of the run, and how to resume it."""
+"""Tells a user who interrupts a command what happens to the run, and how to resume it.
+
+The data folder of a container may go with it: then the hint says how to keep it.
+"""
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +12,38 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_cli.process import container
 from oku_cli.process.interrupt import SignalAction
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, is_resumable
+
+VARIABLE = "OKU_IN_CONTAINER"
+_MOUNTS = Path("/proc/self/mountinfo")
+"""One line for each mount; its name may have any bytes; see proc(5).
+
+A volume may be of the same device as the root file system."""
+_MOUNT_POINT = 4
+_ROOT = Path("/")
+
+
+def describe_resume(command: str, folder: Path) -> str:
+    """Say how to resume a run whose ledger is in `folder`, and where."""
+    hint = f"resume it with: {command}"
+    if VARIABLE not in os.environ:
+        return hint
+    volume = find_volume(folder)
+    if volume is None:
+        return "its data goes with this container; to keep runs: docker run -v oku:/data"
+    return f"{hint} (same volume at {volume})"
+
+
+def find_volume(folder: Path) -> Path | None:
+    """Return where the file system of `folder` is mounted; None if it is that of the container."""
+    lines = os.fsdecode(_MOUNTS.read_bytes()).strip("\n").split("\n")
+    points = (line.split(" ")[_MOUNT_POINT] for line in lines)
+    mounted = {Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point)) for point in points}
+    absolute = folder.absolute()
+    mount = next(path for path in (absolute, *absolute.parents) if path in mounted | {_ROOT})
+    return None if mount == _ROOT else mount
 
 
 class _Words(NamedTuple):
@@ -67,7 +99,7 @@ class InterruptHints:
         command = self.build_command("resume", run)
         if self.folder is None:
             return f"resume it with: {command}"
-        return container.describe_resume(command, self.folder)
+        return describe_resume(command, self.folder)
 
     def describe_first(self, run: str, action: SignalAction = SignalAction.PAUSE) -> str:
         """Say what the first signal does, unless it detaches the command."""

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from oku_cli.process.utf8_mode import find_terminal_encoding
+from oku_cli.process.environment import find_terminal_encoding
 from oku_cli.terminal.ci_commands import defuse, keep_line
 
 if TYPE_CHECKING:

@@ -1,9 +1,44 @@
-"""Defines how to refer to a coordinator, and where it answers while the reference is open."""
+"""Defines how to refer to a coordinator, where it answers meanwhile, and the token of its API."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, Self
+
+from oku_core.errors import UserError
+from oku_core.messaging.credentials import HOW_TO_MAKE, find_weakness
+
+GIVEN = "--token (OKU_TOKEN)"
+"""Names the source of a token that the user gave."""
+
+
+def read_token(text: str, source: str = GIVEN) -> str:
+    """Return the token without surrounding blanks and line breaks.
+
+    Raises:
+        UserError: nothing is left of it, or no HTTP header can carry it. The message names `source`, and
+            does not show the token.
+    """
+    token = text.strip()
+    if not token:
+        raise UserError(f"{source}: is empty")
+    if not all("!" <= character <= "~" for character in token):
+        raise UserError(f"{source}: has other than printable ASCII characters without spaces")
+    return token
+
+
+def read_own_token(text: str) -> str:
+    """Return the token that a coordinator will require of its callers.
+
+    A client sends whatever its coordinator was given, so only the coordinator judges it.
+
+    Raises:
+        UserError: as `read_token`, or it is easy to guess.
+    """
+    token = read_token(text)
+    if weakness := find_weakness(token.encode(), "characters"):
+        raise UserError(f"{GIVEN}: {weakness}; make one: export OKU_TOKEN={HOW_TO_MAKE}")
+    return token
 
 
 class UnreachableError(Exception):

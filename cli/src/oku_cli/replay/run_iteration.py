@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from oku_cli.backends.run_backend import RunBackend
-from oku_cli.backends.run_data import RunData
+from oku_cli.backends.run_backend import RunBackend, RunData
 from oku_cli.replay.run_request import fetch_files, make_single
 from oku_cli.views.iteration_view import ShownIteration
 from oku_core.data.data_format import DataFormat

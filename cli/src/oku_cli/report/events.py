@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_cli.report.charts.chart import Mark, build_section
-from oku_cli.report.charts.timeline import Timeline, format_since
+from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html, element
 from oku_core.results.event import Event, EventType
-from oku_core.tables.formatting import format_count
+from oku_core.tables.formatting import format_count, format_since
 
 MOST_EVENTS = 300
 """If there are more, the page shows the first and the last ones."""

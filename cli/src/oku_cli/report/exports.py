@@ -10,12 +10,10 @@ from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.run_history import RunHistory, decode_head
 from oku_cli.terminal.ci_commands import defuse
-from oku_cli.views.distribution_view import decode_distribution
-from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
 from oku_core.results.sample import LIVE_QUANTILES
-from oku_core.results.summary import Summary
+from oku_core.tables.time_tables import LATENCY
 
 CSV_COLUMNS = (
     "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
@@ -46,9 +44,4 @@ def build_csv(history: RunHistory) -> str:
 
 def build_hgrm_text(history: RunHistory) -> str:
     """Write the latencies of the whole run as HdrHistogram text, in ms."""
-    return build_hgrm(decode_latency(history.summary))
-
-
-def decode_latency(summary: Summary) -> HistogramSnapshot:
-    """Decode the latencies of a run."""
-    return decode_distribution(summary.histogram, summary.latency_ms)
+    return build_hgrm(LATENCY.decode(history.summary))

@@ -11,6 +11,7 @@ from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.report.charts.chart import build_chart, build_section, name_units
 from oku_cli.report.charts.concurrency import build_in_flight_chart
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
+from oku_cli.report.charts.distribution import list_distributions
 from oku_cli.report.charts.heatmap import build_heatmap
 from oku_cli.report.charts.histogram import build_histogram_chart
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, build_run_over_time, build_track
@@ -20,27 +21,30 @@ from oku_cli.report.charts.plan import build_plan
 from oku_cli.report.charts.quantiles import build_due_chart, build_quantile_chart
 from oku_cli.report.charts.rate import build_rate_chart, build_trouble_chart
 from oku_cli.report.charts.timeline import build_timeline, clip_start
-from oku_cli.report.distribution_table import build_distribution_table, list_distributions
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
-from oku_cli.report.failure_table import build_failures
 from oku_cli.report.head import build_account, build_head, describe_state
-from oku_cli.report.inner_table import build_inner_requests
+from oku_cli.report.html_table import build_titled_table
 from oku_cli.report.load import read_load
 from oku_cli.report.markup import Html, element
 from oku_cli.report.masking import has_mask, mask_spec
-from oku_cli.report.outcomes import build_outcomes
-from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
-from oku_cli.report.target_table import build_targets
-from oku_cli.report.threshold_table import build_thresholds
-from oku_cli.report.timing_table import build_timing
-from oku_cli.report.worker_table import build_workers
+from oku_cli.report.summary_sections import (
+    build_failure_section,
+    build_name_section,
+    build_outcome_section,
+    build_phase_section,
+    build_step_section,
+    build_target_section,
+    build_threshold_section,
+    build_worker_section,
+)
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary, Unit
 from oku_core.spec.load import WARM_UP
 from oku_core.tables.formatting import format_interval
+from oku_core.tables.time_tables import TIMES, build_times, name_figure
 
 _NOTHING_OVER_TIME = (
     "There are no samples of this run: it was too short. Its account and its totals are complete."
@@ -69,23 +73,23 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
         over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
     bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
     yield build_account(summary, load, clock_bound_s=max(bounds, default=None))
-    if thresholds := build_thresholds(summary):
+    if thresholds := build_threshold_section(summary):
         yield thresholds
     yield _build_over_time(samples, over_time, read_out)
-    if phases := build_phases(summary, load):
+    if phases := build_phase_section(summary, load):
         yield phases
-    if targets := build_targets(summary):
+    if targets := build_target_section(summary):
         yield targets
-    if inner := build_inner_requests(summary):
+    if inner := build_name_section(summary):
         yield inner
     if distribution := _build_distributions(_add_intervals(history), read_out):
         yield distribution
-    if summary.unit is Unit.REQUEST and (timing := build_timing(summary)):
+    if summary.unit is Unit.REQUEST and (timing := build_step_section(summary)):
         yield timing
-    yield build_outcomes(summary, load)
-    if failures := build_failures(summary):
+    yield build_outcome_section(summary, load)
+    if failures := build_failure_section(summary):
         yield failures
-    if workers := build_workers(summary):
+    if workers := build_worker_section(summary):
         yield workers
     yield _build_coverage(history, over_time)
     yield build_events(history.events, timeline.start if timeline else None)
@@ -119,7 +123,7 @@ def _build_distributions(summary: Summary, read_out: ReadOut) -> Html | None:
     if is_single:
         pair = element("div", *read_out.build_charts([histogram, percentiles]), class_="pair")
         return build_section("Latencies of the whole run", *notes, pair, id_="latencies")
-    table = build_distribution_table(summary)
+    table = build_titled_table(build_times(summary), "figures")
     pair = element("div", table, *read_out.build_charts([percentiles]), class_="pair")
     return build_section(
         "Latency, response time and lateness", *notes, pair, *read_out.build_charts([histogram]),
@@ -137,12 +141,11 @@ def _add_intervals(history: RunHistory) -> Summary:
 
 
 def _note_intervals(summary: Summary) -> Iterator[Html]:
-    named = (("latency", summary.latency_interval_ms), ("response time", summary.response_time_interval_ms))
-    for name, intervals in named:
-        if intervals is not None:
+    for time in TIMES:
+        if (intervals := time.pick_intervals(summary)) is not None:
             ends = msgspec.structs.asdict(intervals).items()
-            texts = [f"{key.replace('_', '.')} {format_interval(end)}" for key, end in ends if end]
-            yield element("p", f"95 % intervals of the {name}: {', '.join(texts)}.", class_="note")
+            texts = [f"{name_figure(key)} {format_interval(end)}" for key, end in ends if end]
+            yield element("p", f"95 % intervals of the {time.label}: {', '.join(texts)}.", class_="note")
 
 
 def _build_coverage(history: RunHistory, over_time: RunOverTime | None) -> Html:

@@ -14,10 +14,10 @@ from rich.console import (
     RenderResult,
 )
 
-from oku_cli.terminal.target_figures import build_live_targets
-from oku_cli.terminal.target_table import MOST_ROWS
-from oku_cli.terminal.threshold_text import build_thresholds, pick_nearest
+from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_core.results.tick import Tick
+from oku_core.tables.target_tables import MOST_ROWS, build_live_targets
+from oku_core.tables.threshold_table import build_thresholds
 
 MOST_THRESHOLDS = 12
 """Up to this many thresholds have a row each."""
@@ -58,13 +58,15 @@ class LiveTables:
         """The table of thresholds, each time with one row less."""
         given = self._tick.thresholds
         for most in range(min(MOST_THRESHOLDS, len(given)), 0, -1):
-            left = len(given) - most
+            table = build_thresholds(given, most=most)
+            left = table.left_out
             more = [f"and {left} more thresholds, further from being lost"] if left else []
-            yield Group("", build_thresholds(pick_nearest(given, most)), *more)
+            yield Group("", TableView(table, has_heads=False), *more)
 
     def _iter_targets(self) -> Iterable[Group]:
         """The table of targets, each time with one row less."""
         targets = len(self._tick.targets or self._tick.inner_requests)
         fewest = min(_FEWEST_TARGETS, targets)
         for most in range(min(MOST_ROWS, targets), max(0, fewest - 1), -1):
-            yield Group("", build_live_targets(self._tick, most=most))
+            table = build_live_targets(self._tick, most=most)
+            yield Group("", TableView(table, longest_name=LONGEST_NAME))

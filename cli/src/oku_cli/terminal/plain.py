@@ -11,8 +11,6 @@ from rich.text import Text
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
-from oku_cli.terminal.target_figures import describe_worst_target
-from oku_cli.terminal.threshold_text import describe_standing
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
@@ -26,6 +24,8 @@ from oku_core.tables.formatting import (
     format_rate,
     format_share,
 )
+from oku_core.tables.target_tables import describe_worst_target
+from oku_core.tables.threshold_table import describe_standing
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _DECIDED = frozenset({ThresholdVerdict.PASSED, ThresholdVerdict.FAILED})

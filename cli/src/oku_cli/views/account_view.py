@@ -1,6 +1,6 @@
 """Shows the account of a run: how much is accounted, with which outcomes, and whether the servers agree."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from rich.console import Group, RenderableType
@@ -8,20 +8,21 @@ from rich.table import Table
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import AlignedTable, Flow
+from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
+from oku_cli.terminal.printable import make_printable
 from oku_cli.views.exit_reasons import describe_nothing_ok
 from oku_cli.views.failure_view import describe_failure
-from oku_cli.views.hook_view import build_hooks
-from oku_core.accounting.outcome import NotSentCause, Outcome, count_sent
+from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
+from oku_core.results.hook_summary import HookState, HookSummary
 from oku_core.results.judgement import judge
 from oku_core.results.summary import ServersSummary, Summary, Unit
 from oku_core.spec.spec import OPEN_END
+from oku_core.spec.values.quantity import format_duration
 from oku_core.tables.formatting import (
     format_count,
     format_ok,
-    format_outcome,
     format_progress,
     format_rate,
     format_share,
@@ -30,6 +31,16 @@ from oku_core.tables.formatting import (
 
 _ENDED = FINAL_STATES | {RunState.TEARING_DOWN}
 """States in which nothing more is sent."""
+
+
+_HOOK_STATES = {
+    HookState.OWED: "is to be called",
+    HookState.BEGUN: "is being called",
+    HookState.LOST: "is to be called again",
+    HookState.DONE: "took",
+    HookState.FAILED: "failed after",
+    HookState.GIVEN_UP: "was given up",
+}
 
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
@@ -58,23 +69,28 @@ def build_summary_state(summary: Summary) -> Text:
     return build_state(summary.state, judge(summary), format_ok(summary.outcomes.ok, summary.accounted))
 
 
-def build_outcomes(summary: Summary) -> RenderableType:
-    """List the outcomes that occurred, and always `ok`, with their shares of the accounted requests."""
-    table = AlignedTable(("left", "right", "right"))
-    for name, count in msgspec.structs.asdict(summary.outcomes).items():
-        outcome = Outcome(name)
-        if count or outcome is Outcome.OK:
-            style = STRONG if outcome is Outcome.OK else BAD
-            share = format_share(count, summary.accounted)
-            table.add_row(format_outcome(outcome), format_count(count), share, style=style)
-    return table
+def build_hooks(hooks: Iterable[HookSummary]) -> Iterator[Text]:
+    """A line for each hook, and the traceback of one that failed."""
+    for hook in hooks:
+        yield Text(describe_hook(hook), style=_choose_hook_style(hook))
+        if hook.state is HookState.FAILED:
+            for line in hook.traceback.splitlines():
+                yield Text(f"  {make_printable(line)}")
 
 
-def build_causes(summary: Summary) -> RenderableType | None:
-    """Show why requests were not sent; None if all were."""
-    counts = {NotSentCause(name): count for name, count in msgspec.structs.asdict(summary.not_sent).items()}
-    shown = [f"{format_outcome(cause)} {format_count(count)}" for cause, count in counts.items() if count]
-    return Flow(*(Text(text, style=BAD) for text in shown), gap=3) if shown else None
+def describe_hook(hook: HookSummary) -> str:
+    """What became of a hook: `setup took 1.2 s, called 2 times`."""
+    parts = [str(hook.hook), _HOOK_STATES[hook.state]]
+    if hook.took_s is not None:
+        parts.append(format_duration(hook.took_s))
+    called = f", called {hook.calls} times" if hook.calls > 1 else ""
+    return " ".join(parts) + called
+
+
+def _choose_hook_style(hook: HookSummary) -> str:
+    if hook.state is HookState.FAILED:
+        return BAD
+    return "" if hook.state is HookState.DONE else CAUTION
 
 
 def build_planned(summary: Summary, planned_rps: float) -> RenderableType:

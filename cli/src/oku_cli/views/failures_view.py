@@ -1,16 +1,17 @@
 """Shows why requests of a run failed, the most frequent reasons first, and what a retry has completed."""
 
-from collections.abc import Sequence
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from oku_cli.terminal.layout import AlignedTable, Flow
+from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, GOOD, STRONG
 from oku_cli.terminal.printable import make_printable
+from oku_cli.terminal.table_view import TableView
 from oku_core.accounting.failure_reason import UNTRUSTED
-from oku_core.results.summary import CompletesSummary, FailureSummary
-from oku_core.tables.formatting import format_count, format_outcome, format_share
+from oku_core.results.summary import CompletesSummary, Summary
+from oku_core.tables.formatting import format_count, format_share
+from oku_core.tables.outcome_tables import build_failures as build_failure_table
+from oku_core.tables.table import Table, cut_rows
 
 MOST_SHOWN = 8
 """How many reasons the end screen shows; the summary as JSON has all of them."""
@@ -19,29 +20,23 @@ MOST_TRACEBACKS, MOST_TRACEBACK_LINES = 3, 8
 _CERTIFICATE_ADVICE = "--cacert trusts another issuer, --insecure any certificate"
 
 
-def build_failures(failures: Sequence[FailureSummary]) -> RenderableType:
+def build_failures(summary: Summary) -> RenderableType:
     """List reasons with their counts and the first and last index of each, and what to do about some."""
-    has_targets = any(failure.target for failure in failures)
-    table = AlignedTable((*(("left",) if has_targets else ()), "left", "left", "right", "left"))
-    for failure in failures[:MOST_SHOWN]:
-        target = [make_printable(failure.target)] if has_targets else []
-        table.add_row(
-            *target,
-            format_outcome(failure.outcome),
-            make_printable(failure.reason),
-            format_count(failure.requests),
-            describe_indices(failure),
-            style=BAD,
-        )
-    lines: list[RenderableType] = [table]
-    if (more := len(failures) - MOST_SHOWN) > 0:
-        lines.append(Text(f"and {more} other reasons"))
+    failures = summary.failures
+    lines = list_reasons(build_failure_table(summary), MOST_SHOWN)
     if any(failure.reason.startswith(UNTRUSTED) for failure in failures):
         lines.append(Text(_CERTIFICATE_ADVICE))
     traced = [failure for failure in failures[:MOST_SHOWN] if failure.traceback]
     for failure in traced[:MOST_TRACEBACKS]:
         lines += ["", *map(Text, shorten_traceback(failure.traceback))]
     return Group(*lines)
+
+
+def list_reasons(table: Table, most: int) -> list[RenderableType]:
+    """List the most frequent reasons of a table, and how many there are besides."""
+    shown = cut_rows(table, most)
+    more = [Text(f"and {shown.left_out} other reasons")] if shown.left_out else []
+    return [TableView(shown), *more]
 
 
 def shorten_traceback(traceback: str) -> list[str]:
@@ -51,15 +46,6 @@ def shorten_traceback(traceback: str) -> list[str]:
         return lines
     left_out = len(lines) - MOST_TRACEBACK_LINES
     return [f"… {left_out} lines before, which the report has", *lines[-MOST_TRACEBACK_LINES:]]
-
-
-def describe_indices(failure: FailureSummary) -> str:
-    """The first and the last index of a reason, in words; empty if they are not known."""
-    if failure.first_index is None or failure.last_index is None:
-        return ""
-    if failure.first_index == failure.last_index:
-        return f"index {failure.first_index}"
-    return f"indices {failure.first_index} to {failure.last_index}"
 
 
 def build_completes(completes: CompletesSummary) -> RenderableType:

@@ -2,31 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from oku_cli.exit_code import ExitCode
 from oku_cli.terminal.ci_commands import defuse
-from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
 from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
 from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
-from oku_cli.views.inner_view import INNER_NOTE
 from oku_cli.views.validity_view import describe_flag
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.summary import Summary, Unit
-from oku_core.spec.values.quantity import format_bytes, format_duration
-from oku_core.tables.formatting import (
-    NOTHING,
-    format_count,
-    format_latency,
-    format_ok,
-    format_outcome,
-    format_rate,
-    format_requests,
-    format_share,
-    in_units,
-)
+from oku_core.spec.values.quantity import format_duration
+from oku_core.tables.formatting import format_count, format_ok, format_rate, format_requests, in_units
+from oku_core.tables.outcome_tables import build_failures, build_outcomes
+from oku_core.tables.phase_table import build_phases
+from oku_core.tables.table import Column, Rank, Role, Table, build_table, cut_rows
+from oku_core.tables.target_tables import build_names, build_targets
+from oku_core.tables.threshold_table import build_thresholds
+from oku_core.tables.time_tables import build_times
 
-_QUANTILES = ("p50", "p90", "p99", "p99_9", "max")
 _MOST_REASONS = 10
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\`*_{}[]<>#|~&"})
 
@@ -60,26 +51,15 @@ def _iter_lines(summary: Summary, reasons: Sequence[ExitReason]) -> Iterator[str
     if reasons and summary.state in REST_STATES:
         yield ""
         yield from _list_reasons(reasons)
-    if summary.thresholds:
-        yield ""
-        yield from _build_table(
-            ("threshold", "verdict", "how it stands"),
-            [
-                (each.expression, describe_verdict(each), describe_standing(each))
-                for each in summary.thresholds
-            ],
-        )
+    yield from _list_table(build_thresholds(summary.thresholds))
     if summary.failures:
-        yield ""
         yield from _list_failures(summary)
-    yield ""
-    yield from _build_table(("figure", "value"), list(_iter_figures(summary)))
-    if summary.phases:
-        yield ""
-        yield from _list_phases(summary)
-    if summary.inner_requests:
-        yield ""
-        yield from _list_inner(summary)
+    for table in (_build_figures(summary), build_outcomes(summary), build_times(summary)):
+        yield from _list_table(table)
+    for table in (build_phases(summary), build_targets(summary), build_names(summary.inner_requests)):
+        if table.rows:
+            yield from ("", f"### {table.title}", *_list_table(table))
+            yield from (("", _escape(table.note)) if table.note else ())
     if summary.validity:
         yield ""
         for validity in summary.validity:
@@ -104,25 +84,13 @@ def _list_reasons(reasons: Sequence[ExitReason]) -> Iterator[str]:
 
 
 def _list_failures(summary: Summary) -> Iterator[str]:
-    """Why requests were not ok: the most frequent reasons, with the target if the run has several."""
-    has_targets = any(failure.target for failure in summary.failures)
-    heads = (*(("target",) if has_targets else ()), "outcome", "reason", in_units("requests", summary.unit))
-    heads = (*heads, "first index")
-    rows = [
-        (
-            *((failure.target,) if has_targets else ()),
-            format_outcome(failure.outcome),
-            failure.reason,
-            format_count(failure.requests),
-            "" if failure.first_index is None else str(failure.first_index),
-        )
-        for failure in summary.failures[:_MOST_REASONS]
-    ]
-    yield from _build_table(heads, rows)
+    """Why requests were not ok: the most frequent reasons."""
+    table = cut_rows(build_failures(summary), _MOST_REASONS)
+    yield from _list_table(table)
     yield from _list_tracebacks(summary)
-    if more := len(summary.failures) - len(rows):
+    if table.left_out:
         yield ""
-        yield f"and {format_count(more)} more"
+        yield f"and {format_count(table.left_out)} more"
 
 
 def _list_tracebacks(summary: Summary) -> Iterator[str]:
@@ -134,59 +102,14 @@ def _list_tracebacks(summary: Summary) -> Iterator[str]:
         yield from (f"    {line}" for line in shorten_traceback(failure.traceback))
 
 
-def _list_phases(summary: Summary) -> Iterator[str]:
-    """The requests due and completed in each stage and in the warm-up."""
-    heads = ("phase", "due", "completed", "ok", "planned/s", "sent/s", "completed/s", "p50", "p99")
-    rows = [
-        (
-            phase.name,
-            NOTHING if phase.due is None else format_count(phase.due),
-            format_count(phase.completed),
-            format_count(phase.outcomes.ok),
-            NOTHING if phase.planned_rps is None else format_rate(phase.planned_rps),
-            format_rate(phase.sent_rps),
-            format_rate(phase.completed_rps),
-            format_latency(phase.latency_ms.p50),
-            format_latency(phase.latency_ms.p99),
-        )
-        for phase in summary.phases
-    ]
-    yield "### Phases"
-    yield ""
-    yield from _build_table(heads, rows)
-
-
-def _list_inner(summary: Summary) -> Iterator[str]:
-    """The requests of user code, by name."""
-    heads = ("name", "requests", "ok", "failed", "p50", "p95", "p99", "rate", "bytes")
-    rows = [
-        (
-            each.name,
-            format_count(each.requests),
-            format_count(each.outcomes.ok),
-            format_count(each.requests - each.outcomes.ok),
-            *(format_latency(getattr(each.latency_ms, quantile)) for quantile in ("p50", "p95", "p99")),
-            format_rate(each.rate_rps),
-            format_bytes(each.bytes_received),
-        )
-        for each in summary.inner_requests
-    ]
-    yield "### Requests by name"
-    yield ""
-    yield from _build_table(heads, rows)
-    yield ""
-    yield INNER_NOTE
+def _build_figures(summary: Summary) -> Table:
+    columns = [Column(key=key, head=key, role=Role.TEXT) for key in ("figure", "value")]
+    return build_table("figures", "", columns, _iter_figures(summary))
 
 
 def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
     units = "" if summary.unit is Unit.REQUEST else f" {in_units('requests', summary.unit)}"
     yield "accounted", f"{format_count(summary.accounted)} of {format_requests(summary.requests)}" + units
-    for outcome, count in msgspec.structs.asdict(summary.outcomes).items():
-        if count or outcome == "ok":
-            yield (
-                outcome.replace("_", " "),
-                f"{format_count(count)}, {format_share(count, summary.accounted)}",
-            )
     if summary.active_s:
         length = format_duration(summary.measured_s)
         rate = format_rate(summary.throughput_rps)
@@ -195,24 +118,24 @@ def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "throughput", f"{rate} over {length}"
     if summary.planned_rps is not None:
         yield "planned", format_rate(summary.planned_rps)
-    times = (
-        ("latency", summary.latency_ms),
-        ("response time", summary.response_time_ms),
-        ("lateness", summary.lateness_ms),
-    )
-    for name, figures in times:
-        if figures.max is not None:
-            values = (
-                f"{key.replace('_', '.')} {format_latency(getattr(figures, key))}" for key in _QUANTILES
-            )
-            yield name, ", ".join(values)
 
 
-def _build_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{' --- |' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join(map(_escape, row))} |"
+def _list_table(table: Table) -> Iterator[str]:
+    """A blank line and the table; nothing if it has no rows."""
+    if not table.rows:
+        return
+    has_groups = len({column.group for column in table.columns if column.group}) > 1
+    shown = [
+        (place, column)
+        for place, column in enumerate(table.columns)
+        if column.role is not Role.BAR and column.rank < Rank.DETAIL
+    ]
+    heads = (f"{column.group} {column.head}" if has_groups else column.head for _, column in shown)
+    yield ""
+    yield f"| {' | '.join(head.strip() for head in heads)} |"
+    yield f"|{'|'.join(' ---: ' if column.role is Role.NUMBER else ' --- ' for _, column in shown)}|"
+    for row in table.rows:
+        yield f"| {' | '.join(_escape(row.cells[place].text) for place, _ in shown)} |"
 
 
 def _escape(text: str) -> str:

@@ -10,26 +10,32 @@ from rich.text import Text
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import Flow, Labelled
-from oku_cli.terminal.palette import MOST_COLUMNS, STRONG
-from oku_cli.terminal.threshold_text import build_thresholds
+from oku_cli.terminal.palette import BAD, MOST_COLUMNS, STRONG
+from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_cli.views.account_view import (
-    build_causes,
     build_headline,
-    build_outcomes,
     build_planned,
     build_served,
     build_statuses,
 )
 from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
-from oku_cli.views.failures_view import build_completes, build_failures
-from oku_cli.views.inner_view import build_inner_requests
-from oku_cli.views.phases_view import build_phases
-from oku_cli.views.targets_view import build_targets
+from oku_cli.views.failures_view import build_completes, build_failures, list_reasons
 from oku_cli.views.validity_view import build_validity
-from oku_cli.views.workers_view import build_workers
 from oku_core.results.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables.formatting import format_count, format_date_time, format_rate, in_units
+from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
+from oku_core.tables.phase_table import build_phases
+from oku_core.tables.target_tables import MOST_ROWS, build_names, build_targets
+from oku_core.tables.threshold_table import build_thresholds
+from oku_core.tables.worker_tables import list_worker_tables
+
+MOST_WORKERS = 8
+"""Up to this many workers have a row each; of more, only the spread is shown."""
+MOST_LOST = 3
+"""Where the spread is shown, this many lost workers have a row each."""
+MOST_REASONS = 5
+"""How many reasons for failed requests of user code are shown, of all names together."""
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
@@ -46,26 +52,23 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
     """
     sections: list[RenderableType] = [build_headline(summary, hint)]
     columns = len("throughput" if summary.planned_rps is None else RESPONSE_TIME)
-    for list_rows in (_list_account, list_distributions, _list_context, _list_workers, _list_notes):
+    for list_rows in (_list_account, list_distributions, _list_context):
         if section := Labelled(list_rows(summary), columns):
             sections += ["", section]
-        if list_rows is _list_context and summary.phases:
-            sections += ["", build_phases(summary.phases)]
-        if list_rows is _list_context and summary.targets:
-            sections += ["", build_targets(summary.targets, is_open=summary.planned_rps is not None)]
-        if list_rows is _list_context and summary.inner_requests:
-            sections += ["", build_inner_requests(summary.inner_requests)]
+    for part in _iter_parts(summary):
+        sections += ["", part]
+    for list_rows in (_list_workers, _list_notes):
+        if section := Labelled(list_rows(summary), columns):
+            sections += ["", section]
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
 
 
 def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
-    yield "outcomes", build_outcomes(summary)
-    if causes := build_causes(summary):
-        yield "not sent", causes
+    yield "outcomes", TableView(build_outcomes(summary), has_heads=False)
     if summary.thresholds:
-        yield "thresholds", build_thresholds(summary.thresholds)
+        yield "thresholds", TableView(build_thresholds(summary.thresholds), has_heads=False)
     if summary.failures:
-        yield "failures", build_failures(summary.failures)
+        yield "failures", build_failures(summary)
     if summary.completes is not None:
         yield "completes", build_completes(summary.completes)
     if summary.statuses:
@@ -73,6 +76,20 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     yield "resent", f"at most {format_count(summary.resent_at_most)}"
     if summary.servers is not None:
         yield "served", build_served(summary, summary.servers)
+
+
+def _iter_parts(summary: Summary) -> Iterator[RenderableType]:
+    """The tables that have the whole width."""
+    if summary.phases:
+        yield TableView(build_phases(summary))
+    if summary.targets:
+        yield TableView(build_targets(summary, most=MOST_ROWS), longest_name=LONGEST_NAME)
+    if summary.inner_requests:
+        names = build_names(summary.inner_requests, most=MOST_ROWS)
+        failures = build_name_failures(summary.inner_requests)
+        reasons = ["", *list_reasons(failures, MOST_REASONS)] if failures.rows else []
+        table = TableView(names, longest_name=LONGEST_NAME)
+        yield Group(Text(names.title, style=STRONG), table, *reasons, names.note)
 
 
 def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
@@ -92,8 +109,10 @@ def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _list_workers(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
-    if summary.workers:
-        yield "workers", build_workers(summary.workers, summary.unit)
+    if tables := list_worker_tables(summary, MOST_WORKERS, MOST_LOST):
+        more = tables[-1].left_out
+        last = [Text(f"and {format_count(more)} more lost", style=BAD)] if more else []
+        yield "workers", Group(tables[0].title, *map(TableView, tables), *last)
 
 
 def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:

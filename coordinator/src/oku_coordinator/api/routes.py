@@ -7,6 +7,7 @@
 | `GET /api/runs?run=RUN` | lists the runs that `latest`, an id, a name or a part of an id stands for |
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
+| `GET /api/runs/{run}/tables` | its tables: a list of `Table`; with `phase=NAME`, those of a phase |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
 | `GET /api/runs/{run}/failures` | which requests failed: a `FailuresHead` with a list of `FailedRange` |
 | `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
@@ -25,7 +26,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
@@ -41,7 +42,7 @@ from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.file_keeper import NotUploadedError
-from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
+from oku_coordinator.runs.readiness import QueueFullError, Troubles, UserCodeRefusedError
 from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
@@ -55,6 +56,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
+from oku_core.tables.summary_tables import list_phase_tables, list_tables
 
 _log = logging.getLogger(__name__)
 
@@ -81,13 +83,20 @@ _BODY_S = 30.0
 """How long a body may take after its head."""
 
 
+class Scaling(Protocol):
+    """Scales pods."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """How many pods a run may have."""
+
+
 def build_api(
     runs: Runs,
     metrics: Metrics,
     token: str,
-    find_obstacle: Callable[[], str],
+    troubles: Troubles,
     publisher: Publisher | None = None,
-    describe_scaling: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    scaling: Scaling | None = None,
 ) -> web.Application:
     """The application.
 
@@ -95,26 +104,26 @@ def build_api(
         runs: what the calls act on.
         metrics: what `/metrics` shows.
         token: what callers must bear.
-        find_obstacle: why the coordinator is not ready; empty if it is.
+        troubles: say whether the coordinator is ready.
         publisher: what takes lines to Loki, if anything does.
-        describe_scaling: how many pods a run may have, in a cluster.
+        scaling: scales pods, in a cluster.
     """
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
     require_token(api, token, metrics.count_refusal)
     exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:
-        return _json(describe_scaling())
+        return _json(None if scaling is None else scaling.describe())
 
     async def show_outbox(_: web.Request) -> web.Response:
         return _json(publisher.describe() if publisher is not None else None)
 
     async def probe_ready(_: web.Request) -> web.Response:
-        obstacle = find_obstacle()
+        obstacle = troubles.find_obstacle()
         return web.Response(status=503 if obstacle else 200, text=f"{obstacle or 'ok'}\n")
 
     async def show_metrics(request: web.Request) -> web.Response:
-        body, content_type = exposed.expose(",".join(request.headers.getall("Accept", ())))
+        body, content_type = await exposed.fetch(",".join(request.headers.getall("Accept", ())))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     api.add_routes(_build_run_routes(runs))
@@ -163,6 +172,13 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         return _json(await runs.summarize(request.match_info["run"]))
 
+    async def show_tables(request: web.Request) -> web.Response:
+        summary = await runs.summarize(request.match_info["run"])
+        # In a thread, because a hundred phases with a hundred targets have many cells.
+        phase = request.query.get("phase")
+        build = list_tables if phase is None else partial(list_phase_tables, phase=phase)
+        return _json(await asyncio.to_thread(build, summary))
+
     async def show_history(request: web.Request) -> web.StreamResponse:
         return await stream_pieces(request, await runs.read_history(request.match_info["run"]))
 
@@ -184,7 +200,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         )
 
     async def delete(request: web.Request) -> web.Response:
-        runs.delete(request.match_info["run"])
+        await asyncio.to_thread(runs.delete, request.match_info["run"])
         return web.Response(status=204)
 
     return [
@@ -192,6 +208,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs", fetch_page),
         web.get("/api/runs/{run}", show),
         web.delete("/api/runs/{run}", delete),
+        web.get("/api/runs/{run}/tables", show_tables),
         web.get("/api/runs/{run}/history", show_history),
         web.get("/api/runs/{run}/failures", show_failures),
         web.post("/api/runs/{run}/retry", retry),

@@ -13,6 +13,7 @@ from aiohttp import web
 from oku_coordinator.api.file_downloads import UNREADABLE_DATE, has_readable_dates
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.runs.run_rows import read_run_rows
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
@@ -28,13 +29,15 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
     """The routes, for an application that checks the token."""
 
     async def show_rows(request: web.Request) -> web.Response:
-        record = ledger.runs.fetch(request.match_info["run"])
+        with ledger.read() as t:
+            record = run_table.fetch_run(t, request.match_info["run"])
         wanted = range(_read_index(request.query, "start"), _read_index(request.query, "stop"))
         rows = await asyncio.to_thread(read_run_rows, record.run, record.spec, store.find, wanted)
         return web.Response(body=msgspec.json.encode(rows), content_type="application/json")
 
     async def show_file(request: web.Request) -> web.FileResponse:
-        record = ledger.runs.fetch(request.match_info["run"])
+        with ledger.read() as t:
+            record = run_table.fetch_run(t, request.match_info["run"])
         digest = request.match_info["digest"]
         if not is_digest(digest):
             raise UserError(f"{format_value(digest)} is not a SHA-256 in hexadecimal")

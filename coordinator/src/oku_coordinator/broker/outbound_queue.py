@@ -10,6 +10,7 @@ import msgspec
 from oku_core.broker.sending import Outbound
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Stop
+from oku_core.process.clock import Clock
 
 
 class _Waiting(NamedTuple):
@@ -24,7 +25,7 @@ class OutboundQueue:
         clock: monotonic seconds.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: OrderedDict[Hashable, _Waiting] = OrderedDict()
         self._changed = threading.Condition()

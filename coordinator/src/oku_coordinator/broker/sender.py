@@ -9,7 +9,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.broker.celery_app import App
@@ -26,6 +27,7 @@ from oku_core.messaging.order import (
     Intervals,
     Stop,
 )
+from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__name__)
 
@@ -37,23 +39,31 @@ _PATIENCE_S = 2.0
 _LOG_EVERY_S = 5.0
 
 
+class Link(Protocol):
+    """A connection to the broker."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker is within reach."""
+
+
 class Broker:
     """Sends what workers are to hear.
 
     Args:
         app: the application.
-        is_connected: whether the broker answers others; where it does not, nothing is tried for seconds.
+        link: says whether the broker answers others; where it does not, nothing is tried for seconds.
         clock: monotonic seconds.
     """
 
     def __init__(
         self,
         app: App,
-        is_connected: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.monotonic,
+        link: Link,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._app = app
-        self._is_connected = is_connected
+        self._link = link
         self._clock = clock
         self._errors: tuple[type[Exception], ...] = (OSError, *find_connection_errors(app))
         self._queue = OutboundQueue(clock)
@@ -70,7 +80,7 @@ class Broker:
     def is_away(self) -> bool:
         """Whether it is known that the broker does not answer, or a message has waited for it for seconds."""
         tried_s = self._clock() - min(self._sending_since)
-        return not self._is_connected() or max(tried_s, self._queue.measure_wait_s()) > _PATIENCE_S
+        return not self._link.is_connected or max(tried_s, self._queue.measure_wait_s()) > _PATIENCE_S
 
     def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
         """Put leases into the queues of their workers."""
@@ -118,7 +128,7 @@ class Broker:
 
     def fetch_peak_mb(self) -> float | None:
         """The most memory that the broker has allocated, in MB; None when it does not say so, or is away."""
-        if not self._is_connected():
+        if not self._link.is_connected:
             return None  # the client would try for seconds
         with self._app.connection_for_read() as connection:
             if connection.transport.driver_type != "redis":
@@ -138,7 +148,7 @@ class Broker:
 
     def _put(self, messages: Iterable[Outbound]) -> None:
         # Who listens says that the broker is away; by the time that it is back there is newer news.
-        if not self._is_connected():
+        if not self._link.is_connected:
             self._queue.drop()
             return
         self._queue.put(messages)

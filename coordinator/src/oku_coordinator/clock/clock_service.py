@@ -4,19 +4,23 @@ A question waits for nothing but the interpreter, since the error of a worker is
 """
 
 import contextlib
+import ipaddress
 import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable
 
+from oku_coordinator.clock.clock_store import ClockAddress, ClockStore
+from oku_coordinator.settings import CoordinatorSettings
 from oku_core.messaging.clock_exchange import (
     LONGEST_DATAGRAM,
     ClockAnswer,
     decode_question,
     seal_answer,
 )
-from oku_core.messaging.signing import RejectedMessageError, Signer
+from oku_core.messaging.signing import RejectedMessageError, RejectionLog, Signer
+from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Health, keep_going
 
 _PAUSE_S = 0.001
@@ -31,7 +35,7 @@ class ClockService(threading.Thread):
         signer: seals the answers.
         kernel: whose monotonic clock is told, as `fetch_kernel_id` names it.
         health: of this thread.
-        reject: takes each datagram that is no question, with the address that it came from.
+        rejections: of datagrams that are no questions.
         monotonic_ns: that clock, in nanoseconds.
     """
 
@@ -41,7 +45,7 @@ class ClockService(threading.Thread):
         signer: Signer,
         kernel: str,
         health: Health,
-        reject: Callable[[RejectedMessageError, str], None],
+        rejections: RejectionLog,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
@@ -49,7 +53,7 @@ class ClockService(threading.Thread):
         self._signer = signer
         self._kernel = kernel
         self._health = health
-        self._reject = reject
+        self._rejections = rejections
         self._monotonic_ns = monotonic_ns
         self._ending = threading.Event()
         self._waker, self._woken = socket.socketpair()
@@ -84,10 +88,51 @@ class ClockService(threading.Thread):
         try:
             question = decode_question(self._signer, datagram)
         except RejectedMessageError as error:
-            self._reject(error, str(address[0]))
+            self._rejections.note(error, str(address[0]))
             self._ending.wait(_PAUSE_S)
             return
         answer = ClockAnswer(nonce=question.nonce, kernel=self._kernel, monotonic_ns=self._monotonic_ns())
         with contextlib.suppress(OSError):  # as lost as on the way; whoever asked asks again
             self._socket.sendto(seal_answer(self._signer, answer), address)
         self._health.note_well()
+
+
+def open_clock(
+    settings: CoordinatorSettings,
+    api_socket: socket.socket,
+    store: ClockStore,
+    signer: Signer,
+    health: Health,
+    rejections: RejectionLog,
+) -> ClockService | None:
+    """Answer workers elsewhere at the port of the API; None if the API is for this machine alone.
+
+    Raises `UserError` if the port is taken.
+    """
+    api_address = api_socket.getsockname()[:2]
+    address = find_clock_address(api_address, socket.gethostname(), settings.clock_host, settings.clock_port)
+    if address is None:
+        return None
+    store.address = address
+    host = settings.host if settings.listen_fd is None else api_address[0]
+    listening = open_datagram_socket(host, api_address[1])
+    return ClockService(listening, signer, store.kernel, health, rejections)
+
+
+def find_clock_address(
+    api_address: tuple[str, int], own_name: str, host: str | None = None, port: int | None = None
+) -> ClockAddress | None:
+    """The address that workers are told; None if the API is for processes of this machine alone.
+
+    Args:
+        api_address: the IP address and the port that the API listens on.
+        own_name: what this machine is called.
+        host: what it is called by workers, if that is known.
+        port: the port that they use, if it is another one.
+    """
+    address = ipaddress.ip_address(api_address[0].partition("%")[0])
+    if host is None:
+        if address.is_loopback:
+            return None
+        host = own_name if address.is_unspecified else str(address)
+    return ClockAddress(host, port or api_address[1]) if host else None

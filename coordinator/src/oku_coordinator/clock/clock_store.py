@@ -10,7 +10,7 @@ import logging
 import statistics
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,9 +19,6 @@ from oku_core.messaging.order import ClockNotice
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock, fetch_kernel_id
 from oku_core.process.private_files import write_private
-
-if TYPE_CHECKING:
-    from oku_coordinator.clock.clock_address import ClockAddress
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +34,13 @@ class _KeptClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KEPT: JsonDecoder[_KeptClock] = JsonDecoder(_KeptClock)
+
+
+class ClockAddress(NamedTuple):
+    """Whom to ask, by UDP."""
+
+    host: str
+    port: int
 
 
 class ClockStore:
@@ -72,8 +76,8 @@ class ClockStore:
             return
         self._keep()
 
-    def note_progress(self, heard: Iterable[Progress], now: float) -> None:
-        """Workers have spoken, at `now` in monotonic seconds."""
+    def record_progress(self, heard: Iterable[Progress], now: float) -> None:
+        """Workers have reported, at `now` in monotonic seconds."""
         for progress in heard if not self.is_settled else ():
             if progress.coordinator_at is not None:
                 offset_ns = round((progress.coordinator_at - now) * 1e9)

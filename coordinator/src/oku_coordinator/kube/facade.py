@@ -15,11 +15,12 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import is_one_server
 from oku_coordinator.settings import KubeSettings
+from oku_coordinator.workers.assignment import WorkerLimits
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 
 
-class KubeFacade:
+class KubeFacade(WorkerLimits):
     """Scales the pods of runs and finds their delay servers. `UserError` when this process is not a pod.
 
     Args:

@@ -28,6 +28,7 @@ from oku_coordinator.kube.pods import Pod
 from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.settings import KubeSettings
 from oku_core.process.supervision import Health, Supervisor, cancel
@@ -98,7 +99,8 @@ class Scaler:
     async def look(self) -> None:
         """One look; what the API does not do is noted as trouble."""
         try:
-            run = self._ledger.runs.fetch_current()
+            with self._ledger.read() as t:
+                run = run_table.fetch_current_run(t)
             if run is None:
                 await self._rest()
             else:
@@ -138,7 +140,9 @@ class Scaler:
         if not is_active or are_costs_due or not self.workers.is_complete:
             pods = await self._look_at_workers()
             if are_costs_due:
-                await self._cost_marker.mark(pods, self._ledger.leases.count_held(run.run))
+                with self._ledger.read() as t:
+                    held = lease_table.count_held(t, run.run)
+                await self._cost_marker.mark(pods, held)
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings

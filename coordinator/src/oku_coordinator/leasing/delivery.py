@@ -3,15 +3,16 @@
 Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
-from oku_coordinator.ledger.ledger_hooks import LedgerHooks
-from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables import hook_table, period_table, wave_table
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
@@ -29,27 +30,24 @@ class Delivery:
     Args:
         broker: takes the messages.
         roster: knows each worker's clock, and which specs it has.
-        schedules: have the periods and the waves that leases lie in.
-        hooks: have what the setup of scenarios returned.
+        ledger: has the periods and the waves of leases, and the results of setups.
         server_urls: of Oku's own delay servers.
-        build_ticket: makes what a worker fetches a file of its run with, by the file's digest.
+        file_access: lets workers fetch the files of the run.
     """
 
     def __init__(
         self,
         broker: Broker,
         roster: Roster,
-        schedules: LedgerSchedules,
-        hooks: LedgerHooks,
+        ledger: Ledger,
         server_urls: Sequence[str],
-        build_ticket: Callable[[str], str] = lambda _: "",
+        file_access: FileAccess,
     ) -> None:
         self._broker = broker
         self._roster = roster
-        self._schedules = schedules
-        self._hooks = hooks
+        self._ledger = ledger
         self._server_urls = tuple(server_urls)
-        self._build_ticket = build_ticket
+        self._file_access = file_access
 
     @property
     def is_away(self) -> bool:
@@ -79,8 +77,8 @@ class Delivery:
                     batches.append(message.build(worker, same))
         self._broker.send_leases(batches)
 
-    def tell(self, controls: Sequence[Control]) -> None:
-        """Tell workers what was decided."""
+    def send_controls(self, controls: Sequence[Control]) -> None:
+        """Send workers what was decided."""
         self._broker.send_controls(controls)
 
     def wish(self, wishes: Wishes) -> None:
@@ -95,21 +93,22 @@ class Delivery:
         self.wish(wishes)
 
     def stop(self, run: RunRecord, leases: Iterable[LeaseRecord], at: float | None = None) -> None:
-        """Call back the leases of a run up to the newest of these, at a Unix time or at once."""
+        """Stop the leases of a run up to the newest of these, at a Unix time or at once."""
         up_to = max((read_lease_number(lease.id) for lease in leases), default=0)
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
     def _build_message(self, run: RunRecord) -> "_Message":
-        period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
+        with self._ledger.read() as t:
+            period = period_table.fetch_period(t, run.run) if run.spec.has_clock else None
+            waves = wave_table.fetch_waves(t, run.run) if run.spec.is_open else ()
+            setup = hook_table.fetch_setup_data(t, run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP
         return _Message(
             run=run.run,
             spec=ask_servers(run.spec, run.count_name, self._server_urls),
             period=period and period.build_period(),
-            waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
-            if run.spec.is_open
-            else {},
-            tickets={file.digest: self._build_ticket(file.digest) for file in list_files(run.spec)},
-            setup=self._hooks.fetch_setup_data(run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP,
+            waves={wave.begin: wave for wave in waves},
+            tickets=self._file_access.build_tickets(file.digest for file in list_files(run.spec)),
+            setup=setup,
         )
 
 

@@ -45,7 +45,7 @@ class _Watched:
 
 
 class ExpiryRule:
-    """Remembers when each open lease was heard of.
+    """Remembers when each open lease of one run was heard of.
 
     A coordinator that was restarted remembers nothing, so each lease has a full worker timeout again.
     """
@@ -63,11 +63,11 @@ class ExpiryRule:
         """Keep what is remembered of these leases only."""
         self._watched = {lease: self._watched[lease] for lease in leases if lease in self._watched}
 
-    def note_sent(self, lease: str, now: float) -> None:
+    def record_sent(self, lease: str, now: float) -> None:
         """A lease is sent."""
         self._watched.setdefault(lease, _Watched(now, now)).acted_at = now
 
-    def note_named(self, lease: str, now: float) -> None:
+    def record_named(self, lease: str, now: float) -> None:
         """A worker has said something of a lease."""
         watched = self._watched.setdefault(lease, _Watched(now, now))
         watched.named_at = watched.acted_at = now

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_core.spec.spec import Engine
 
 _TELL_EVERY_S = 0.5
@@ -17,7 +18,7 @@ _TELL_EVERY_S = 0.5
 
 @dataclass(kw_only=True)
 class Farewell:
-    """Ends the last leases of the run that has its turn.
+    """Ends the last leases of one run.
 
     Args:
         ledger: knows what is left.
@@ -29,16 +30,19 @@ class Farewell:
     _told_at: float = field(default=-math.inf, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
-    def look(self, run: RunRecord, now: float) -> None:
+    def end_leases(self, run: RunRecord, now: float) -> None:
         """Have the leases of a running run ended once all of it is done; this is repeated, as it may be lost.
 
         Args:
             run: the run.
             now: monotonic seconds.
         """
-        if run.spec.engine is not Engine.LOCUST or self.ledger.leases.count_pending(run.run):
+        if run.spec.engine is not Engine.LOCUST:
             return
-        out = self.ledger.leases.fetch_open(run.run)
+        with self.ledger.read() as t:
+            if slice_table.count_pending(t, run.run):
+                return
+            out = lease_table.fetch_open_leases(t, run.run)
         if any(lease.covered < lease.end for lease in out):
             return
         leases = frozenset(lease.id for lease in out)

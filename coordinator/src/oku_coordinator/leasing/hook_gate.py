@@ -2,29 +2,30 @@
 
 The attempt is in the ledger before its worker is told. It is told again until its heartbeats name the
 attempt. When the worker dies, or says that it leaves, another one gets a new attempt; the one before may have
-done some of its work by then. A worker that has an attempt which does not count any more drops it.
+done some of its work by then.
 """
 
 import logging
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
+from oku_coordinator.ledger.tables import hook_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, build_spec_key
-from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.messaging.order import CallHook
 from oku_core.results.hook_summary import HookState
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Hook
 
 _log = logging.getLogger(__name__)
 
-_TELL_EVERY_S, _LOOK_EVERY_S = 2.0, 1.0
+_TELL_EVERY_S = 2.0
 _START_WITHIN_S = 15.0
 """An order must have reached its worker within this time."""
 _AGAIN_AFTER_S = 1.0
@@ -38,14 +39,14 @@ NOBODY = "was not called: no worker was there for it within 5 min"
 
 @dataclass(kw_only=True)
 class HookGate:
-    """Has the hooks of the run called that has its turn.
+    """Has the hooks of one run called.
 
     Args:
         ledger: keeps attempts and what came of them.
         roster: who lives, and has which attempts in hand.
         assignment: which workers the run has.
         broker: the way to the workers.
-        build_ticket: makes what a worker fetches a file of a run with, by the file's digest.
+        file_access: lets workers fetch the files of the run.
         limit_s: how long a hook may take.
     """
 
@@ -53,13 +54,12 @@ class HookGate:
     roster: Roster
     assignment: Assignment
     broker: Broker
-    build_ticket: Callable[[str], str] = lambda _: ""
+    file_access: FileAccess
     limit_s: float = HOOK_LIMIT_S
     _told: tuple[HookAttempt, float] | None = field(default=None, init=False)
     """The attempt that a worker was told of last, and when."""
-    _alone: tuple[str, float] | None = field(default=None, init=False)
-    """The run whose teardown nobody could call, and since when."""
-    _looked_at: float = field(default=-math.inf, init=False)
+    _alone_since: float | None = field(default=None, init=False)
+    """Since when nobody could call the teardown, in monotonic seconds."""
 
     def is_set_up(self, run: RunRecord, now: float, wall_now: float) -> bool:
         """Whether a running run may be dealt out; its setup is called until it may.
@@ -71,7 +71,8 @@ class HookGate:
         """
         if Hook.SETUP not in run.spec.hooks:
             return True
-        record = self.ledger.hooks.fetch(run.run, Hook.SETUP)
+        with self.ledger.read() as t:
+            record = hook_table.fetch_hook(t, run.run, Hook.SETUP)
         if record is not None and record.state == HookState.DONE:
             if run.spec.runs_user_code:
                 self.assignment.require_code(run.run, build_spec_key(run.run, record.attempt))
@@ -87,21 +88,9 @@ class HookGate:
             now: monotonic seconds.
             wall_now: Unix time.
         """
-        self._advance(run, Hook.TEARDOWN, self.ledger.hooks.fetch(run.run, Hook.TEARDOWN), now, wall_now)
-
-    def look(self, now: float) -> None:
-        """Tell workers to drop the attempts that do not count, at `now` in monotonic seconds."""
-        if now - self._looked_at < _LOOK_EVERY_S:
-            return
-        self._looked_at = now
-        held = [(worker.incarnation, attempt) for worker, attempt in self.roster.list_hooks()]
-        if not held:
-            return
-        void: dict[str, list[HookAttempt]] = {}
-        for incarnation, attempt in self.ledger.hooks.find_void(held):
-            void.setdefault(incarnation, []).append(attempt)
-        for incarnation, attempts in void.items():
-            self.broker.send_hook(DropHooks(incarnation=incarnation, attempts=attempts))
+        with self.ledger.read() as t:
+            record = hook_table.fetch_hook(t, run.run, Hook.TEARDOWN)
+        self._advance(run, Hook.TEARDOWN, record, now, wall_now)
 
     def _advance(
         self, run: RunRecord, hook: Hook, record: HookRecord | None, now: float, wall_now: float
@@ -123,19 +112,21 @@ class HookGate:
             if hook == Hook.TEARDOWN:
                 self._wait_alone(run, now, wall_now)
             return
-        self._alone = None
-        record = self.ledger.hooks.begin(run.run, hook, worker.name, worker.incarnation, wall_now)
+        self._alone_since = None
+        with self.ledger.change(wall_now) as t:
+            record = hooks.begin_attempt(t, run.run, hook, worker.name, worker.incarnation, wall_now)
         if record is not None:
             _log.info("run %s: worker %s calls %s", run.run, worker.name, hook, extra={"run": run.run})
             self._tell(run, record, worker, now, wall_now)
 
     def _wait_alone(self, run: RunRecord, now: float, wall_now: float) -> None:
         """Nobody can call the teardown of a run: other runs do not wait for that for ever."""
-        if self._alone is None or self._alone[0] != run.run:
-            self._alone = (run.run, now)
-        if now - self._alone[1] >= NOBODY_S:
+        if self._alone_since is None:
+            self._alone_since = now
+        if now - self._alone_since >= NOBODY_S:
             _log.warning("run %s: teardown %s", run.run, NOBODY, extra={"run": run.run})
-            self.ledger.hooks.give_up_teardown(run.run, NOBODY, wall_now)
+            with self.ledger.change(wall_now) as t:
+                hooks.give_up_teardown(t, run.run, NOBODY, wall_now)
 
     def _choose_worker(self, run: RunRecord, hook: Hook, before: HookRecord | None) -> WorkerState | None:
         """One that can take leases of the run, another one than the last if there is one.
@@ -174,20 +165,22 @@ class HookGate:
 
     def _lose(self, attempt: HookAttempt, why: str, wall_now: float) -> None:
         _log.warning("%s: %s", attempt, why, extra={"run": attempt.run})
-        self.ledger.hooks.lose(attempt, why, wall_now)
+        with self.ledger.change(wall_now) as t:
+            hooks.lose_attempt(t, attempt, why, wall_now)
 
     def _tell(
         self, run: RunRecord, record: HookRecord, worker: WorkerState, now: float, wall_now: float
     ) -> None:
         attempt = HookAttempt(run.run, record.hook, record.attempt)
         self._told = (attempt, now)
-        setup = self.ledger.hooks.fetch_setup_data(run.run)
+        with self.ledger.read() as t:
+            setup = hook_table.fetch_setup_data(t, run.run)
         self.broker.send_hook(
             CallHook(
                 incarnation=record.incarnation,
                 attempt=attempt,
                 spec=run.spec,
-                tickets={file.digest: self.build_ticket(file.digest) for file in list_files(run.spec)},
+                tickets=self.file_access.build_tickets(file.digest for file in list_files(run.spec)),
                 setup_data=setup.value if record.hook == Hook.TEARDOWN else "null",
                 limit_s=self.limit_s,
                 start_by=wall_now + _START_WITHIN_S + worker.clock_ahead_s,

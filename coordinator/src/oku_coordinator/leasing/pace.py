@@ -51,7 +51,7 @@ def choose_allowance(window: int, ahead_s: float, growth: float, *, rate_rps: fl
 
 
 class Pace:
-    """The pace of the workers that live; the event loop adjusts it, and any thread may ask."""
+    """The pace of the workers of one run; the event loop adjusts it, and any thread may ask."""
 
     def __init__(self) -> None:
         self.checkpoint_s = SHORTEST_CHECKPOINT_S
@@ -62,7 +62,7 @@ class Pace:
         self._careful_s = _CAREFUL_CHECKPOINTS * _CAREFUL_CHECKPOINT_S
         self._growth = _GROWTH
 
-    def note_loss(self, now: float) -> None:
+    def record_loss(self, now: float) -> None:
         """A worker was lost with leases, at `now` in monotonic seconds."""
         self._lost_at = now
 

@@ -8,7 +8,7 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -29,8 +29,10 @@ from oku_coordinator.leasing.sizing import (
 from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
+from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
 
 _VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
@@ -47,16 +49,16 @@ _VISITED_AT_ONCE = 500
 
 @dataclass(kw_only=True)
 class RangeDealer:
-    """Cuts ranges for workers as they can take them.
+    """Cuts ranges of one run for workers as they can take them.
 
     Args:
         ledger: the truth.
         assignment: which workers the run has.
         delivery: takes leases and wishes to workers.
         pace: says how far workers may go ahead.
-        expiry: is told what is sent.
-        time_limit: ends runs that last for a time.
-        shares: are told which workers there are.
+        expiry: follows the leases that are sent.
+        time_limit: ends a run that lasts for a time.
+        shares: divide a limit for all among the workers.
         cpu_clock: seconds of processor time of this thread.
 
     Attributes:
@@ -70,7 +72,7 @@ class RangeDealer:
     expiry: ExpiryRule
     time_limit: TimeLimit
     shares: Shares
-    cpu_clock: Callable[[], float] = time.thread_time
+    cpu_clock: Clock = time.thread_time
     has_more: bool = field(default=False, init=False)
     _next_visit: float = field(default=-math.inf, init=False)
     """When all are visited."""
@@ -81,14 +83,9 @@ class RangeDealer:
     _is_guess: bool = field(default=True, init=False)
     """Whether no rate was known then."""
 
-    def note_news(self, worker: str) -> None:
+    def schedule_visit(self, worker: str) -> None:
         """Visit a worker with the next step: its checkpoints have come, or it has."""
         self._due[worker] = None
-
-    def begin(self) -> None:
-        """Visit all workers with the next step: another run has begun."""
-        self._next_visit = -math.inf
-        self.shares.begin()
 
     async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
         """Deal out a running run to the workers that are due.
@@ -103,12 +100,13 @@ class RangeDealer:
             return
         visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
         sees_all = visits_all or self._is_running_out(run)
-        hands = await self._look_at(run, self._find_due(run, sees_all=sees_all))
+        hands = await self._fetch_hands(run, self._find_due(run, sees_all=sees_all))
         if not visits_all and self._is_guess and find_mean_rate(hands) is not None:
             # A rate beside guesses of the others would be nearly all of the weight.
             visits_all = True
-            hands = await self._look_at(run, self._find_due(run, sees_all=True))
-        pending = self.ledger.leases.count_pending(run.run)
+            hands = await self._fetch_hands(run, self._find_due(run, sees_all=True))
+        with self.ledger.read() as t:
+            pending = slice_table.count_pending(t, run.run)
         if visits_all:
             mean_rps = find_mean_rate(hands)
             self._is_guess = mean_rps is None
@@ -126,7 +124,7 @@ class RangeDealer:
             return math.inf
         workers = self.assignment.workers(run.run)
         if not self.delivery.is_away:
-            self.delivery.tell(self.shares.assign(run.spec, workers, now))
+            self.delivery.send_controls(self.shares.assign(run.spec, workers, now))
         return self.time_limit.find_left_s(run, len(workers), now, wall_now)
 
     def _is_running_out(self, run: RunRecord) -> bool:
@@ -137,7 +135,9 @@ class RangeDealer:
             window=self._find_window(run),
             range_size=run.spec.range_size,
         )
-        return 0 < self.ledger.leases.count_pending(run.run) <= room
+        with self.ledger.read() as t:
+            pending = slice_table.count_pending(t, run.run)
+        return 0 < pending <= room
 
     def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
         """The workers to visit now, out of those that can take leases."""
@@ -151,8 +151,9 @@ class RangeDealer:
             workers = self.assignment.find_takers(run.run, due)
         return [worker for worker in workers if not worker.is_suspect]
 
-    async def _look_at(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
-        held = self.ledger.leases.fetch_held(run.run, [worker.incarnation for worker in workers])
+    async def _fetch_hands(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
+        with self.ledger.read() as t:
+            held = lease_table.fetch_held(t, run.run, [worker.incarnation for worker in workers])
         hands, window = [], self._find_window(run)
         for number, worker in enumerate(workers):
             hands.append(build_hands(worker, held[worker.incarnation], run.run, window))
@@ -189,9 +190,11 @@ class RangeDealer:
             for each in hands:
                 if each.untaken + given[each.worker] < find_full(each):
                     self._due[each.worker] = None
-        leases = self.ledger.leases.deal(run.run, self._build_orders(run.spec, chosen), wall_now)
+        orders = self._build_orders(run.spec, chosen)
+        with self.ledger.change(wall_now) as t:
+            leases = lease_table.deal_leases(t, run.run, orders, wall_now)
         for lease in leases:
-            self.expiry.note_sent(lease.id, now)
+            self.expiry.record_sent(lease.id, now)
         self.delivery.send(run, leases)
 
     def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:

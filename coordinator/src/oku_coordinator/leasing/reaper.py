@@ -1,29 +1,32 @@
-"""Looks after the leases that are out: lost ones are sent again, and those of dead workers taken back.
+"""Sweeps the open leases of a run: lost ones are sent again, and those of dead workers taken back.
 
-Each look goes through all open leases of the run that has its turn, some at a time; what is to be done about
-each is the rule of `expiry`.
+The rule of `expiry` says what is to be done about each.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.plan import build_wave_plan
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables import period_table, wave_table
+from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.flight_records import FlightRecords
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.order import Control
+from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__name__)
 
@@ -32,52 +35,46 @@ _BATCH = 50
 _LOSING = frozenset({ExpiryReason.WORKER_LOST, ExpiryReason.DROPPED})
 """Those who had the leases may have sent what was due."""
 _JUDGED_AT_ONCE = 2_000
-"""Leases looked at before others have their turn; it takes a few milliseconds."""
+"""Leases judged before others have their turn; it takes a few milliseconds."""
 
 
 @dataclass(kw_only=True)
 class Reaper:
-    """Looks at all open leases, and acts on those that are not well.
+    """Acts on the leases of one run that are not well.
 
     Args:
         ledger: has the leases.
-        roster: who lives.
         expiry: says what is to be done about each lease.
         delivery: sends leases again, and revokes them.
-        pace: is told of losses.
+        pace: slows down after losses.
         metrics: where leases that are taken back are counted.
         clock: Unix time.
-        note_lost: is told of the run and the processes that died with leases of it.
+        breaker: ends the run after too many losses.
         records: say how far dead processes have gone.
     """
 
     ledger: Ledger
-    roster: Roster
     expiry: ExpiryRule
     delivery: Delivery
     pace: Pace
     metrics: Metrics
-    clock: Callable[[], float]
-    note_lost: Callable[[str, Iterable[str]], None]
-    records: FlightRecords = field(default_factory=FlightRecords)
+    clock: Clock
+    breaker: CircuitBreaker
+    records: FlightRecords
 
-    def reset_timers(self, now: float) -> None:
-        """Begin every lease's time anew: we could not have heard of them."""
-        self.expiry.reset_timers(now)
+    async def sweep(self, run: RunRecord, held: Held, suspects: Sequence[WorkerState], now: float) -> None:
+        """Sweep the open leases of the run.
 
-    async def look(self, now: float) -> None:
-        """One look, at `now` in monotonic seconds.
+        A thousand workers may be lost in one sweep: their leases are taken back some at a time, a transaction
+        each, and others have their turn in between.
 
-        A thousand workers may be lost in one: their leases are taken back some at a time, a transaction each,
-        and others have their turn in between.
+        Args:
+            run: the run.
+            held: its open leases.
+            suspects: workers that have just become suspect.
+            now: monotonic seconds.
         """
-        run = self.ledger.runs.fetch_current()
-        held = self.ledger.leases.fetch_open_by_incarnation(run.run) if run else {}
-        self._let_go(held)
-        self._revoke_void(held)
-        await self._cut_suspects(held, now)
-        if run is None:
-            return
+        await self._cut_suspects(suspects, held)
         judged: dict[ExpiryReason | Remedy, list[LeaseRecord]] = {}
         wall_now = self.clock()
         leases = [lease for mine in held.values() for lease in mine]
@@ -105,25 +102,11 @@ class Reaper:
                     self._take_back(run, leases[offset : offset + _BATCH], finding, now)
                     await asyncio.sleep(0)
 
-    def _let_go(self, held: Mapping[str, Sequence[LeaseRecord]]) -> None:
-        """Workers that are about to leave wait for leases that may be on their way: tell who need not."""
-        free = [worker.incarnation for worker in self.roster.find_leaving() if worker.incarnation not in held]
-        self.delivery.tell([Control(incarnation=incarnation, may_leave=True) for incarnation in free])
-
-    def _revoke_void(self, held: Mapping[str, Sequence[LeaseRecord]]) -> None:
-        """A worker that was declared dead still works on what others have by now, or on a failed run."""
-        is_open = {lease.id for leases in held.values() for lease in leases}
-        others = {lease: process for process, lease in self.roster.list_leases() if lease not in is_open}
-        if others:
-            void = self.ledger.leases.find_void(others)
-            self.delivery.revoke((others[lease], lease) for lease in void)
-
-    async def _cut_suspects(self, held: Mapping[str, Sequence[LeaseRecord]], now: float) -> None:
+    async def _cut_suspects(self, suspects: Sequence[WorkerState], held: Held) -> None:
         """What lies beyond the limits of a silent worker is for others: it never passes them."""
-        suspects = self.roster.mark_suspects(now)
         names = [lease.id for worker in suspects for lease in held.get(worker.incarnation, ())]
         for offset in range(0, len(names), _BATCH):
-            self.ledger.leases.cut_at_limits(names[offset : offset + _BATCH], self.clock())
+            batches.cut_at_limits(self.ledger, names[offset : offset + _BATCH], self.clock())
             await asyncio.sleep(0)
 
     def _take_back(
@@ -137,23 +120,24 @@ class Reaper:
             find_lost = find_nothing
         # A worker that is dropped lives, and no record is of one that does.
         find_reached = self.records.find_reached
-        expired = set(self.ledger.leases.take_back(names, reason, wall_now, find_lost, find_reached))
+        expired = set(batches.take_back(self.ledger, names, reason, wall_now, find_lost, find_reached))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=context)
                 self.metrics.count_expired(reason)
         if reason == ExpiryReason.WORKER_LOST:
-            self.pace.note_loss(now)
-            self.note_lost(leases[0].run, [lease.incarnation for lease in leases])
+            self.pace.record_loss(now)
+            self.breaker.record_losses(lease.incarnation for lease in leases)
 
     def _lower_resent(self, run: RunRecord) -> None:
         """Records that were found after their leases were taken back tell what these had come to."""
         dead = self.records.find_unused(run.run)
         if not dead:
             return
-        lowered = self.ledger.leases.lower_resent(run.run, dead, self.records.find_reached, self.clock())
-        self.records.note_used(run.run, dead)
+        with self.ledger.change(self.clock()) as t:
+            lowered = reclaim.lower_resent(t, run.run, dead, self.records.find_reached)
+        self.records.record_used(run.run, dead)
         if lowered:
             _log.info(
                 "%d requests fewer may have been sent again than their limits allowed", lowered,
@@ -162,8 +146,10 @@ class Reaper:
 
     def _build_find_lost(self, run: RunRecord, wall_now: float) -> FindLost:
         """What of a lease may have been sent and can't be sent again in time."""
-        plan, period = build_wave_plan(run.spec), self.ledger.schedules.fetch_period(run.run)
-        waves = {wave.begin: wave for wave in self.ledger.schedules.fetch_waves(run.run)}
+        with self.ledger.read() as t:
+            period = period_table.fetch_period(t, run.run)
+            waves = {wave.begin: wave for wave in wave_table.fetch_waves(t, run.run)}
+        plan = build_wave_plan(run.spec)
 
         def find_lost(lease: LeaseRecord, at_risk: Sequence[Range]) -> list[Range]:
             if period is None or lease.wave is None or not at_risk:

@@ -26,24 +26,20 @@ def is_shared(spec: Spec) -> bool:
 
 
 class Shares:
-    """The shares of the run that has its turn; the event loop changes them, and any thread may ask."""
+    """The shares of one run; the event loop changes them, and any thread may ask."""
 
     def __init__(self) -> None:
         self._by_incarnation: dict[str, Share] = {}
         self._due_at = -math.inf
-        self._next_look = -math.inf
+        self._next_change = -math.inf
 
     def find(self, incarnation: str) -> Share | None:
         """The share of a process of a worker; None where nothing is shared."""
         return self._by_incarnation.get(incarnation)
 
-    def begin(self) -> None:
-        """Forget the shares of the run before: another one has begun."""
-        self._by_incarnation, self._next_look = {}, -math.inf
-
     def assign(self, spec: Spec, workers: Sequence[WorkerState], now: float) -> list[Control]:
         """Share a run among workers; gives what is to be sent now, at `now` in monotonic seconds."""
-        if not is_shared(spec) or now < self._next_look:
+        if not is_shared(spec) or now < self._next_change:
             return []
         ordered = sorted(workers, key=lambda worker: worker.name)
         shares = {worker.incarnation: (rank, len(ordered)) for rank, worker in enumerate(ordered)}
@@ -51,5 +47,5 @@ class Shares:
             return []
         took_s = len(shares) / _PER_SECOND
         self._by_incarnation, self._due_at = shares, now + max(_REPEAT_S, took_s)
-        self._next_look = now + took_s
+        self._next_change = now + took_s
         return [Control(incarnation=to, share=share) for to, share in shares.items()]

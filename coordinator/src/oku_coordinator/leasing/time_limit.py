@@ -10,18 +10,20 @@ from dataclasses import dataclass, field
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table
 
 _LEAD_S = 0.3
 """A period starts so long after it was opened."""
-_CALL_AHEAD_S = 0.5
+_STOP_AHEAD_S = 0.5
 """Workers are told of the end so long before it."""
-_CALL_EVERY_S = 1.0
+_STOP_EVERY_S = 1.0
 
 
 @dataclass(kw_only=True)
 class TimeLimit:
-    """The end of the closed run that has its turn.
+    """The end of one closed run.
 
     Args:
         ledger: the truth.
@@ -32,12 +34,12 @@ class TimeLimit:
     ledger: Ledger
     delivery: Delivery
     clock: RunClock
-    _called_at: float = field(default=-math.inf, init=False)
+    _stopped_at: float = field(default=-math.inf, init=False)
 
     def find_left_s(self, run: RunRecord, workers: int, now: float, wall_now: float) -> float:
         """For how many seconds a running run still sends; infinite if no time ends it.
 
-        Its clock begins to run if it has one and can, and its leases are called back when its time is over.
+        Its clock begins to run if it has one and can, and its leases are stopped when its time is over.
 
         Args:
             run: the run.
@@ -58,17 +60,20 @@ class TimeLimit:
         ends_at = period.build_period().unix_time(float(length_s))
         left_s = ends_at - wall_now
         # What has just begun is dealt once, however soon it ends.
-        if left_s > _CALL_AHEAD_S or (is_new and ends_at > period.starts_at):
+        if left_s > _STOP_AHEAD_S or (is_new and ends_at > period.starts_at):
             return left_s
-        self._call_back(run, ends_at, now)
+        self._stop(run, ends_at, now)
         if left_s <= 0:
-            self.ledger.runs.end_time(run.run, wall_now)
+            with self.ledger.change(wall_now) as t:
+                lifecycle.end_time(t, run.run, wall_now)
         return max(0.0, left_s)
 
-    def _call_back(self, run: RunRecord, ends_at: float, now: float) -> None:
+    def _stop(self, run: RunRecord, ends_at: float, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
-        if now - self._called_at < _CALL_EVERY_S:
+        if now - self._stopped_at < _STOP_EVERY_S:
             return
-        self._called_at = now
-        if out := self.ledger.leases.fetch_open(run.run):
+        self._stopped_at = now
+        with self.ledger.read() as t:
+            out = lease_table.fetch_open_leases(t, run.run)
+        if out:
             self.delivery.stop(run, out, ends_at)

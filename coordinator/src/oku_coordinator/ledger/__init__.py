@@ -1,9 +1,8 @@
 """The ledger: the durable record of every run, and the only place where a request becomes accounted.
 
-`Ledger` is the door, and the `ledger_*` modules are its rooms. Behind them, `transaction` owns the file,
-`conservation` checks every change, `intake` takes in checkpoints, `growth` says what they have gained,
-`closing` ends leases, `reclaim` takes them back, `lifecycle` changes states, and the `*_table` modules read
-and write rows.
+`Ledger` opens transactions. `tables` read and write rows in them; `rules` keep the account: `intake` handles
+checkpoints, `growth` computes their gain, `closing` ends leases, `reclaim` takes them back, `lifecycle`
+changes states, and `conservation` checks every change. `batches` splits what is too long for one transaction.
 """
 
 from oku_coordinator.ledger.ledger import Ledger

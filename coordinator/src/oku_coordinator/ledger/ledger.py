@@ -1,36 +1,27 @@
 """The ledger: the durable record of every run, and the only place where a request becomes accounted.
 
-Its methods stand in rooms, one for each subject. Every method that changes something is one transaction
-that ends with a check of the first law for each run that it touched. A breach rolls it back, and the run
-fails.
+It is read and changed in transactions: `with ledger.read() as t: run_table.fetch_run(t, run)`. A change ends
+with a check of the first law for each run that it touched. A breach rolls it back, and the run fails.
 """
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from oku_coordinator.ledger.ledger_deletions import LedgerDeletions
-from oku_coordinator.ledger.ledger_failures import LedgerFailures
-from oku_coordinator.ledger.ledger_files import LedgerFiles
-from oku_coordinator.ledger.ledger_history import LedgerHistory
-from oku_coordinator.ledger.ledger_hooks import LedgerHooks
-from oku_coordinator.ledger.ledger_keys import LedgerKeys
-from oku_coordinator.ledger.ledger_leases import LedgerLeases
-from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
-from oku_coordinator.ledger.ledger_runs import LedgerRuns
-from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
-from oku_coordinator.ledger.rules import conservation
+from oku_coordinator.ledger.rules import conservation, lifecycle
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.schema import BUSY_TIMEOUT_S
 from oku_coordinator.ledger.storage.storage_health import StorageHealth
-from oku_coordinator.ledger.storage.transaction import LedgerFile
-from oku_coordinator.ledger.tables.account_table import fetch_account
-from oku_core.accounting.interval import Lengths
+from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
+
+_PAGES_AT_ONCE = 50
+"""Of 4 KiB; giving them back takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
 
 
 class Ledger:
-    """An open ledger. Safe to call from several threads; every time is Unix time, given by the caller.
+    """An open ledger. Safe to use from several threads, one transaction at a time.
 
-    Methods that change something raise `BreachError`, a `ConservationError`, when the account of a run would
-    not balance, and `StorageError` when the file cannot be written. Both leave the ledger as it was, except
-    that the run has failed after a breach.
+    Functions of `tables` and `rules` take a transaction; every time is Unix time, given by the caller.
 
     Args:
         path: where its file is.
@@ -38,20 +29,6 @@ class Ledger:
         publishes: whether lines of the runs that are created or resumed here are kept for Loki.
         storage: records whether the file can be used.
         busy_timeout_s: how long to wait for another process that writes.
-
-    Attributes:
-        runs: their records and states.
-        leases: what is dealt, accounted and taken back.
-        schedules: the clocks and waves of runs whose requests have due times.
-        history: samples and events.
-        failures: which requests are not ok.
-        hooks: what is called once for a run, before its first lease and after its last one.
-        outbox: lines that wait for Loki.
-        deletions: runs that are being removed.
-        keys: with which runs were submitted.
-        files: which run uses which file.
-        file: the transactions behind the rooms, for what no room offers.
-        storage: whether the file can be used.
     """
 
     def __init__(
@@ -65,30 +42,51 @@ class Ledger:
     ) -> None:
         self._path = path
         self.storage = storage or StorageHealth()
-        self.file = LedgerFile(
-            path, conservation.finish, self.storage, read_only=read_only, busy_timeout_s=busy_timeout_s
-        )
-        self.runs = LedgerRuns(self.file, publishes=publishes)
-        self.leases = LedgerLeases(self.file)
-        self.schedules = LedgerSchedules(self.file)
-        self.history = LedgerHistory(self.file)
-        self.failures = LedgerFailures(self.file)
-        self.hooks = LedgerHooks(self.file)
-        self.outbox = LedgerOutbox(self.file)
-        self.deletions = LedgerDeletions(self.file)
-        self.keys = LedgerKeys(self.file)
-        self.files = LedgerFiles(self.file)
+        self._file = LedgerFile(
+            path, conservation.finish, self.storage, publishes=publishes, read_only=read_only,
+            busy_timeout_s=busy_timeout_s,
+        )  # fmt: skip
 
     def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+        """Close the file as soon as nobody uses it."""
+        self._file.close()
 
     def open_reader(self) -> "Ledger":
         """Open the same ledger to read much of it: the reader waits for nobody, and nobody for the reader."""
         return Ledger(self._path, read_only=True)
 
-    def check(self, run: str) -> Lengths:
-        """How much of a run is pending, leased and accounted; `BreachError` when it does not balance."""
-        return self.file.read(
-            lambda transaction: conservation.check_run(transaction, run, fetch_account(transaction, run))
-        )
+    def read(self) -> AbstractContextManager[Transaction]:
+        """Read one state of the ledger; keep it short, as nothing else is read or changed meanwhile.
+
+        Raises:
+            StorageError: the file cannot be read.
+        """
+        return self._file.read()
+
+    @contextmanager
+    def change(self, now: float | None = None) -> Iterator[Transaction]:
+        """Change the ledger in one durable transaction, or not at all.
+
+        Args:
+            now: when the run of a breach has failed; None if no account is changed.
+
+        Raises:
+            BreachError: the account of a run would not balance. The run has failed.
+            StorageError: the file cannot be written.
+        """
+        try:
+            with self._file.change() as transaction:
+                yield transaction
+        except BreachError as error:
+            if now is not None:
+                with self._file.change() as transaction:
+                    lifecycle.fail(transaction, error.run, error.detail, now)
+            raise
+
+    def try_writing(self) -> None:
+        """Write without changing anything; `StorageError` if that fails."""
+        self._file.try_writing()
+
+    def give_back(self) -> bool:
+        """Give some free space back to the file system; gives whether there may be more."""
+        return self._file.give_back(_PAGES_AT_ONCE)

@@ -6,10 +6,12 @@ memory: a restarted coordinator learns them anew.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, reclaim
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -17,6 +19,7 @@ from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
+from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
 
 _log = logging.getLogger(__name__)
@@ -29,13 +32,13 @@ _COUNTED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED})
 
 
 class CircuitBreaker:
-    """Watches the current run.
+    """Watches one run.
 
     Args:
         ledger: keeps the runs.
         roster: the live workers, and what they refuse.
         assignment: which of them the run has.
-        expects_workers: whether more workers are coming.
+        readiness: says whether more workers are coming.
         clock: Unix time.
     """
 
@@ -44,41 +47,36 @@ class CircuitBreaker:
         ledger: Ledger,
         roster: Roster,
         assignment: Assignment,
-        expects_workers: Callable[[], bool],
-        clock: Callable[[], float],
+        readiness: Readiness,
+        clock: Clock,
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._assignment = assignment
-        self._expects_workers = expects_workers
+        self._readiness = readiness
         self._clock = clock
-        self._run: str | None = None
         self._lost: dict[str, None] = {}
         """Processes that have died with a lease of this run since a request of it was last accounted."""
         self._most_workers = 0
         """The largest number of workers that it had at a time."""
 
-    def note_receipts(self, receipts: Iterable[Receipt], now: float) -> None:
-        """Note checkpoints that the ledger has taken in, at `now` in monotonic seconds."""
-        for receipt in receipts:
-            for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
-                if verdict not in _COUNTED:
-                    continue
-                if checkpoint.refusal:
-                    self._note_refusal(receipt.batch, checkpoint, now)
-                if checkpoint.covered:  # of the current run, as no other one has leases out
-                    self._lost.clear()
+    def record_receipt(self, receipt: Receipt, now: float) -> None:
+        """Record checkpoints that the ledger has, at `now` in monotonic seconds."""
+        for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
+            if verdict not in _COUNTED:
+                continue
+            if checkpoint.refusal:
+                self._record_refusal(receipt.batch, checkpoint, now)
+            if checkpoint.covered:
+                self._lost.clear()
 
-    def note_lost(self, run: str, incarnations: Iterable[str]) -> None:
-        """Note processes that died with leases of the current run."""
-        self._turn_to(run)
+    def record_losses(self, incarnations: Iterable[str]) -> None:
+        """Record processes that died with leases of the run."""
         self._lost |= dict.fromkeys(incarnations)
 
-    def look(self, now: float) -> None:
-        """Look at the current run, at `now` in monotonic seconds."""
-        run = self._ledger.runs.fetch_current()
-        self._turn_to(run.run if run else None)
-        if run is None or run.state != RunState.RUNNING:
+    def check(self, run: RunRecord, now: float) -> None:
+        """End the run if it cannot go on, at `now` in monotonic seconds."""
+        if run.state != RunState.RUNNING:
             return
         self._most_workers = max(self._most_workers, self._assignment.count(run.run))
         if reason := self._find_refusal(run, now):
@@ -86,28 +84,22 @@ class CircuitBreaker:
         elif reason := self._find_crash_loop():
             self._give_up(run, RunState.FAILED, reason)
 
-    def _turn_to(self, run: str | None) -> None:
-        """A run may lose workers before the first look at it, so whoever comes first turns to it."""
-        if run != self._run:
-            self._run = run
-            self._lost.clear()
-            self._most_workers = 0
-
-    def _note_refusal(self, batch: CheckpointBatch, checkpoint: Checkpoint, now: float) -> None:
+    def _record_refusal(self, batch: CheckpointBatch, checkpoint: Checkpoint, now: float) -> None:
         run, reason = read_lease_run(checkpoint.lease), checkpoint.refusal
-        if self._roster.note_refusal(batch.worker, batch.incarnation, (run, reason), now):
+        if self._roster.record_refusal(batch.worker, batch.incarnation, (run, reason), now):
             text = f"worker {batch.worker} cannot begin: {reason}"
             _log.warning("%s", text, extra={"run": run, "worker": batch.worker})
             event = Event(
                 at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=batch.worker, reason=reason
             )
-            self._ledger.history.note(run, [event])
+            with self._ledger.change() as t:
+                history.keep_events(t, run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can begin; empty when one can, or when one may be about to come."""
         barred = self._roster.find_barred(run.run)
         others = self._roster.find_able(run.run)
-        if not barred or others or self._expects_workers():
+        if not barred or others or self._readiness.expects_workers():
             return ""
         if now - max(worker.refused_at for worker in barred) < PATIENCE_S:
             return ""
@@ -122,5 +114,6 @@ class CircuitBreaker:
 
     def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
         _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})
-        self._ledger.runs.give_up(run.run, state, self._clock(), reason)
+        with self._ledger.change(self._clock()) as t:
+            reclaim.give_up_run(t, run.run, state, self._clock(), reason)
         self._lost.clear()

@@ -1,20 +1,23 @@
-"""Notes workers that cannot confine user code although they should.
+"""Records workers that cannot confine user code although they should.
 
 The kernel of such a worker has no Landlock. Its run has an event, and a notice that stays when it is over.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import history_table
 from oku_coordinator.workers.assignment import Assignment
+from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
 
 _WHAT = "cannot confine user code: its kernel has no Landlock"
 
 
 class ConfinementWatch:
-    """Looks at the workers that belong to the run that has its turn.
+    """Checks the workers that belong to one run.
 
     Args:
         ledger: keeps the events.
@@ -22,24 +25,22 @@ class ConfinementWatch:
         clock: gives Unix time.
     """
 
-    def __init__(self, ledger: Ledger, assignment: Assignment, clock: Callable[[], float]) -> None:
+    def __init__(self, ledger: Ledger, assignment: Assignment, clock: Clock) -> None:
         self._ledger = ledger
         self._assignment = assignment
         self._clock = clock
-        self._noted: set[tuple[str, str]] = set()
-        """Each worker that was noted, with its run."""
+        self._recorded: set[str] = set()
+        """The workers that have an event."""
 
-    def look(self, run: RunRecord | None) -> None:
-        """Note those that were not noted yet; to be called whenever a worker may have been assigned."""
-        names = [] if run is None else list_unconfined(self._assignment, run)
-        if run is None or not names:
-            self._noted.clear()
-            return
-        if new := [name for name in names if (run.run, name) not in self._noted]:
+    def check(self, run: RunRecord) -> None:
+        """Record those that have no event yet; call it whenever a worker may have been assigned."""
+        names = list_unconfined(self._assignment, run)
+        if new := [name for name in names if name not in self._recorded]:
             at, type_ = self._clock(), EventType.WORKER_UNCONFINED
             events = [Event(at=at, type=type_, text=f"worker {name} {_WHAT}", worker=name) for name in new]
-            self._ledger.history.note(run.run, events)
-            self._noted |= {(run.run, name) for name in new}
+            with self._ledger.change() as t:
+                history.keep_events(t, run.run, events)
+            self._recorded.update(new)
 
 
 def list_unconfined(assignment: Assignment, run: RunRecord) -> list[str]:
@@ -59,6 +60,7 @@ def recall_unconfined(ledger: Ledger, run: RunRecord) -> list[str]:
     """The notice of a run at rest, to which no worker belongs any more."""
     if not run.spec.runs_user_code:
         return []
-    events = ledger.history.fetch_events(run.run)
+    with ledger.read() as t:
+        events = history_table.fetch_events(t, run.run)
     names = [event.worker or "" for event in events if event.type == EventType.WORKER_UNCONFINED]
     return describe_unconfined(list(dict.fromkeys(names)))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.runs.runs import Runs
 
 _SERVERS_COME_BACK_S = 10.0
@@ -41,7 +42,9 @@ class EndWatch:
 
     def add_owing(self) -> None:
         """Add the runs that the ledger knows to lack their last figures."""
-        for run in self._ledger.outbox.find_owing():
+        with self._ledger.read() as t:
+            owing = run_table.find_owing(t)
+        for run in owing:
             self.add(run)
 
     async def step(self) -> None:

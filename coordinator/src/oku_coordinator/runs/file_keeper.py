@@ -1,12 +1,14 @@
 """Keeps each file for as long as a run uses it: no run begins without its files, none outlives its runs."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from oku_coordinator.files.file_store import FileStore, FileTooLargeError, UnknownFileError
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables import file_table
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import PROOFS, FileClaim
+from oku_core.spec.values.file_reference import PROOFS, FileClaim, FileRef
 
 _NOT_HERE = f"was not uploaded to this coordinator, or {PROOFS} has no proof that you have it"
 
@@ -56,12 +58,20 @@ class FileKeeper:
             if not self._store.is_proven(FileClaim(file.digest, proofs.get(file.digest, ""))):
                 raise NotUploadedError(f"{file.name}: {_NOT_HERE}")
 
+    def find(self, file: FileRef) -> Path:
+        """The path of a file that is here."""
+        return self._store.find(file.digest)
+
     def release(self, digests: Iterable[str]) -> None:
         """Delete those of the files of a run that was deleted that no other run uses."""
         for digest in digests:
-            if not self._ledger.files.is_used(digest):
+            with self._ledger.read() as t:
+                found = file_table.is_used(t, digest)
+            if not found:
                 self._store.delete(digest)
 
     def sweep(self) -> None:
         """Delete what was uploaded a while ago and is used by no run."""
-        self._store.sweep(self._ledger.files.fetch_used())
+        with self._ledger.read() as t:
+            used = file_table.fetch_used(t)
+        self._store.sweep(used)

@@ -5,15 +5,15 @@ with, and no other worker can take leases: no second of a schedule passes while 
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.preparation import find_setup
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.hook import SetupData
 from oku_core.messaging.order import Fetch, UserCode
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
@@ -25,44 +25,46 @@ _UNPREPARED_EVERY_S, _PREPARED_EVERY_S = 2.0, 15.0
 
 
 class FilePreparation:
-    """Prepares the workers of one run at a time.
+    """Prepares the workers of one run.
 
     Args:
-        ledger: says which run has its turn.
+        ledger: has the result of its setup.
         assignment: says which workers it has.
         broker: the way to the workers.
-        build_ticket: makes what a worker fetches a file with, by its digest.
+        file_access: lets workers fetch the files of the run.
     """
 
     def __init__(
-        self, ledger: Ledger, assignment: Assignment, broker: Broker, build_ticket: Callable[[str], str]
+        self, ledger: Ledger, assignment: Assignment, broker: Broker, file_access: FileAccess
     ) -> None:
         self._ledger = ledger
         self._assignment = assignment
         self._broker = broker
-        self._build_ticket = build_ticket
-        self._subject: tuple[str, int | None] | None = None
-        """The run that workers are told of, and the attempt at its setup; None for no user code."""
+        self._file_access = file_access
+        self._attempt: int | None = None
+        """The attempt at the setup that workers are told of; None for no user code."""
         self._told_at: dict[str, float] = {}
         """When each worker was told of that last, by its incarnation."""
 
-    def look(self, now: float) -> None:
-        """Tell workers what the run needs that has its turn, if it needs anything; `now` is monotonic."""
-        run = self._ledger.runs.fetch_current()
-        if run is None or run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
-            self._subject = None
+    def send_needs(self, run: RunRecord, now: float) -> None:
+        """Tell workers what the run needs, if it needs anything, at `now` in monotonic seconds."""
+        if run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
+            self._told_at.clear()
             return
         files = {file.digest: file for file in list_files(run.spec)}
         setup = find_setup(self._ledger, run)
         if not files and setup is None:
             return
-        self._turn_to(run, setup)
+        attempt = None if setup is None else setup.attempt
+        if attempt != self._attempt:  # there is something new to tell
+            self._attempt = attempt
+            self._told_at.clear()
         names = [str(file) for file in files.values()]
         preparing = {worker.incarnation for worker in self._assignment.find_preparing(run.run)}
         # The setup may have returned a lot.
         code = UserCode(spec=run.spec, setup=setup) if setup is not None and preparing else None
         due = self._find_due(run, preparing, now)
-        tickets = {digest: self._build_ticket(digest) for digest in files} if due else {}
+        tickets = self._file_access.build_tickets(files) if due else {}
         self._broker.send_fetches(
             Fetch(
                 incarnation=incarnation,
@@ -73,13 +75,6 @@ class FilePreparation:
             )
             for incarnation in due
         )
-
-    def _turn_to(self, run: RunRecord, setup: SetupData | None) -> None:
-        """Tell all workers anew when there is something new to tell."""
-        subject = (run.run, None if setup is None else setup.attempt)
-        if subject != self._subject:
-            self._subject = subject
-            self._told_at.clear()
 
     def _find_due(self, run: RunRecord, preparing: Collection[str], now: float) -> list[str]:
         """Those that are to be told now, by their incarnations."""

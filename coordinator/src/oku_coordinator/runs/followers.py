@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.tables import run_table
 from oku_core.results.tick import Tick
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Followers:
                     yield None
                     told_at, silences = clock(), silences + 1
                     # A follower that was slow to read has lost the announcement.
-                    has_ended = silences > 1 and self._ledger.runs.fetch(run).is_at_rest
+                    has_ended = silences > 1 and self._is_at_rest(run)
                     continue
                 if tick is None:
                     has_ended = self._has_ended(run)
@@ -82,7 +83,11 @@ class Followers:
             del self._queues[queue]
 
     def _has_ended(self, run: str) -> bool:
-        return self._ledger.runs.fetch(run).is_at_rest and run not in self._held_back
+        return self._is_at_rest(run) and run not in self._held_back
+
+    def _is_at_rest(self, run: str) -> bool:
+        with self._ledger.read() as t:
+            return run_table.fetch_run(t, run).is_at_rest
 
     def _put(self, tick: Tick | None) -> None:
         for queue in self._queues:

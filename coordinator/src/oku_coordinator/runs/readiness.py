@@ -6,7 +6,7 @@ What is known of workers, pods, Kubernetes and Loki becomes notices: lines for t
 import asyncio
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import hook_table, run_table
 from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
+from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.target_watch import TargetNotices
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
@@ -22,10 +25,11 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.hook_summary import HookState
-from oku_core.spec.body_memory import FindFile, find_memory_fault
+from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.description import describe_shortage
 from oku_core.spec.files import NOWHERE, SpecFiles, list_files
 from oku_core.spec.spec import Hook, Spec
+from oku_core.spec.values.file_reference import FileRef
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
@@ -82,9 +86,20 @@ class WorkerReadiness(NamedTuple):
         return f"{self.there:,} of {self.wanted:,} workers{_add(self.obstacle)}"
 
 
-def _refuse_files(spec: Spec, _proofs: Mapping[str, str]) -> None:
-    for file in list_files(spec):
-        raise UserError(f"{file.name}: this coordinator keeps no files of runs")
+class Troubles:
+    """What is wrong with the installation, beside its ledger and its workers; here nothing is."""
+
+    def find_of_broker(self) -> str:
+        """What is wrong with the broker; empty if nothing is."""
+        return ""
+
+    def find_obstacle(self) -> str:
+        """Why the coordinator is not ready, in a line; empty if it is."""
+        return ""
+
+    def find_others(self) -> Iterator[str]:
+        """What else is wrong, a line each."""
+        return iter(())
 
 
 @dataclass(frozen=True)
@@ -95,15 +110,12 @@ class Readiness:
         ledger: says which run has its turn.
         roster: the workers that live.
         assignment: which of them the run has that has its turn.
-        find_broker_trouble: what is wrong with the broker; empty if nothing is.
         kube: scales for runs, in a cluster.
         server_watch: watches the delay servers, where there are any.
-        find_troubles: what else is wrong, a line each.
-        find_outages: what there is to say of the target of a run, a line each.
+        troubles: what else is wrong.
+        target_notices: what there is to say of the targets of runs.
         files: the files that specs may name.
-        check_files: refuses a spec whose files of the run are not here.
-        check_proofs: refuses a spec of a caller who does not prove to have these files.
-        find_file: gives the path of a file of a run.
+        keeper: has the files of runs, where any are kept.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
         allows_user_code: whether runs may bring code of their own.
@@ -112,15 +124,12 @@ class Readiness:
     ledger: Ledger
     roster: Roster
     assignment: Assignment
-    find_broker_trouble: Callable[[], str] = field(default=lambda: "", kw_only=True)
     kube: "KubeFacade | None" = field(default=None, kw_only=True)
     server_watch: ServerWatch | None = field(default=None, kw_only=True)
-    find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
-    find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
+    troubles: Troubles = field(default_factory=Troubles, kw_only=True)
+    target_notices: TargetNotices = field(default_factory=TargetNotices, kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
-    check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
-    check_proofs: Callable[[Spec, Mapping[str, str]], None] = field(default=_refuse_files, kw_only=True)
-    find_file: FindFile = field(default=lambda file: Path(file.digest), kw_only=True)
+    keeper: FileKeeper | None = field(default=None, kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)
     allows_user_code: bool = field(default=False, kw_only=True)
@@ -129,7 +138,8 @@ class Readiness:
         """Refuse a spec that cannot be carried out here, with a `UserError`, or that is not allowed."""
         self.check_user_code(spec)
         self.files.check(spec)
-        self.check_files(spec)
+        if self.keeper is not None:
+            self.keeper.check(spec)
         if self.kube is not None:
             self.kube.check(spec)
 
@@ -144,9 +154,20 @@ class Readiness:
         workers = spec.workers or len(self.expected_workers) or len(known)
         in_flight = min(spec.find_window(workers), spec.requests)
         self.check(spec)  # so its files are here
-        fault = await asyncio.to_thread(find_memory_fault, spec, in_flight, min(known), self.find_file)
+        fault = await asyncio.to_thread(find_memory_fault, spec, in_flight, min(known), self._find_file)
         if fault:
             raise UserError(fault)
+
+    def check_proofs(self, spec: Spec, proofs: Mapping[str, str]) -> None:
+        """Refuse the spec of a caller who does not prove to have its files, with a `UserError`."""
+        if self.keeper is not None:
+            self.keeper.check_proofs(spec, proofs)
+            return
+        for file in list_files(spec):
+            raise UserError(f"{file.name}: this coordinator keeps no files of runs")
+
+    def _find_file(self, file: FileRef) -> Path:
+        return Path(file.digest) if self.keeper is None else self.keeper.find(file)
 
     def check_user_code(self, spec: Spec) -> None:
         """Refuse a spec with user code with a `UserCodeRefusedError`, unless that is allowed."""
@@ -155,8 +176,13 @@ class Readiness:
 
     def check_queue(self) -> None:
         """Refuse one more run with a `QueueFullError` when too many wait already."""
-        if (queued := self.ledger.runs.count_queued()) >= self.most_queued:
+        if (queued := self.count_queued()) >= self.most_queued:
             raise QueueFullError(queued, self.most_queued)
+
+    def count_queued(self) -> int:
+        """How many runs are pending or active."""
+        with self.ledger.read() as t:
+            return run_table.count_queued(t)
 
     def may_begin(self, run: RunRecord) -> bool:
         """Whether a run has what it needs besides workers: delay servers that are ready, named and seen."""
@@ -205,7 +231,8 @@ class Readiness:
 
     def _find_turn(self, run: RunRecord) -> str | None:
         """Say what keeps a run from its turn; None if it has its turn."""
-        current = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            current = run_table.fetch_current_run(t)
         if current is None or current.run == run.run:
             return None
         obstacle = _add(self.find_obstacle(current))
@@ -230,7 +257,8 @@ class Readiness:
         if run.state == RunState.PAUSING and run.reason:
             yield run.reason
         yield from self._find_of_hooks(run)
-        yield from self.find_outages(run.run)
+        if notice := self.target_notices.find(run.run):
+            yield notice
         yield from self._find_of_workers(run)
         yield from self.roster.find_host_ends(run.run)
         yield from describe_unconfined(list_unconfined(self.assignment, run))
@@ -245,7 +273,8 @@ class Readiness:
             hook = Hook.TEARDOWN
         else:
             return
-        record = self.ledger.hooks.fetch(run.run, hook)
+        with self.ledger.read() as t:
+            record = hook_table.fetch_hook(t, run.run, hook)
         if record is not None and record.state == HookState.BEGUN:
             again = f", try {record.tries}" if record.tries > 1 else ""
             yield f"waiting for {hook} of the scenario: worker {record.worker} calls it{again}"
@@ -320,12 +349,12 @@ class Readiness:
     def _find_of_others(self) -> Iterator[str]:
         if trouble := self.ledger.storage.trouble:
             yield f"the ledger cannot be used: {trouble}; nothing is dealt out or accounted until it can"
-        if trouble := self.find_broker_trouble():
+        if trouble := self.troubles.find_of_broker():
             yield f"{trouble}: no leases go out and no checkpoints come in"
         if self.kube is not None and self.kube.trouble:
             yield f"Kubernetes: {self.kube.trouble}"
         yield from self.roster.find_troubles()
-        yield from self.find_troubles()
+        yield from self.troubles.find_others()
 
 
 def describe_absent(names: Sequence[str]) -> str:

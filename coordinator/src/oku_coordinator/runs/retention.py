@@ -13,6 +13,7 @@ from pathlib import Path
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError
+from oku_coordinator.ledger.tables import deletion_table, file_table, key_table
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.run_keys import build_end
 from oku_coordinator.settings import RetentionRule
@@ -67,30 +68,42 @@ class Retention:
         if rule.keep_runs is None and rule.keep_for_s is None:
             return
         before = None if rule.keep_for_s is None else self._clock() - rule.keep_for_s
-        for run in self._ledger.deletions.find_surplus(rule.keep_runs, before):
+        with self._ledger.read() as t:
+            surplus = deletion_table.find_surplus(t, rule.keep_runs, before)
+        for run in surplus:
             with suppress(UnknownRunError, RunInUseError):  # others have had their turn meanwhile
                 delete_run(self._ledger, run, self._clock())
             await sleep(_REST_S)
 
     def forget_keys(self) -> None:
         """Forget the keys of runs that were deleted so long ago that the rule does not keep them."""
-        self._ledger.keys.forget(self._clock() - self._rule.keep_keys_s)
+        with self._ledger.change() as t:
+            key_table.delete_keys(t, self._clock() - self._rule.keep_keys_s)
 
     async def clear(self) -> None:
         """Remove all that is left of deleted runs, and give their space back."""
-        run = self._ledger.deletions.find()
+        run = self._find_deletion()
         if run is None:
             return
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
-            digests = self._ledger.files.fetch(run)
-            while self._ledger.deletions.delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
+            with self._ledger.read() as t:
+                digests = file_table.fetch_files(t, run)
+            while self._delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
                 await sleep(_REST_S)
             if self._files is not None:
                 self._files.release(digests)
-            run = self._ledger.deletions.find()
-        while self._ledger.deletions.give_back():  # noqa: ASYNC110  # this is work, not waiting
+            run = self._find_deletion()
+        while self._ledger.give_back():  # noqa: ASYNC110  # this is work, not waiting
             await sleep(_REST_S)
+
+    def _find_deletion(self) -> str | None:
+        with self._ledger.read() as t:
+            return deletion_table.find_deletion(t)
+
+    def _delete_some(self, run: str) -> bool:
+        with self._ledger.change() as t:
+            return deletion_table.delete_some(t, run)
 
     async def _work(self, health: Health) -> None:
         delete_at = 0.0
@@ -107,7 +120,9 @@ class Retention:
 
 
 def delete_run(ledger: Ledger, run: str, now: float) -> None:
-    """Begin to delete a run, as `Ledger.deletions.begin` does, and say so."""
-    lines = ledger.deletions.begin(run, build_end(ledger, run, now))
+    """Begin to delete a run, as `begin_deletion` does, and say so."""
+    end = build_end(ledger, run, now)
+    with ledger.change() as t:
+        lines = deletion_table.begin_deletion(t, run, end)
     lost = f"; {lines:,} of its lines were still waiting for Loki and are lost" if lines else ""
     _log.info("run %s is deleted%s", run, lost, extra={"run": run})

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import failed_requests
+from oku_coordinator.ledger.tables import run_table
 from oku_core.results.failed_range import FailedRange, FailuresHead
 from oku_core.spec.parser import build_mapping
 
@@ -16,8 +18,10 @@ _SPANS_AT_ONCE = 1000
 
 def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     """Whole lines, some at a time; `UnknownRunError` with the first when there is no such run."""
-    record = ledger.runs.fetch(run)
-    failed = ledger.failures.fetch(run)
+    with ledger.read() as t:
+        record = run_table.fetch_run(t, run)
+    with ledger.read() as t:
+        failed = failed_requests.fetch_failed_requests(t, run)
     head = FailuresHead(
         run=run,
         state=record.state,

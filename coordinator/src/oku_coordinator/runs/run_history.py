@@ -10,7 +10,10 @@ from typing import Any
 
 import msgspec
 
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules import closing
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.tables import lease_table, period_table, run_table
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.summary import Summary
 from oku_core.spec.parser import build_mapping
@@ -30,20 +33,27 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
         now: Unix time.
     """
     run = summary.run
+    with ledger.read() as t:
+        extent = closing.measure_extent(t, run)
+        spec = run_table.fetch_run(t, run).spec
+        periods = period_table.fetch_periods(t, run)
     head = {
         "at": now,
         "summary": summary,
-        "spec": build_mapping(ledger.runs.fetch(run).spec),
-        "extent": ledger.leases.measure_extent(run),
-        "periods": [RunPeriod(*period) for period in ledger.schedules.fetch_periods(run)],
+        "spec": build_mapping(spec),
+        "extent": extent,
+        "periods": [RunPeriod(*period) for period in periods],
     }
     yield msgspec.json.encode(head)[:-1] + b"\n"
-    history = ledger.history.fetch(run)
+    with ledger.read() as t:
+        history = fetch_history(t, run)
     yield from _write_list("samples", _cut(history.samples, _SAMPLES_AT_ONCE))
     yield from _write_list("events", [history.events])
-    yield from _write_list("leases", ledger.history.read_leases(run))
-    yield from _write_list("slices", ledger.history.read_slices(run))
-    yield from _write_list("again", [ledger.leases.fetch_taken_back(run)])
+    yield from _write_list("leases", batches.read_leases(ledger, run))
+    yield from _write_list("slices", batches.read_slices(ledger, run))
+    with ledger.read() as t:
+        taken_back = lease_table.fetch_taken_back(t, run)
+    yield from _write_list("again", [taken_back])
     yield b"}\n"
 
 

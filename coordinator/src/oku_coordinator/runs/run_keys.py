@@ -1,11 +1,14 @@
 """Finds the run that was submitted with a key, also after its deletion: the same key sends nothing twice."""
 
 import math
+from contextlib import closing
 
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunRecord
+from oku_coordinator.ledger.tables import key_table, run_table
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec, list_differences
@@ -46,10 +49,11 @@ def find_submitted(
         KeyTakenError: it was submitted with another spec.
         RunDeletedError: it was deleted.
     """
-    record = ledger.keys.fetch(key)
-    if record is None or (record.deleted_at is not None and record.deleted_at < deleted_since):
-        return None
-    run = None if record.deleted_at is not None else ledger.runs.fetch(record.run)
+    with ledger.read() as t:
+        record = key_table.fetch_key(t, key)
+        if record is None or (record.deleted_at is not None and record.deleted_at < deleted_since):
+            return None
+        run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
     if record.digest != digest_spec(spec):
         raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
     if run is None:
@@ -59,6 +63,9 @@ def find_submitted(
 
 def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
     """What is kept of a run that is about to be deleted; None if it was submitted without a key."""
-    if ledger.keys.fetch_of_run(run) is None:
-        return None
-    return RunEnd(now, msgspec.json.encode(build_summary(ledger.runs.fetch_snapshot(run), now)))
+    with ledger.read() as t:
+        if key_table.fetch_key_of_run(t, run) is None:
+            return None
+    with closing(ledger.open_reader()) as reader, reader.read() as t:
+        snapshot = snapshots.fetch_snapshot(t, run)
+    return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))

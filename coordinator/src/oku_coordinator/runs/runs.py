@@ -7,12 +7,15 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
+
+import msgspec
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, hooks, lifecycle, retry
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
+from oku_coordinator.ledger.tables import run_table, server_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
@@ -20,11 +23,11 @@ from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.run_keys import find_submitted
-from oku_coordinator.runs.summaries import build_summary
-from oku_coordinator.runs.threshold_watch import ThresholdWatch
+from oku_coordinator.runs.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
+from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
 from oku_core.results.inner_lines import build_inner_lines
@@ -55,7 +58,6 @@ class Runs:
 
     Attributes:
         followers: those who follow runs.
-        thresholds: watches whether the run that is active passes.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class Runs:
         signals: LoopSignals,
         broker: Broker,
         readiness: Readiness,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
@@ -74,7 +76,7 @@ class Runs:
         self._broker = broker
         self._readiness = readiness
         self.followers = Followers(ledger)
-        self.thresholds = ThresholdWatch(ledger, signals, clock)
+        self._summarizer = Summarizer(ledger, clock)
 
     async def admit(self, spec: Spec, proofs: Mapping[str, str]) -> None:
         """Refuse the spec of a caller with a `UserError`: what `submit` cannot know of it.
@@ -95,16 +97,20 @@ class Runs:
         now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()
-        record = self._ledger.runs.create(build_run_id(now), spec, now, key)
+        with self._ledger.change(now) as t:
+            record = lifecycle.create_run(t, build_run_id(now), spec, now, key)
         self._signals.wake()
         return record
 
     def retry(self, run: str) -> RunRecord:
         """Submit a run over the failed requests of a run at rest."""
         now = self._clock()
-        self._readiness.check_user_code(self._ledger.runs.fetch(run).spec)
+        with self._ledger.read() as t:
+            spec = run_table.fetch_run(t, run).spec
+        self._readiness.check_user_code(spec)
         self._readiness.check_queue()
-        record = self._ledger.runs.create_retry(build_run_id(now), run, now)
+        with self._ledger.change(now) as t:
+            record = retry.create_retry(t, build_run_id(now), run, now)
         self._signals.wake()
         return record
 
@@ -113,11 +119,13 @@ class Runs:
 
         With a reference only those that it stands for (`oku_core.accounting.run_reference`).
         """
-        return self._ledger.runs.fetch_page(most, after, reference)
+        with self._ledger.read() as t:
+            return run_table.fetch_runs(t, most, after, reference)
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""
-        state = self._ledger.runs.fetch(run).state
+        with self._ledger.read() as t:
+            state = run_table.fetch_run(t, run).state
         if state == RunState.TEARING_DOWN:
             raise TearingDownError(run)
         is_out = state not in (RunState.PENDING, RunState.PAUSED)
@@ -128,7 +136,8 @@ class Runs:
 
         A run that has not stopped goes on.
         """
-        record = self._ledger.runs.fetch(run)
+        with self._ledger.read() as t:
+            record = run_table.fetch_run(t, run)
         self._readiness.forget_refusals(run)
         if record.state in (RunState.RUNNING, RunState.PENDING):
             return record
@@ -142,22 +151,27 @@ class Runs:
         A run that is being cancelled already can still be made to end at once. One that waits for its
         teardown waits no more.
         """
-        state = self._ledger.runs.fetch(run).state
+        with self._ledger.read() as t:
+            state = run_table.fetch_run(t, run).state
         if state == RunState.TEARING_DOWN:
             return self._give_up_teardown(run, reason or "the run was cancelled")
         ending = RunState.CANCELLING if state in SENDING_STATES else RunState.CANCELLED
         record = self._change(run, ending, reason)
         if at_once and record.is_active:
-            self._ledger.runs.drop_in_flight(run)
+            with self._ledger.change() as t:
+                run_table.drop_in_flight(t, run)
+                record = run_table.fetch_run(t, run)
             self._signals.wake()
-            return self._ledger.runs.fetch(run)
         return record
 
     def _give_up_teardown(self, run: str, why: str) -> RunRecord:
-        self._ledger.hooks.give_up_teardown(run, f"was given up: {why}", self._clock())
+        now = self._clock()
+        with self._ledger.change(now) as t:
+            hooks.give_up_teardown(t, run, f"was given up: {why}", now)
+            record = run_table.fetch_run(t, run)
         self._signals.wake()
         self.followers.announce_rest()
-        return self._ledger.runs.fetch(run)
+        return record
 
     def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""
@@ -168,22 +182,20 @@ class Runs:
 
         Their count is kept once the run is at rest: only then is it of the same instant as the account.
         """
-        record = self._ledger.runs.fetch(run)
-        return self._sum_up(record, await self._ask_servers(record))
+        with self._ledger.read() as t:
+            record = run_table.fetch_run(t, run)
+        return await self._sum_up(record, await self._ask_servers(record))
 
     async def _ask_servers(self, record: RunRecord) -> ServedTotal | None:
         return await self._served.fetch(record.run) if record.spec.brings_servers else None
 
-    def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
+    async def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
         """Build a summary with what the servers answered after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
-        snapshot = self._ledger.runs.fetch_snapshot(record.run)
-        is_unkept = record.is_at_rest and snapshot.record.served is None
-        if served is not None and (is_unkept or not snapshot.record.is_at_rest):
-            snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
-        return build_summary(snapshot, self._clock(), self.build_notices(snapshot.record))
+        record, summary = await self._summarizer.build(record.run, served)
+        return msgspec.structs.replace(summary, notices=self.build_notices(record))
 
     def build_notices(self, record: RunRecord) -> list[str]:
         """What a run waits for, and what is wrong."""
@@ -191,7 +203,8 @@ class Runs:
 
     def _keep_served(self, run: str, served: int) -> None:
         try:
-            self._ledger.runs.set_served(run, served)
+            with self._ledger.change() as t:
+                run_table.set_served(t, run, served)
         except sqlite3.OperationalError as error:  # the summary can be shown all the same
             _log.warning("the count of the delay servers cannot be kept: %s", error, extra={"run": run})
 
@@ -214,7 +227,8 @@ class Runs:
 
         `UnknownRunError` is raised at once, not with the first piece.
         """
-        self._ledger.runs.fetch(run)
+        with self._ledger.read() as t:
+            run_table.fetch_run(t, run)
         return self._read_pieces(lambda reader: write_failures(reader, run))
 
     async def end(self, run: str, *, waits: bool = False) -> bool:
@@ -224,7 +238,8 @@ class Runs:
             run: its id.
             waits: whether to keep nothing and return False while servers do not answer that may come back.
         """
-        record = self._ledger.runs.fetch(run)
+        with self._ledger.read() as t:
+            record = run_table.fetch_run(t, run)
         answer = await self._ask_servers(record)
         if waits and answer is None and self._may_be_served(record):
             self.followers.hold_back(run, is_held=True)
@@ -233,8 +248,9 @@ class Runs:
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
         if (broker_mb := await asyncio.to_thread(self._broker.fetch_peak_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
-        self._ledger.runs.keep_processes(run, [*processes, *(answer.processes if answer else ())])
-        summary, now = self._sum_up(record, answer), self._clock()
+        with self._ledger.change() as t:
+            work_table.keep_processes(t, run, [*processes, *(answer.processes if answer else ())])
+        summary, now = await self._sum_up(record, answer), self._clock()
         events = [
             Event(
                 at=now,
@@ -252,19 +268,25 @@ class Runs:
             LineKind.THRESHOLD: list(build_threshold_lines(summary.thresholds)),
             LineKind.FAILURE: list(build_failure_lines(summary)),
         }
-        self._ledger.outbox.put_summary(run, build_summary_line(summary), events, now, parts)
+        line = build_summary_line(summary)
+        with self._ledger.change() as t:
+            history.put_summary(t, run, line, events, now, parts)
         return True
 
     def _may_be_served(self, record: RunRecord) -> bool:
         """Whether there can be a count: something was sent, and no server is lost for good."""
         is_begun = record.spec.brings_servers and record.started_at is not None
-        return is_begun and UNSEEN not in self._ledger.runs.fetch_servers(record.run)
+        with self._ledger.read() as t:
+            return is_begun and UNSEEN not in server_table.fetch_servers(t, record.run)
 
     def _change(self, run: str, state: RunState, reason: str = "") -> RunRecord:
-        record = self._ledger.runs.fetch(run)
+        with self._ledger.read() as t:
+            record = run_table.fetch_run(t, run)
         if record.state == state:
             return record
-        record = self._ledger.runs.change_state(run, state, self._clock(), reason)
+        now = self._clock()
+        with self._ledger.change(now) as t:
+            record = lifecycle.change_state(t, run, state, now, reason)
         self._signals.wake()
         if record.is_at_rest:
             self.followers.announce_rest()

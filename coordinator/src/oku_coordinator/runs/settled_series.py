@@ -5,7 +5,7 @@ that it has done nothing that the ledger does not have. Every time is Unix time 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -15,20 +15,19 @@ _STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVer
 
 
 class SettledSeries:
-    """Notes what processes of workers have told; each is named by its incarnation."""
+    """Records what processes of workers have told; each is named by its incarnation."""
 
     def __init__(self) -> None:
         self._told_to: dict[str, float] = {}
         self._progress: dict[str, Progress] = {}
 
-    def note_receipts(self, receipts: Iterable[Receipt]) -> None:
-        """Checkpoints were taken in."""
-        for receipt in receipts:
-            if receipt.batch.checkpoints and _STORED.issuperset(receipt.verdicts):
-                self._note(receipt.batch.incarnation, receipt.batch.told_to)
+    def record_receipt(self, receipt: Receipt) -> None:
+        """Record checkpoints that the ledger has."""
+        if receipt.batch.checkpoints and _STORED.issuperset(receipt.verdicts):
+            self._record(receipt.batch.incarnation, receipt.batch.told_to)
 
-    def note_progress(self, progress: Progress) -> None:
-        """A worker has said how far it is with its leases."""
+    def record_progress(self, progress: Progress) -> None:
+        """Record how far a worker is with its leases."""
         self._progress[progress.incarnation] = progress
 
     def find_end(self, leases: Sequence[LeaseRecord], now: float) -> float:
@@ -40,7 +39,7 @@ class SettledSeries:
             seen = self._progress.get(incarnation)
             if seen is not None and all(_is_stored(seen.leases.get(lease.id), lease) for lease in ours):
                 coordinator_at = math.inf if seen.coordinator_at is None else seen.coordinator_at
-                self._note(incarnation, min(seen.at, coordinator_at))
+                self._record(incarnation, min(seen.at, coordinator_at))
         return min((self._told_to.get(incarnation, -math.inf) for incarnation in held), default=now)
 
     def forget(self, incarnation: str) -> None:
@@ -48,7 +47,7 @@ class SettledSeries:
         self._told_to.pop(incarnation, None)
         self._progress.pop(incarnation, None)
 
-    def _note(self, incarnation: str, told_to: float) -> None:
+    def _record(self, incarnation: str, told_to: float) -> None:
         self._told_to[incarnation] = max(told_to, self._told_to.get(incarnation, -math.inf))
 
 

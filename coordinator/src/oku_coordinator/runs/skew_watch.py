@@ -1,16 +1,18 @@
-"""Flags open runs in which a worker does not know the clock of their schedule well enough."""
+"""Flags an open run in which a worker does not know the clock of its schedule well enough."""
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import work_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 from oku_core.results.validity import MOST_SKEW_S
 
-_WORTH_NOTING = 1.1
+_WORTH_RECORDING = 1.1
 """A bound that has grown by less is not written down again."""
 
 
 class SkewWatch:
-    """Looks at the bounds that workers tell of.
+    """Checks the bounds that the workers of one run report.
 
     Args:
         ledger: keeps the flags.
@@ -20,16 +22,15 @@ class SkewWatch:
     def __init__(self, ledger: Ledger, assignment: Assignment) -> None:
         self._ledger = ledger
         self._assignment = assignment
-        self._noted: tuple[str, float] = ("", 0.0)
-        """A run, and the largest bound in it that the ledger knows."""
+        self._recorded_s = 0.0
+        """The largest bound that this coordinator has recorded."""
 
-    def look(self) -> None:
-        """Flag the run that is active, if it has a schedule and a bound is too large."""
-        run = self._ledger.runs.fetch_current()
-        if run is None or run.state != RunState.RUNNING or not run.spec.is_open:
+    def check(self, run: RunRecord) -> None:
+        """Flag the run if it has a schedule and a bound is too large."""
+        if run.state != RunState.RUNNING or not run.spec.is_open:
             return
-        known_s = self._noted[1] if self._noted[0] == run.run else 0.0
         worst_s = self._assignment.clock_bound_s
-        if worst_s > max(MOST_SKEW_S, _WORTH_NOTING * known_s):
-            self._ledger.history.note_clock_skew(run.run, worst_s)
-            self._noted = (run.run, worst_s)
+        if worst_s > max(MOST_SKEW_S, _WORTH_RECORDING * self._recorded_s):
+            with self._ledger.change() as t:
+                work_table.note_clock_skew(t, run.run, worst_s)
+            self._recorded_s = worst_s

@@ -48,7 +48,7 @@ class StorageWatch:
         storage = self._ledger.storage
         if storage.trouble or self._clock() - storage.written_at >= IDLE_S:
             with contextlib.suppress(StorageError):  # its health has recorded it
-                self._ledger.file.try_writing()
+                self._ledger.try_writing()
         if storage.trouble != self._said:
             self._said = storage.trouble
             if self._said:

@@ -61,8 +61,8 @@ class TargetOutage:
     _most_ok: int = 0
     _ok_at: float = 0.0
 
-    def take(self, tick: Tick) -> Change | None:
-        """Take in a second of a running run in which its workers were heard."""
+    def record(self, tick: Tick) -> Change | None:
+        """Record a second of a running run in which its workers were heard."""
         sample = tick.sample
         ok, had_ok = sample.outcomes_so_far[0], self.was_ok
         is_ok = sample.outcomes[0] > 0 or (had_ok and ok > self._most_ok)
@@ -70,9 +70,9 @@ class TargetOutage:
         self.was_ok = had_ok or is_ok or ok > 0
         self.in_flight = round(sample.in_flight or 0)
         if is_ok:
-            return self._note_ok(tick)
+            return self._record_ok(tick)
         if not _is_waiting_for_last(tick):
-            self._note_silence(tick)
+            self._record_silence(tick)
         patience_s = max(GONE_AFTER_S, _SLOWEST_TIMES * (self._slowest_s or 0.0))
         if self.is_gone or not self.was_ok or not self._is_silent_for(patience_s):
             return None
@@ -98,7 +98,7 @@ class TargetOutage:
             return "none of those in flight has ended"
         return f"most ended as {OUTCOMES[most].replace('_', ' ')}"
 
-    def _note_ok(self, tick: Tick) -> Change | None:
+    def _record_ok(self, tick: Tick) -> Change | None:
         was_gone = self.is_gone
         if was_gone:
             self.away_s = tick.sample.at - self._ok_at
@@ -107,7 +107,7 @@ class TargetOutage:
         self._slowest_s = max(self._slowest_s or 0.0, (tick.sample.p99_ms or 0.0) / 1000)
         return Change.BACK if was_gone else None
 
-    def _note_silence(self, tick: Tick) -> None:
+    def _record_silence(self, tick: Tick) -> None:
         sample = tick.sample
         ended = count_sent(sample.outcomes)
         if not (self.silent_s or self.in_flight or ended):

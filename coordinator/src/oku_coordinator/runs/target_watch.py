@@ -1,13 +1,13 @@
-"""Says at once that the target of the active run is gone, and that it answers again; ends a run for that.
+"""Reports at once that the target of a run is gone, and that it answers again; ends a run for that.
 
 What is known is kept in memory: a restarted coordinator begins to count anew, as does a run that is resumed.
 """
 
 import contextlib
 import logging
-from collections.abc import Iterator
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.target_outage import Change, TargetOutage, find_stop_after_s, format_limit
@@ -21,57 +21,68 @@ BACK_SHOWN_S = 10.0
 """For this long those who watch are told that the target answers again."""
 
 
+class TargetNotices:
+    """What there is to say of the targets of runs: at most a line for each."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def show(self, run: str, text: str) -> None:
+        """Show a notice of a run; an empty one for none."""
+        if text:
+            self._texts[run] = text
+        else:
+            self._texts.pop(run, None)
+
+    def find(self, run: str) -> str:
+        """The notice of a run; empty if there is none."""
+        return self._texts.get(run, "")
+
+
 class TargetWatch:
-    """Watches the target of the run that is active.
+    """Watches the target of one run.
 
     Args:
         ledger: keeps the events, and the states of runs.
+        notices: show what there is to say.
         signals: begin a round when a run was ended.
     """
 
-    def __init__(self, ledger: Ledger, signals: LoopSignals) -> None:
+    def __init__(self, ledger: Ledger, notices: TargetNotices, signals: LoopSignals) -> None:
         self._ledger = ledger
+        self._notices = notices
         self._signals = signals
-        self._run: str | None = None
         self._outage = TargetOutage()
         self._notice = ""
         self._back_at: float | None = None
 
-    def take(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
-        """Take in a second of the run that has its turn.
+    def record(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
+        """Record a second of the run.
 
         Args:
             run: the run.
             tick: the second.
             is_heard: whether its workers were heard in it; otherwise nobody knows what was ok.
         """
-        if run.run != self._run or run.state != RunState.RUNNING:
-            self._forget()
         if run.state != RunState.RUNNING:
-            return
-        self._run = run.run
-        if not is_heard:
-            return
-        self._note(run, tick, self._outage.take(tick))
-        if (down_s := self._outage.is_down_for(run.spec)) is not None:
-            self._end(run, tick, down_s)
+            self._reset()
+        elif is_heard:
+            self._follow(run, tick, self._outage.record(tick))
+            if (down_s := self._outage.is_down_for(run.spec)) is not None:
+                self._end(run, tick, down_s)
+        self._notices.show(run.run, self._notice)
 
-    def find_notices(self, run: str) -> Iterator[str]:
-        """What there is to say of the target of a run: a line, or nothing."""
-        if run == self._run and self._notice:
-            yield self._notice
+    def _reset(self) -> None:
+        self._outage, self._notice, self._back_at = TargetOutage(), "", None
 
-    def _forget(self) -> None:
-        self._run, self._outage, self._notice, self._back_at = None, TargetOutage(), "", None
-
-    def _note(self, run: RunRecord, tick: Tick, change: Change | None) -> None:
+    def _follow(self, run: RunRecord, tick: Tick, change: Change | None) -> None:
         at = tick.sample.at
         if change is Change.GONE:
-            self._tell(run, at, EventType.TARGET_GONE, f"the target is gone: {self._describe_silence(run)}")
+            self._report(run, at, EventType.TARGET_GONE, f"the target is gone: {self._describe_silence(run)}")
             self._notice += _describe_end(run, was_ok=True)
         elif change is Change.BACK:
             text = f"the target answers again after {format_limit(self._outage.away_s)}"
-            self._tell(run, at, EventType.TARGET_BACK, text)
+            self._report(run, at, EventType.TARGET_BACK, text)
             self._back_at = at
         elif self._outage.is_worth_saying(run.spec):
             text = f"{self._describe_silence(run)}{_describe_end(run, was_ok=False)}"
@@ -83,9 +94,10 @@ class TargetWatch:
         silent_s = format_limit(self._outage.silent_s)
         return f"no {_name_one(run)} has been ok for {silent_s}, {self._outage.describe_failures()}"
 
-    def _tell(self, run: RunRecord, at: float, what: EventType, text: str) -> None:
+    def _report(self, run: RunRecord, at: float, what: EventType, text: str) -> None:
         _log.warning("run %s: %s", run.run, text, extra={"run": run.run})
-        self._ledger.history.note(run.run, [Event(at=at, type=what, text=text)])
+        with self._ledger.change() as t:
+            history.keep_events(t, run.run, [Event(at=at, type=what, text=text)])
         self._notice, self._back_at = text, None
 
     def _end(self, run: RunRecord, tick: Tick, down_s: float) -> None:
@@ -95,9 +107,10 @@ class TargetWatch:
             f"the target is down: no {_name_one(run)} was {ever}ok within {format_limit(down_s)}, "
             f"{self._outage.describe_failures()}; --stop-when-down says how long to go on"
         )
-        self._forget()
+        self._reset()
         with contextlib.suppress(TransitionError):  # it ends already: its last request did, or a threshold
-            self._ledger.runs.change_state(run.run, RunState.PAUSING, tick.sample.at, reason)
+            with self._ledger.change(tick.sample.at) as t:
+                lifecycle.change_state(t, run.run, RunState.PAUSING, tick.sample.at, reason)
             _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
             self._signals.wake()
 

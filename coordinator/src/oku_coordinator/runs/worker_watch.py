@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import NO_WORKER
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_outage import format_limit
@@ -44,19 +45,20 @@ class WorkerWatch:
         self._runs = runs
         self._readiness = readiness
         self._waits: dict[str, _Wait] = {}
-        self._looked_at = math.inf
+        self._checked_at = math.inf
         """In monotonic seconds; not before the first look."""
         self._hears_since = math.inf
 
     def reset_timers(self, now: float) -> None:
         """Leave out the time since the last look: no worker could have been heard."""
-        self._looked_at = self._hears_since = now
+        self._checked_at = self._hears_since = now
 
-    def look(self, now: float) -> None:
+    def cancel_abandoned(self, now: float) -> None:
         """Cancel each run whose time is up, at `now` in monotonic seconds."""
         self._hears_since = min(self._hears_since, now)
-        passed_s, self._looked_at = max(0.0, now - self._looked_at), now
-        live = self._ledger.runs.fetch_live()
+        passed_s, self._checked_at = max(0.0, now - self._checked_at), now
+        with self._ledger.read() as t:
+            live = run_table.fetch_live_runs(t)
         known = self._waits
         self._waits = {run: known.get(run) or self._begin(run) for run in live}
         for run, wait in self._waits.items():
@@ -69,10 +71,12 @@ class WorkerWatch:
                     self._give_up(run, wait.limit_s)
 
     def _begin(self, run: str) -> _Wait:
-        return _Wait(self._ledger.runs.fetch(run).spec.give_up_after_s)
+        with self._ledger.read() as t:
+            return _Wait(run_table.fetch_run(t, run).spec.give_up_after_s)
 
     def _give_up(self, run: str, limit_s: float) -> None:
-        record = self._ledger.runs.fetch(run)
+        with self._ledger.read() as t:
+            record = run_table.fetch_run(t, run)
         if record.state not in _ENDED_STATES:
             return
         reason = f"{NO_WORKER}{format_limit(limit_s)}"

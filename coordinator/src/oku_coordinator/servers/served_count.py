@@ -18,6 +18,7 @@ import aiohttp
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables import run_table, server_table
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.summary import ProcessSummary
 
@@ -119,7 +120,9 @@ class ServedCounter:
         if not answers:
             return None
         by_store = {answer.store: answer.served for answer in answers}
-        if missing := self._ledger.runs.fetch_servers(run).keys() - by_store.keys():
+        with self._ledger.read() as t:
+            seen_at = server_table.fetch_servers(t, run)
+        if missing := seen_at.keys() - by_store.keys():
             _log.info(
                 "the served count is unknown: %d delay servers are gone, or were not seen for too long",
                 len(missing), extra={"run": run},
@@ -143,7 +146,8 @@ class ServedCounter:
         return await self._ask_all(run, "served")
 
     async def _ask_all(self, run: str, call: str) -> list[ServerCount] | None:
-        name = self._ledger.runs.fetch(run).count_name
+        with self._ledger.read() as t:
+            name = run_table.fetch_run(t, run).count_name
         try:
             addresses = await self._servers.find()
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import run_table, server_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.process.supervision import Health, Supervisor, cancel
@@ -62,7 +63,8 @@ class ServerWatch:
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to watch; to be called before anything can end the run that is active."""
-        run = self._ledger.runs.fetch_current()
+        with self._ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
             self._judge_gap(run)
         self._task = supervisor.start("delay servers", self._watch)
@@ -82,7 +84,8 @@ class ServerWatch:
         """One look at the servers of the run that has its turn."""
         is_asked = self._is_asked.is_set()
         self._is_asked.clear()
-        run = self._ledger.runs.fetch_current()
+        with self._ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is None or not run.spec.brings_servers:
             self._seen = None
         elif run.is_active:
@@ -95,7 +98,8 @@ class ServerWatch:
             self._misses += 1
             if self._misses < _MOST_MISSES:
                 return  # one that is about to leave may not answer any more
-            self._ledger.runs.note_servers(run.run, [UNSEEN], self._clock())
+            with self._ledger.change() as t:
+                server_table.note_servers(t, run.run, [UNSEEN], self._clock())
         self._misses = 0
         self._seen = run.run
         self._signals.wake()
@@ -109,13 +113,15 @@ class ServerWatch:
         """Whether looks are of no use: servers are fixed, or were out of sight for too long."""
         if not run.spec.brings_servers or self._counter.is_fixed:
             return True
-        seen_at = self._ledger.runs.fetch_servers(run.run)
+        with self._ledger.read() as t:
+            seen_at = server_table.fetch_servers(t, run.run)
         if UNSEEN in seen_at:
             return True
         if self._clock() - max(seen_at.values(), default=0.0) <= LONGEST_GAP_S:
             return False
         _log.warning("the delay servers were not looked at for too long", extra={"run": run.run})
-        self._ledger.runs.note_servers(run.run, [UNSEEN], self._clock())
+        with self._ledger.change() as t:
+            server_table.note_servers(t, run.run, [UNSEEN], self._clock())
         return True
 
     async def _note(self, run: RunRecord) -> bool:
@@ -126,7 +132,8 @@ class ServerWatch:
         if self._may_lack_requests(run, answers):
             _log.warning("a delay server may have forgotten requests", extra={"run": run.run})
             stores.add(UNSEEN)
-        self._ledger.runs.note_servers(run.run, stores, self._clock())
+        with self._ledger.change() as t:
+            server_table.note_servers(t, run.run, stores, self._clock())
         return True
 
     def _may_lack_requests(self, run: RunRecord, answers: Sequence[ServerCount]) -> bool:
@@ -136,8 +143,11 @@ class ServerWatch:
         """
         if not all(answer.kept for answer in answers):
             return True
-        seen = self._ledger.runs.fetch_servers(run.run) if run.is_active else None
-        return seen is not None and any(answer.forgotten for answer in answers if answer.store not in seen)
+        if not run.is_active:
+            return False
+        with self._ledger.read() as t:
+            seen = server_table.fetch_servers(t, run.run)
+        return any(answer.forgotten for answer in answers if answer.store not in seen)
 
     async def _watch(self, health: Health) -> None:
         while True:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.rules.closing import fetch_coverage, measure_extent
+from oku_coordinator.ledger.tables import lease_table, run_table
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.results.lines import Fields, build_coverage_lines
 
@@ -48,11 +51,13 @@ class CoverageRecorder:
         """Record the coverage of the active run, if there is one whose lines are kept."""
         with closing(self._ledger.open_reader()) as reader:
             at = self._clock()
-            run = reader.runs.fetch_current()
+            with reader.read() as t:
+                run = run_table.fetch_current_run(t)
             if run is None or not run.is_active or not run.is_published:
                 return
             lines = build_coverage(reader, run.run)
-        self._ledger.history.put_coverage(run.run, at, lines)
+        with self._ledger.change() as t:
+            history.put_coverage(t, run.run, at, lines)
 
     async def _work(self, health: Health) -> None:
         while True:
@@ -64,5 +69,7 @@ class CoverageRecorder:
 
 def build_coverage(ledger: Ledger, run: str) -> Sequence[Fields]:
     """The lines of a run."""
-    slices, again = ledger.leases.fetch_coverage(run), ledger.leases.fetch_taken_back(run)
-    return list(build_coverage_lines(slices, again, ledger.leases.measure_extent(run)))
+    with ledger.read() as t:
+        slices, again = fetch_coverage(t, run), lease_table.fetch_taken_back(t, run)
+        extent = measure_extent(t, run)
+    return list(build_coverage_lines(slices, again, extent))

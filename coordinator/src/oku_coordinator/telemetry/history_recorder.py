@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
 from oku_core.accounting.counts import coarsen_times
 from oku_core.accounting.measured_time import Time
@@ -96,14 +98,11 @@ class HistoryRecorder:
             outcomes=nothing,
             **build_rates(tick.sample.seconds, nothing),
         )
-        self._ledger.history.keep_sample(
-            tick.run,
-            kept,
-            lines,
-            merge_events(self._events),
-            state=tick.state,
-            settled_to=math.inf if is_last else settled_to,
-        )
+        with self._ledger.change() as t:
+            history.keep_second(t, tick.run, kept, tick.state, math.inf if is_last else settled_to)
+            for kind, fields in lines:
+                outbox_table.put(t, tick.run, kind, kept.at, fields)
+            history.keep_events(t, tick.run, merge_events(self._events))
         self._events.clear()
 
     def forget(self, run: str) -> None:

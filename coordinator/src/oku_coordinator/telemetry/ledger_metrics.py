@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError, measure_space
+from oku_coordinator.ledger.tables import run_table
 
 
 class LedgerCollector(Collector):
@@ -43,8 +44,9 @@ class LedgerCollector(Collector):
                 "oku_data_size_bytes", "Size of the disk of the data folder.", value=space.size_bytes
             )
         try:
-            counts = self._ledger.runs.count_by_state()
-            longest_s = self._ledger.runs.find_longest_queued_s(self._clock())
+            with self._ledger.read() as t:
+                counts = run_table.count_by_state(t)
+                longest_s = run_table.find_longest_queued_s(t, self._clock())
         except StorageError:
             return  # its health has recorded it
         runs = GaugeMetricFamily("oku_runs", "Runs in the ledger, by state.", labels=["state"])

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables.outbox_table import OutboxLine
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine, OutboxSize
 from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.process.clock import SteadyClock
@@ -22,6 +24,8 @@ LOOK_S = 0.5
 """How often an empty outbox is checked."""
 _EARLY = "it says that lines are from the future: the clock of this machine or that of Loki is wrong"
 EARLY_PAUSE_S = 1.0
+LAST_LINES_S = 2.0
+"""How long Loki is given at the end to take the lines that wait for it."""
 _DROP_TO = 0.9
 """An outbox over its bound is cut back to this share of the bound, so that this lasts a while."""
 
@@ -54,26 +58,26 @@ class Publisher:
         """Start to publish."""
         self._task = supervisor.start("publisher", self._publish)
 
-    async def end(self, grace_s: float) -> None:
+    async def end(self, grace_s: float = LAST_LINES_S) -> None:
         """Publish the waiting lines for at most `grace_s`, then stop."""
         if self._task is None:
             return
         deadline = time.monotonic() + grace_s
         while (  # noqa: ASYNC110  # the ledger is asked, it does not call
-            self._ledger.outbox.measure().lines and not self.trouble and time.monotonic() < deadline
+            self._measure().lines and not self.trouble and time.monotonic() < deadline
         ):
             await asyncio.sleep(0.05)
         await cancel([self._task])
 
     async def bound(self) -> None:
         """Drop lines beyond the bound of the outbox, a few at a time so that other tasks can run."""
-        size = self._ledger.outbox.measure()
+        size = self._measure()
         self._metrics.show_outbox(size.lines, size.bytes)
         if size.bytes <= self._most_bytes:
             return
         now = self._clock.now()
         all_lines: Counter[str] = Counter()
-        while dropped := self._ledger.outbox.drop(int(_DROP_TO * self._most_bytes)):
+        while dropped := self._drop():
             all_lines.update(dropped)
             await asyncio.sleep(0)
         for run, lines in all_lines.items():
@@ -85,7 +89,7 @@ class Publisher:
 
     def describe(self) -> Mapping[str, Any]:
         """Waiting lines and bytes, the lines that this process dropped and had refused, and the trouble."""
-        size = self._ledger.outbox.measure()
+        size = self._measure()
         return {
             "lines": size.lines,
             "bytes": size.bytes,
@@ -109,7 +113,7 @@ class Publisher:
                 for entry in early:
                     del entries[entry]
                 self._count(entries, [refusal for refusal in refusals if not refusal.is_early])
-                await asyncio.to_thread(self._ledger.outbox.remove, list(entries.values()))
+                await asyncio.to_thread(self._remove, list(entries.values()))
                 if early:
                     self._note_trouble(_EARLY)
                     await asyncio.sleep(EARLY_PAUSE_S)
@@ -117,10 +121,24 @@ class Publisher:
                     self._note_trouble("")
                 health.note_well()
 
+    def _measure(self) -> OutboxSize:
+        with self._ledger.read() as t:
+            return outbox_table.measure(t)
+
+    def _remove(self, lines: Sequence[OutboxLine]) -> None:
+        with self._ledger.change() as t:
+            outbox_table.remove(t, lines)
+
+    def _drop(self) -> dict[str, int]:
+        with self._ledger.change() as t:
+            return outbox_table.drop_oldest(t, int(_DROP_TO * self._most_bytes))
+
     def _take(self) -> list[OutboxLine]:
-        if not self._ledger.outbox.measure().lines:
+        if not self._measure().lines:
             return []
-        return self._ledger.outbox.take(BATCH_LINES, BATCH_BYTES, self._clock.now(), self._clock.wall_ahead_s)
+        now, wall_ahead_s = self._clock.now(), self._clock.wall_ahead_s
+        with self._ledger.change() as t:
+            return outbox_table.take_batch(t, BATCH_LINES, BATCH_BYTES, now, wall_ahead_s)
 
     def _note_trouble(self, trouble: str) -> None:
         if trouble:
@@ -149,7 +167,8 @@ class Publisher:
                 self._note(run, event)
 
     def _note(self, run: str, event: Event) -> None:
-        self._ledger.history.note(run, [event])
+        with self._ledger.change() as t:
+            history.keep_events(t, run, [event])
 
 
 def _build_entry(line: OutboxLine) -> Entry:

@@ -6,12 +6,15 @@ and the figures of one at rest are those of its summary.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from contextlib import closing
 from typing import TypeVar
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRow, UnknownRunError
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.storage_health import StorageError
+from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.telemetry.run_metrics import RunFigures, build_live_figures, build_run_figures
 from oku_coordinator.telemetry.target_metrics import RequestFigures, build_figures, build_inner_figures
 from oku_core.results.tick import Tick
@@ -63,7 +66,8 @@ class RecentRuns:
     def _read(self, kept: _Kept[_T], build: Callable[[RunRow], _T]) -> Iterator[_T]:
         """What `build` gives of each run, the newest first, without runs whose figures cannot be read."""
         try:
-            rows = self._ledger.runs.fetch_recent(self._clock() - SHOWN_S, MOST_RUNS)
+            with self._ledger.read() as t:
+                rows = run_table.fetch_recent(t, self._clock() - SHOWN_S, MOST_RUNS)
         except StorageError:
             return  # reported elsewhere, as the errors below are
         for gone in kept.keys() - {row.run for row in rows}:
@@ -82,16 +86,27 @@ class RecentRuns:
     def _build_run(self, row: RunRow) -> RunFigures:
         if row.is_active and self._tick is not None and self._tick.run == row.run:
             return build_live_figures(self._tick, row.queued_s)
-        return build_run_figures(self._ledger.runs.fetch_standing(row.run))
+        with self._ledger.read() as t:
+            standing = snapshots.fetch_standing(t, row.run)
+        return build_run_figures(standing)
 
     def _build_targets(self, row: RunRow) -> list[RequestFigures]:
-        spec = self._ledger.runs.fetch(row.run).spec
-        return self._ledger.runs.read_account(row.run, partial(build_figures, row.run, spec))
+        with self._ledger.read() as t:
+            spec = run_table.fetch_run(t, row.run).spec
+        return build_figures(row.run, spec, self._fetch_totals(row))
 
     def _build_inner(self, row: RunRow) -> list[RequestFigures]:
         if row.engine not in USER_CODE_ENGINES:
             return []
-        return self._ledger.runs.read_account(row.run, partial(build_inner_figures, row.run))
+        return build_inner_figures(row.run, self._fetch_totals(row))
+
+    def _fetch_totals(self, row: RunRow) -> RunAccount:
+        """The account of a run as far as totals go; the ledger is used by others while figures are made of it."""
+        if row.is_active:
+            with self._ledger.read() as t:
+                return account_table.fetch_account(t, row.run).freeze_totals()
+        with closing(self._ledger.open_reader()) as reader, reader.read() as t:
+            return account_table.fetch_account(t, row.run).freeze_totals()
 
 
 def _limit(by_run: Iterable[list[RequestFigures]]) -> list[RequestFigures]:

@@ -1,7 +1,6 @@
 """Which seconds of a run are settled: every worker that has leases has reported on them since."""
 
-from collections.abc import Iterable
-
+from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
 
 LONGEST_HOLD_S = 20.0
@@ -13,26 +12,30 @@ _ON_THE_WAY_S = 0.5
 
 
 class SettledSeconds:
-    """Notes when workers have reported. Every time is Unix time by the coordinator's clock."""
+    """Records when workers have reported on a run. Every time is Unix time by the coordinator's clock.
 
-    def __init__(self) -> None:
+    Args:
+        run: the run.
+    """
+
+    def __init__(self, run: str) -> None:
+        self._run = run
         self._reported_at: dict[str, float] = {}
         """Of each worker that has leases; before it had any, there was nothing to report."""
         self._longest_s = _HOLD_CHECKPOINTS * _USUAL_CHECKPOINT_S
 
-    def note_progress(self, progress: Progress, now: float) -> None:
-        """A worker has said which leases it has."""
-        if progress.leases:
+    def record_progress(self, progress: Progress, now: float) -> None:
+        """Record which leases of the run a worker has."""
+        if any(read_lease_run(lease) == self._run for lease in progress.leases):
             self._reported_at.setdefault(progress.worker, now)
         else:
             self._reported_at.pop(progress.worker, None)
 
-    def note_checkpoints(self, workers: Iterable[str], checkpoint_s: float, now: float) -> None:
-        """The checkpoints of these workers are stored; each sends some every `checkpoint_s` or so."""
+    def record_checkpoints(self, worker: str, checkpoint_s: float, now: float) -> None:
+        """The ledger has checkpoints of a worker, which sends some every `checkpoint_s` or so."""
         self._longest_s = min(LONGEST_HOLD_S, _HOLD_CHECKPOINTS * checkpoint_s)
-        for worker in workers:
-            if worker in self._reported_at:
-                self._reported_at[worker] = now
+        if worker in self._reported_at:
+            self._reported_at[worker] = now
 
     def forget_worker(self, worker: str) -> None:
         """A worker that is gone reports no more."""

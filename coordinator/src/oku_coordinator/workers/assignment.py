@@ -10,20 +10,39 @@ leases or call its hooks. It then waits a moment for those that worked on the ru
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, work_table
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.preparation import RunNeeds, build_needs, find_setup
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.run_state import RunState
+from oku_core.process.clock import Clock
 
 HEARD_WITHIN_S = 3.0
 """Workers that live are heard so soon after a coordinator has started: each speaks once a second."""
 _FILLED = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
 """In the other states of an active run its leases are called back: it needs nobody else."""
+
+
+class WorkerLimits:
+    """How many workers runs get: as many as they ask for, else all that are free."""
+
+    def count_assigned(self, run: RunRecord) -> int | None:
+        """How many a run gets; None for all that are free."""
+        return run.spec.workers
+
+
+class NoWorkerLimits(WorkerLimits):
+    """Every run gets all workers: they were started for it."""
+
+    def count_assigned(self, _run: RunRecord) -> int | None:
+        """All of them."""
+        return None
 
 
 @dataclass(kw_only=True)
@@ -33,14 +52,14 @@ class Assignment:
     Args:
         ledger: says who holds leases and hooks of the run, and who has worked on it.
         roster: says who lives.
-        find_limit: how many workers a run gets; None for all that are free.
+        limits: how many workers each run gets.
         monotonic: monotonic seconds.
     """
 
     ledger: Ledger
     roster: Roster
-    find_limit: Callable[[RunRecord], int | None] = lambda run: run.spec.workers
-    monotonic: Callable[[], float] = time.monotonic
+    limits: WorkerLimits = field(default_factory=WorkerLimits)
+    monotonic: Clock = time.monotonic
     run: str = field(default="", init=False)
     """The run whose workers these are; empty if no run has its turn."""
     _needs: RunNeeds = field(default_factory=RunNeeds, init=False)
@@ -137,11 +156,12 @@ class Assignment:
 
     def _find_holders(self, run: RunRecord) -> dict[str, str]:
         """Those that hold open leases of a run, or call a hook of it."""
-        held = self.ledger.leases.fetch_open_by_incarnation(run.run)
-        holders = {incarnation: leases[0].worker for incarnation, leases in held.items() if leases}
-        if run.spec.hooks:
-            holders |= self.ledger.hooks.list_holders(run.run)
-        return holders
+        with self.ledger.read() as t:
+            held = lease_table.fetch_fleet(t, run.run)
+            calling = hooks.list_holders(t, run.run) if run.spec.hooks else ()
+        return {incarnation: leases[0].worker for incarnation, leases in held.items() if leases} | dict(
+            calling
+        )
 
     def _release(self, run: RunRecord) -> None:
         """Release those that died, leave or refuse, once they hold nothing: there are never too many."""
@@ -160,7 +180,11 @@ class Assignment:
 
     def _fill(self, run: RunRecord) -> list[WorkerState]:
         # A teardown that nobody is there for is called by one worker.
-        limit = self.find_limit(run) if run.state != RunState.TEARING_DOWN else max(1, len(self._members))
+        limit = (
+            self.limits.count_assigned(run)
+            if run.state != RunState.TEARING_DOWN
+            else max(1, len(self._members))
+        )
         room = math.inf if limit is None else limit - len(self._members)
         if room <= 0:
             return []
@@ -178,17 +202,19 @@ class Assignment:
     def _find_free(self, workers: Sequence[WorkerState]) -> list[WorkerState]:
         """Those that hold nothing of any run which the ledger waits for."""
         named = [lease for worker in workers for lease in worker.leases]
-        unclosed = self.ledger.leases.find_unclosed(named) if named else set()
-        return [
-            worker
-            for worker in workers
-            if unclosed.isdisjoint(worker.leases)
-            and all(self.ledger.hooks.is_returned(worker.incarnation, each) for each in worker.hooks)
-        ]
+        with self.ledger.read() as t:
+            unclosed = lease_table.find_unclosed(t, named) if named else set()
+            return [
+                worker
+                for worker in workers
+                if unclosed.isdisjoint(worker.leases)
+                and all(hooks.is_returned(t, worker.incarnation, each) for each in worker.hooks)
+            ]
 
     def _choose(self, run: RunRecord, free: Sequence[WorkerState]) -> list[WorkerState]:
         """The best first: those that have worked on the run, that are heard, and that are prepared."""
-        known = self.ledger.runs.fetch_worker_names(run.run)
+        with self.ledger.read() as t:
+            known = work_table.fetch_worker_names(t, run.run)
         if self.monotonic() < self._hears_until:
             free = [worker for worker in free if worker.name in known]
 

@@ -37,6 +37,6 @@ class FlightRecords:
         """The dead processes whose records were not compared with the leases of a run before."""
         return [incarnation for incarnation in self._records if self._used.get(incarnation) != run]
 
-    def note_used(self, run: str, incarnations: Iterable[str]) -> None:
+    def record_used(self, run: str, incarnations: Iterable[str]) -> None:
         """The records of these were compared with the leases of a run."""
         self._used.update(dict.fromkeys(incarnations, run))

@@ -5,10 +5,10 @@ worker that has heard none sends progress each second, and answers the first tha
 """
 
 import math
-from collections.abc import Callable
 
 from oku_coordinator.broker.sender import Broker
-from oku_core.messaging.order import ClockNotice, FilesAddress
+from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.files.file_access import FileAccess
 
 _REPEAT_S = 5.0
 _HURRIED_S = 1.0
@@ -19,38 +19,33 @@ class IntervalAnnouncer:
 
     Args:
         broker: the way to the workers.
-        describe_clock: gives what workers are told of the coordinator's clock.
-        find_files: gives where they fetch the files of runs, once that is known.
+        clock_store: has the coordinator's clock.
+        file_access: says where they fetch the files of runs, once that is known.
     """
 
-    def __init__(
-        self,
-        broker: Broker,
-        describe_clock: Callable[[], ClockNotice],
-        find_files: Callable[[], FilesAddress | None] = lambda: None,
-    ) -> None:
+    def __init__(self, broker: Broker, clock_store: ClockStore, file_access: FileAccess) -> None:
         self._broker = broker
-        self._describe_clock = describe_clock
-        self._find_files = find_files
-        self._announced: tuple[float, float, ClockNotice, FilesAddress | None, str] | None = None
+        self._clock_store = clock_store
+        self._file_access = file_access
+        self._announced: object = None
         self._due_at = -math.inf
         self._is_hurried = False
 
     def repeat(self) -> None:
-        """Announce the intervals with the next step, for those who have not heard of it."""
+        """Announce the intervals in the next round, for those who have not heard of it."""
         self._due_at = -math.inf
 
-    def greet(self) -> None:
-        """Announce the intervals with the next step for one who has just come, and again a second later.
+    def repeat_soon(self) -> None:
+        """Announce the intervals in the next round for one who has just come, and again a second later.
 
         It says that it is here before it listens, so it may miss the first time.
         """
         self.repeat()
         self._is_hurried = True
 
-    def step(self, heartbeat_s: float, checkpoint_s: float, now: float, run: str = "") -> None:
+    def announce(self, heartbeat_s: float, checkpoint_s: float, now: float, run: str = "") -> None:
         """Announce the intervals, the clock and the run if that is due, at `now` in monotonic seconds."""
-        clock, files = self._describe_clock(), self._find_files()
+        clock, files = self._clock_store.describe(), self._file_access.address
         intervals = (heartbeat_s, checkpoint_s, clock, files, run)
         if self._broker.is_away or (intervals == self._announced and now < self._due_at):
             return

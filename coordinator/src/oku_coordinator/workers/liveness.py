@@ -116,7 +116,7 @@ class Roster:
         """Those that live and cannot begin with a run."""
         return [worker for worker in self.workers() if worker.refused_run == run]
 
-    def note_refusal(self, name: str, incarnation: str, refused: tuple[str, str], now: float) -> bool:
+    def record_refusal(self, name: str, incarnation: str, refused: tuple[str, str], now: float) -> bool:
         """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
 
         It holds for this process of the worker, until the run is resumed or it refuses another.
@@ -178,7 +178,7 @@ class Roster:
         if known is None or replaced:
             known = self._workers[progress.worker] = WorkerState(progress.worker, progress.incarnation, now)
         if replaced:
-            self._note_gone(replaced)
+            self._record_gone(replaced)
         self._gone.pop(progress.incarnation, None)
         known.heard_at = now
         known.has_spoken = True
@@ -197,7 +197,7 @@ class Roster:
         known.loaded = progress.loaded
         known.code_run = progress.code_run
         known.memory_bytes = progress.memory_bytes
-        known.note_rate(progress)
+        known.record_rate(progress)
 
     def is_gone(self, incarnation: str) -> bool:
         """Whether this process was declared dead or replaced, and has not spoken since."""
@@ -255,7 +255,7 @@ class Roster:
         for worker in silent:
             del self._workers[worker.name]
             if not worker.has_nothing_left:
-                self._note_gone(worker.incarnation)
+                self._record_gone(worker.incarnation)
         return silent
 
     def reset_timers(self, now: float) -> None:
@@ -264,17 +264,17 @@ class Roster:
             worker.heard_at = now
             worker.is_suspect = False
 
-    def note_taken(self, batch: CheckpointBatch) -> None:
+    def record_taken(self, batch: CheckpointBatch) -> None:
         """Take in how much of a run a worker has taken, as it says with its checkpoints."""
         if worker := self.find(batch.worker, batch.incarnation):
-            worker.note_taken(batch.run, batch.taken)
+            worker.record_taken(batch.run, batch.taken)
 
     def forget_lease(self, name: str, incarnation: str, lease: str) -> None:
         """The ledger has closed a lease; what its worker said of it last is outdated."""
         if worker := self.find(name, incarnation):
             worker.leases.pop(lease, None)
 
-    def _note_gone(self, incarnation: str) -> None:
+    def _record_gone(self, incarnation: str) -> None:
         self._gone[incarnation] = None
         if len(self._gone) > _GONE_KEPT:
             del self._gone[next(iter(self._gone))]

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import hook_table
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
@@ -39,5 +40,6 @@ def find_setup(ledger: Ledger, run: RunRecord) -> SetupData | None:
         return None
     if Hook.SETUP not in run.spec.hooks:
         return NO_SETUP
-    setup = ledger.hooks.fetch_setup_data(run.run)
+    with ledger.read() as t:
+        setup = hook_table.fetch_setup_data(t, run.run)
     return setup if setup.attempt else None

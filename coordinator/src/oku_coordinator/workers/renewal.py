@@ -27,17 +27,17 @@ class Renewal:
     roster: Roster
     broker: Broker
     _turn: str = field(default="", init=False)
-    _looked_at: float = field(default=-math.inf, init=False)
+    _renewed_at: float = field(default=-math.inf, init=False)
 
-    def look(self, turn: str, now: float) -> None:
+    def renew_used(self, turn: str, now: float) -> None:
         """Order workers to leave that have run user code of another run than this one.
 
         Args:
             turn: the run that has its turn; empty if none has.
             now: monotonic seconds.
         """
-        if turn == self._turn and now - self._looked_at < _REPEAT_S:
+        if turn == self._turn and now - self._renewed_at < _REPEAT_S:
             return
-        self._turn, self._looked_at = turn, now
+        self._turn, self._renewed_at = turn, now
         used = self.roster.find_used(turn)
         self.broker.send_controls(Control(incarnation=worker.incarnation, renew=True) for worker in used)

@@ -31,11 +31,11 @@ class RunRate:
         self._window = 1
         self._has_begun = False
 
-    def note_taken(self, taken: int) -> None:
+    def record_taken(self, taken: int) -> None:
         """The worker says how many indices it has taken so far."""
         self.taken = max(self.taken, taken)
 
-    def note_interval(self, ended: int, seconds: float, in_flight: int) -> None:
+    def record_interval(self, ended: int, seconds: float, in_flight: int) -> None:
         """Take in a heartbeat interval in which the worker had leases of the run.
 
         The worker may have begun late in the first in which it sent anything, so that one does not count.

@@ -84,17 +84,17 @@ class WorkerState:
             self.rate = RunRate(run)
         return self.rate
 
-    def note_rate(self, progress: Progress) -> None:
+    def record_rate(self, progress: Progress) -> None:
         """Take the interval of a heartbeat into the rate of the run that it works on."""
         run = read_lease_run(next(reversed(progress.leases), ""))
         done = progress.runs.get(run)
         if done is not None and self._has_turn(run):
-            self.find_rate(run).note_interval(count_sent(done.outcomes), progress.seconds, done.in_flight)
+            self.find_rate(run).record_interval(count_sent(done.outcomes), progress.seconds, done.in_flight)
 
-    def note_taken(self, run: str, taken: int) -> None:
+    def record_taken(self, run: str, taken: int) -> None:
         """It says how much it has taken of a run so far."""
         if self._has_turn(run):
-            self.find_rate(run).note_taken(taken)
+            self.find_rate(run).record_taken(taken)
 
     def _has_turn(self, run: str) -> bool:
         """Whether a run may have its turn. The last word on one before does not make its rate forgotten."""

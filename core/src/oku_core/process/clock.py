@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+Clock = Callable[[], float]
+"""Gives seconds: Unix time, of a monotonic clock, or of the processor."""
+
 _NS_PER_S = 1_000_000_000
 SMALLEST_STEP_S = 1.0
 """A smaller difference is not a step: NTP slews, and the two clocks are not read at the same instant."""

@@ -145,6 +145,27 @@ def format_date_minute(at: float) -> str:
     return format_date_time(at)[: -len(":00")]
 
 
+def format_since(seconds: float) -> str:
+    """Format a time since the start in a few characters: `40 s`, `2:30 min`, `15 min`, `1 h`, `2 h 30`."""
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if minutes == 0:
+        return f"{rest} s"
+    if hours == 0:
+        return f"{minutes}:{rest:02d} min" if rest else f"{minutes} min"
+    seconds_left = f":{rest:02d}" if rest else ""
+    return f"{hours} h {minutes_left:02d}{seconds_left}" if minutes_left or rest else f"{hours} h"
+
+
+def format_compact(number: float) -> str:
+    """Format a number in a few characters: `950`, `12k`, `1.5M`."""
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:g}{unit}"
+    return f"{number:g}"
+
+
 def _format_digits(number: float, digits: int) -> str | None:
     """Format with `digits` significant digits; None if the number has more than three before the point."""
     for decimals in range(digits - 1, digits - 4, -1):

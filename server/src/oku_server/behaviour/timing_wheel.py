@@ -22,29 +22,36 @@ class Waiter(Protocol):
         """The time has come."""
 
 
-class Timer(Protocol):
+class TimerHandle(Protocol):
     """A timer that is set."""
 
     def cancel(self) -> None:
         """Forget it."""
 
 
+class Timers(Protocol):
+    """The event loop as far as its timers go, and the clock that they follow."""
+
+    def monotonic(self) -> float:
+        """Read a monotonic clock, in seconds."""
+
+    def call_later(self, delay_s: float, callback: Callable[[], None], /) -> TimerHandle:
+        """Call a function after so many seconds."""
+
+
 class TimingWheel:
     """Buckets of waiters by the tick in which they are due.
 
     Args:
-        set_timer: `call_later` of the event loop: calls a function after so many seconds.
-        clock: monotonic seconds.
+        timers: of the event loop.
     """
 
-    def __init__(
-        self, set_timer: Callable[[float, Callable[[], None]], Timer], clock: Callable[[], float]
-    ) -> None:
-        self._call_later = set_timer
-        self._clock = clock
+    def __init__(self, timers: Timers) -> None:
+        self._call_later = timers.call_later
+        self._clock = timers.monotonic
         self._buckets: dict[int, dict[Waiter, None]] = {}
         self._turned = 0
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._timer_tick = _NEVER
 
     def add(self, waiter: Waiter, delay_s: float) -> int:

@@ -1,8 +1,9 @@
 """The storage of a server's count tables and of its registry of runs, and the sums over the tables.
 
-`MemoryStore` is memory that the processes share; it is gone when the server ends. `FileStore` is a directory
-with one file for each process; it survives `kill -9`, but not a power cut, because nothing is synced. Several
-servers may share the directory. Each process has a locked file of its own, and the lock ends with its holder.
+`MemoryCountStore` is memory that the processes share; it is gone when the server ends. `FileCountStore` is a
+directory with one file for each process; it survives `kill -9`, but not a power cut, because nothing is
+synced. Several servers may share the directory. Each process has a locked file of its own, and the lock ends
+with its holder.
 A new process continues with a file that no living process has locked, and the sum covers all files.
 """
 
@@ -63,7 +64,7 @@ class CountStore(Protocol):
         """What all processes have counted for a run."""
 
 
-class MemoryStore:
+class MemoryCountStore:
     """Tables in memory that forked processes share."""
 
     def __init__(self, processes: int) -> None:
@@ -76,7 +77,7 @@ class MemoryStore:
         return _sum_up(self.blocks, run, self.registry, self._id)
 
 
-class FileStore:
+class FileCountStore:
     """Tables in the files `served-0.bin`, `served-1.bin` … of a directory, and the registry in `runs.bin`.
 
     Args:

@@ -15,7 +15,7 @@ the registry, the stamp of its run and its count.
 import mmap
 import struct
 
-from oku_server.counts.run_registry import MAX_RUN_BYTES, PLACES, Entry, RunRegistry
+from oku_server.counts.run_registry import MAX_RUN_BYTES, PLACES, AnnouncedRun, RunRegistry
 
 NO_RUN = ""
 """Counts the requests that name no run, or a run whose name does not fit a row."""
@@ -64,7 +64,7 @@ class CountTable:
         self._word_by_run[run] = word
         return word
 
-    def _take_place(self, run: str, entry: Entry) -> int:
+    def _take_place(self, run: str, entry: AnnouncedRun) -> int:
         stamp_word = _stamp_word(entry.place)
         if self._words[stamp_word] != entry.stamp:
             self._words[stamp_word + 1] = 0
@@ -107,7 +107,7 @@ def is_table(block: bytes) -> bool:
     return len(block) == TABLE_BYTES and block.startswith(_MAGIC)
 
 
-def read_count(block: bytes | bytearray | mmap.mmap, run: str, entry: Entry | None = None) -> int:
+def read_count(block: bytes | bytearray | mmap.mmap, run: str, entry: AnnouncedRun | None = None) -> int:
     """How many requests of `run` a table has counted; `entry` is that of an announced run."""
     view = memoryview(block)
     name = run.encode().ljust(MAX_RUN_BYTES, b"\0")

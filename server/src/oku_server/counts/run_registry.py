@@ -35,7 +35,7 @@ REGISTRY_BYTES = _HEADER_BYTES + PLACES * _ROW.size
 EMPTY_REGISTRY = _MAGIC.ljust(REGISTRY_BYTES, b"\0")
 
 
-class Entry(NamedTuple):
+class AnnouncedRun(NamedTuple):
     """The place of a run, and the stamp that tells it from runs that had the place before."""
 
     place: int
@@ -54,15 +54,17 @@ class RunRegistry:
         self._bytes = memoryview(block)
         self._words = self._bytes.cast("B").cast("Q")
         self._lock_file = lock_file
-        self._entry_by_name: dict[bytes, Entry] = {}
+        self._entry_by_name: dict[bytes, AnnouncedRun] = {}
         self._known_changes = 0
 
-    def find(self, run: str) -> Entry | None:
+    def find(self, run: str) -> AnnouncedRun | None:
         """The entry of a run; None if it was not announced or has lost its place."""
         changes = self._words[_CHANGES_WORD]
         if changes != self._known_changes:
             rows = enumerate(_ROW.iter_unpack(self._bytes[_HEADER_BYTES:]))
-            self._entry_by_name = {name: Entry(place, stamp) for place, (name, stamp, _) in rows if stamp}
+            self._entry_by_name = {
+                name: AnnouncedRun(place, stamp) for place, (name, stamp, _) in rows if stamp
+            }
             self._known_changes = changes
         return self._entry_by_name.get(_encode(run))
 
@@ -93,7 +95,7 @@ class RunRegistry:
         self._bytes[start : start + _ROW.size] = bytes(_ROW.size)
         self._bytes[start : start + _ROW.size] = _ROW.pack(name, now_ns, now_ns)
         self._entry_by_name.pop(former, None)
-        self._entry_by_name[name] = Entry(place, now_ns)
+        self._entry_by_name[name] = AnnouncedRun(place, now_ns)
         # A process that read the rows during the write sees this change and reads them again.
         self._words[_CHANGES_WORD] += 1
         self._known_changes += 1

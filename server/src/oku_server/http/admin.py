@@ -13,7 +13,7 @@ from typing import Protocol, TypedDict
 from urllib.parse import parse_qsl
 
 from oku_server.counts.count_table import NO_RUN, is_run
-from oku_server.http.response import Content, build_text
+from oku_server.http.planned_response import Content, build_text
 from oku_server.process_sizes import ProcessSize
 
 

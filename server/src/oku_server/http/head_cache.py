@@ -7,7 +7,7 @@ whose lines are cached needs no parser.
 
 from collections.abc import Callable
 
-from oku_server.http.response import Response
+from oku_server.http.planned_response import DelayedResponse
 
 MOST = 256
 LONGEST_BYTES = 2048
@@ -19,7 +19,7 @@ _NAME_BYTES = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz/.
 """The characters of a plain name: none of them means anything to a parser or begins a query."""
 
 
-FindResponse = Callable[[bytes], Response]
+FindResponse = Callable[[bytes], DelayedResponse]
 """Finds the response to a plain request for a name."""
 
 

@@ -12,9 +12,9 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from oku_core.spec.values.delay import DELAY_HEADER, RUN_HEADER, SEED_HEADER
 from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides, OverridesError, parse_overrides
-from oku_server.behaviour.plan import find_name
+from oku_server.behaviour.planner import find_name
 from oku_server.counts.count_table import NO_RUN, CountTable
-from oku_server.http.response import CLOSE, KEEP_ALIVE
+from oku_server.http.planned_response import CLOSE, KEEP_ALIVE
 
 ADMIN_PREFIX = b"-/"
 """Requests for names with this prefix are for the server itself; they are neither counted nor delayed."""

@@ -4,16 +4,17 @@ A load test may open thousands of connections from one address, so connections a
 the head of a request at once, so few heads are incomplete: when there are too many, the oldest are refused.
 """
 
-from collections.abc import Callable
 from typing import Protocol
+
+from oku_server.behaviour.timing_wheel import Timers
 
 HEAD_S = 10.0
 """How long after its first byte a head must be complete, in seconds."""
 BODY_S = 60.0
 """How long a body may pause."""
 MOST_HEADS = 1024
-"""How many incomplete heads a process holds; each takes a few kB plus what its sender has sent of it."""
-_LOOK_S = 1.0
+"""How many incomplete heads a process holds; each takes a few kB plus what its request has sent of it."""
+_SWEEP_S = 1.0
 
 
 class Sender(Protocol):
@@ -27,15 +28,12 @@ class RequestTimeouts:
     """The incomplete requests of one process, in the order in which they time out.
 
     Args:
-        set_timer: `call_later` of the event loop: calls a function after so many seconds.
-        clock: monotonic seconds.
+        timers: of the event loop.
     """
 
-    def __init__(
-        self, set_timer: Callable[[float, Callable[[], None]], object], clock: Callable[[], float]
-    ) -> None:
-        self._set_timer = set_timer
-        self._clock = clock
+    def __init__(self, timers: Timers) -> None:
+        self._call_later = timers.call_later
+        self._clock = timers.monotonic
         self._head_due_at: dict[Sender, float] = {}
         self._body_due_at: dict[Sender, float] = {}
         self._is_watching = False
@@ -44,50 +42,50 @@ class RequestTimeouts:
         """How many requests are incomplete."""
         return len(self._head_due_at) + len(self._body_due_at)
 
-    def note_head(self, sender: Sender) -> None:
-        """Note that a part of a head has arrived, the first or a later one."""
-        if sender in self._head_due_at:
+    def watch_head(self, request: Sender) -> None:
+        """Watch a request of whose head a part has arrived, the first or a later one."""
+        if request in self._head_due_at:
             return
-        self._body_due_at.pop(sender, None)
-        self._head_due_at[sender] = self._clock() + HEAD_S
+        self._body_due_at.pop(request, None)
+        self._head_due_at[request] = self._clock() + HEAD_S
         if len(self._head_due_at) > MOST_HEADS:
             self._refuse(next(iter(self._head_due_at)))
-        self._watch()
+        self._set_timer()
 
-    def note_body(self, sender: Sender) -> None:
-        """Note that a head is complete but its body is not; a part of the body may have arrived."""
-        self.remove(sender)
-        self._body_due_at[sender] = self._clock() + BODY_S
-        self._watch()
+    def watch_body(self, request: Sender) -> None:
+        """Watch a request whose head is complete but its body is not; a part of the body may have arrived."""
+        self.remove(request)
+        self._body_due_at[request] = self._clock() + BODY_S
+        self._set_timer()
 
-    def remove(self, sender: Sender) -> None:
+    def remove(self, request: Sender) -> None:
         """Stop watching a request that is complete, or whose connection has ended."""
-        self._head_due_at.pop(sender, None)
-        self._body_due_at.pop(sender, None)
+        self._head_due_at.pop(request, None)
+        self._body_due_at.pop(request, None)
 
-    def _watch(self) -> None:
+    def _set_timer(self) -> None:
         if not self._is_watching:
             self._is_watching = True
-            self._set_timer(_LOOK_S, self._look)
+            self._call_later(_SWEEP_S, self._sweep)
 
-    def _look(self) -> None:
+    def _sweep(self) -> None:
         self._is_watching = False
         now = self._clock()
         for due_at in (self._head_due_at, self._body_due_at):
             overdue = []
-            for sender, at in due_at.items():
+            for request, at in due_at.items():
                 if at > now:
                     break
-                overdue.append(sender)
-            for sender in overdue:
-                self._refuse(sender)
+                overdue.append(request)
+            for request in overdue:
+                self._refuse(request)
         if len(self):
-            self._watch()
+            self._set_timer()
 
-    def _refuse(self, sender: Sender) -> None:
+    def _refuse(self, request: Sender) -> None:
         due_at, patience_s = (
-            (self._head_due_at, HEAD_S) if sender in self._head_due_at else (self._body_due_at, BODY_S)
+            (self._head_due_at, HEAD_S) if request in self._head_due_at else (self._body_due_at, BODY_S)
         )
-        self.remove(sender)
-        if not sender.refuse_slow():
-            due_at[sender] = self._clock() + patience_s
+        self.remove(request)
+        if not request.refuse_slow():
+            due_at[request] = self._clock() + patience_s

@@ -8,15 +8,14 @@ these planners are kept.
 from functools import lru_cache
 
 from oku_server.behaviour.overrides import MOST_OVERRIDES, NO_OVERRIDES, Overrides
-from oku_server.behaviour.plan import Planner
+from oku_server.behaviour.planner import Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Describe, answer_admin
 from oku_server.http.head_cache import HeadCache
+from oku_server.http.planned_response import DelayedResponse, PlannedResponses, build_refusal, build_response
 from oku_server.http.request_reader import ADMIN_PREFIX, Request
 from oku_server.http.request_timeouts import RequestTimeouts
-from oku_server.http.response import Response, build_refusal, build_response
-from oku_server.http.response_plan import PlannedResponses
 
 
 class Service:
@@ -55,7 +54,7 @@ class Service:
         """The responses to requests with these overrides."""
         return self._responses if overrides == NO_OVERRIDES else self._find_overridden(overrides)
 
-    def build_response(self, request: Request) -> Response:
+    def build_response(self, request: Request) -> DelayedResponse:
         """The response to any request."""
         connection = request.connection
         if request.refusal:

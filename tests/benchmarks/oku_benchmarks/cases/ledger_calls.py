@@ -9,10 +9,19 @@ from typing import Any
 
 import msgspec
 from tests.kit.coordinators.long_ledger import LEASE_LENGTH, LONG_RUN
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted, take_back
+from oku_coordinator.ledger.rules.history import keep_events, keep_second
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.lifecycle import change_state
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some
+from oku_coordinator.ledger.tables.lease_table import deal_leases
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_runs, find_owing
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.measured_time import Time
@@ -66,45 +75,47 @@ def measure_calls(path: Path) -> Results:
     with closing(Ledger(path)) as ledger:
         _work(ledger, watch, time.time())
         began = time.monotonic()
-        watch.measure("delete a run", lambda: ledger.deletions.begin(LONG_RUN))
-        while watch.measure("remove 500 rows of it", lambda: ledger.deletions.delete_some(LONG_RUN)):
+        watch.measure("delete a run", lambda: change(ledger, begin_deletion, LONG_RUN))
+        while watch.measure("remove 500 rows of it", lambda: change(ledger, delete_some, LONG_RUN)):
             pass
-        while watch.measure("give 50 pages back", ledger.deletions.give_back):
+        while watch.measure("give 50 pages back", ledger.give_back):
             pass
         delete_s = time.monotonic() - began
     return Results(calls=watch.list_calls(), delete_s=round(delete_s, 1))
 
 
 def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
-    ledger.runs.park_interrupted(now)
-    ledger.runs.change_state(LONG_RUN, RunState.PENDING, now)
-    ledger.runs.change_state(LONG_RUN, RunState.RUNNING, now)
+    park_interrupted(ledger, now)
+    change(ledger, change_state, LONG_RUN, RunState.PENDING, now)
+    change(ledger, change_state, LONG_RUN, RunState.RUNNING, now)
     leases: list[LeaseRecord] = []
     for first in range(0, 2 * _WORKERS, _BATCH):
         orders = [_build_order(first + number) for number in range(_BATCH)]
-        leases += watch.measure(f"deal {_BATCH} leases", partial(ledger.leases.deal, LONG_RUN, orders, now))
+        leases += watch.measure(
+            f"deal {_BATCH} leases", partial(change, ledger, deal_leases, LONG_RUN, orders, now)
+        )
     batches = [_build_batch(lease) for lease in leases]
     for index in range(0, len(batches), _BATCH):
-        take_in = partial(ledger.leases.apply, batches[index : index + _BATCH], _allow, now)
-        watch.measure(f"take {_BATCH} checkpoints in", take_in)
+        some = batches[index : index + _BATCH]
+        watch.measure(f"take {_BATCH} checkpoints in", partial(change, ledger, take_in, some, _allow, now))
     for second in range(_SECONDS):
         sample = Sample(
             at=now + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
             resent_at_most=0, in_flight=0.0, workers=_WORKERS,
         )  # fmt: skip
-        watch.measure("keep a second", partial(ledger.history.keep_sample, LONG_RUN, sample))
-        watch.measure("find the run that has its turn", ledger.runs.fetch_current)
-        watch.measure("find what owes a summary", ledger.outbox.find_owing)
-        watch.measure("see how far a run is", lambda: ledger.runs.fetch_standing(LONG_RUN))
+        watch.measure("keep a second", partial(change, ledger, keep_second, LONG_RUN, sample))
+        watch.measure("find the run that has its turn", lambda: read(ledger, fetch_current_run))
+        watch.measure("find what owes a summary", lambda: read(ledger, find_owing))
+        watch.measure("see how far a run is", lambda: read(ledger, fetch_standing, LONG_RUN))
     event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 joined")
-    watch.measure("note an event", lambda: ledger.history.note(LONG_RUN, [event]))
-    watch.measure("list 100 runs", lambda: ledger.runs.fetch_page(100))
-    watch.measure("sum a run up", lambda: ledger.runs.fetch_snapshot(LONG_RUN))
+    watch.measure("note an event", lambda: change(ledger, keep_events, LONG_RUN, [event]))
+    watch.measure("list 100 runs", lambda: read(ledger, fetch_runs, 100))
+    watch.measure("sum a run up", lambda: read(ledger, fetch_snapshot, LONG_RUN))
     for index in range(0, len(leases), _LOST_AT_ONCE):
         names = [lease.id for lease in leases[index : index + _LOST_AT_ONCE]]
-        take_back = partial(ledger.leases.take_back, names, ExpiryReason.WORKER_LOST, now)
-        watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", take_back)
-    ledger.runs.change_state(LONG_RUN, RunState.PAUSED, now)
+        lose = partial(take_back, ledger, names, ExpiryReason.WORKER_LOST, now)
+        watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", lose)
+    change(ledger, change_state, LONG_RUN, RunState.PAUSED, now)
 
 
 def _build_order(number: int) -> LeaseOrder:

@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 from tests.kit.coordinators.leases import apply_batches, build_batch, deal_lease
+from tests.kit.coordinators.transactions import change, check_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_benchmarks.cases.ledger import count_leases
@@ -21,6 +22,7 @@ from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
@@ -129,8 +131,8 @@ async def _wait_for_end(client: Client, run: str) -> Summary:
 def _measure_holes(path: Path) -> Holes:
     requests = 10**12
     ledger = Ledger(path)
-    ledger.runs.create("holes", Spec(requests=requests, concurrency=_HOLES), 0.0)
-    ledger.runs.change_state("holes", RunState.RUNNING, 1.0)
+    change(ledger, create_run, "holes", Spec(requests=requests, concurrency=_HOLES), 0.0)
+    change(ledger, change_state, "holes", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "holes", requests, 2.0)
     if lease is None:
         raise BenchmarkError("the ledger gave no lease")
@@ -151,7 +153,7 @@ def _measure_holes(path: Path) -> Holes:
     ledger.close()
     began = time.monotonic()
     ledger = Ledger(path)
-    lengths = ledger.check("holes")
+    lengths = check_ledger(ledger, "holes")
     open_s = time.monotonic() - began
     ledger.close()
     if lengths.pending != _HOLES:

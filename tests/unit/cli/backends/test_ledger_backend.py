@@ -3,12 +3,14 @@ from pathlib import Path
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.transactions import change
 from tests.kit.file_claims import name_by_claim
 from tests.kit.runs.scanned import keep_data
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.spec import Hook, Spec
@@ -20,8 +22,8 @@ def data_dir(tmp_path: Path) -> DataDir:
     folder = DataDir(tmp_path / "data")
     folder.hold()
     ledger = open_ledger(folder.ledger)
-    ledger.runs.create("run-1", Spec(requests=10), 1.0)
-    ledger.runs.change_state("run-1", RunState.RUNNING, 2.0)
+    change(ledger, create_run, "run-1", Spec(requests=10), 1.0)
+    change(ledger, change_state, "run-1", RunState.RUNNING, 2.0)
     ledger.close()
     folder.release()
     return folder
@@ -65,9 +67,9 @@ async def test_nothing_can_be_paused_where_nothing_runs(data_dir: DataDir) -> No
 async def test_a_run_that_is_cancelled_where_no_worker_runs_is_not_torn_down(data_dir: DataDir) -> None:
     """It is over, and says why its teardown was not called."""
     ledger = Ledger(data_dir.ledger)
-    ledger.runs.change_state("run-1", RunState.PAUSED, 3.0)
-    ledger.runs.create("run-2", Spec(requests=10, hooks=(Hook.TEARDOWN,)), 4.0)
-    ledger.runs.begin("run-2", 5.0)
+    change(ledger, change_state, "run-1", RunState.PAUSED, 3.0)
+    change(ledger, create_run, "run-2", Spec(requests=10, hooks=(Hook.TEARDOWN,)), 4.0)
+    change(ledger, begin_run, "run-2", 5.0)
     assert deal_lease(ledger, "run-2", 5, 5.0) is not None
     ledger.close()
     backend = LedgerBackend.settle(data_dir)
@@ -92,7 +94,7 @@ async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -
     folder.hold()
     spec = Spec(requests=2, data=keep_data(tmp_path, "a\n1\n2\n", folder.files))
     ledger = Ledger(folder.ledger)
-    ledger.runs.create("run-1", spec, 1.0)
+    change(ledger, create_run, "run-1", spec, 1.0)
     ledger.close()
     folder.release()
     backend = LedgerBackend(folder)

@@ -5,9 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 from tests.kit.runs.seconds import draw_seconds
 from tests.unit.cli.command_line import call_oku
 
+from oku_coordinator.ledger.rules.history import keep_second
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
 
@@ -18,10 +21,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / ".oku").mkdir()
     ledger = open_ledger(tmp_path / ".oku" / "ledger.sqlite3")
     for seed, run in enumerate(("r1", "r2")):
-        ledger.runs.create(run, Spec(requests=5 + seed), 1.0)
+        change(ledger, create_run, run, Spec(requests=5 + seed), 1.0)
         for sample in draw_seconds(40, seed=seed)[0]:
-            ledger.history.keep_sample(
-                run, msgspec.structs.replace(sample, outcomes=[0] * len(sample.outcomes))
+            change(
+                ledger, keep_second, run, msgspec.structs.replace(sample, outcomes=[0] * len(sample.outcomes))
             )
     ledger.close()
     return tmp_path

@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 from tests.unit.cli.command_line import call_oku
 
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
 
@@ -14,7 +16,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".oku").mkdir()
     ledger = open_ledger(tmp_path / ".oku" / "ledger.sqlite3")
-    ledger.runs.create("r1", Spec(requests=5), 1.0)
+    change(ledger, create_run, "r1", Spec(requests=5), 1.0)
     ledger.close()
     return tmp_path
 

@@ -2,9 +2,12 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change, read
 from tests.unit.cli.command_line import call_oku
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -17,8 +20,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data.mkdir(mode=0o700)
     ledger = open_ledger(data / "ledger.sqlite3")
     for index, run in enumerate(("r1", "r2", "r3")):
-        ledger.runs.create(run, Spec(requests=5), float(index))
-        ledger.runs.change_state(run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)
+        change(ledger, create_run, run, Spec(requests=5), float(index))
+        change(ledger, change_state, run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)
     ledger.close()
     (data / "reports").mkdir(mode=0o700)
     for run in ("r1", "r2"):
@@ -30,7 +33,7 @@ def list_runs(folder: Path) -> list[str]:
     """The names of all runs, newest first."""
     ledger = Ledger(folder / "ledger.sqlite3", read_only=True)
     try:
-        return [listed.run for listed in ledger.runs.fetch_page()]
+        return [listed.run for listed in read(ledger, fetch_runs)]
     finally:
         ledger.close()
 

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change
 from tests.unit.cli.command_line import call_oku
 
 from oku_cli.commands.wait import wait_remotely
@@ -15,6 +16,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
@@ -34,8 +36,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for index, run in enumerate(("done-1", "cut-1", "failed-1", "paused-1", "killed-1", "queued-1", "bad-1")):
         thresholds = (Threshold("p99 < 1s"),) if run == "bad-1" else ()
         name = "night" if index < 2 else ""
-        ledger.runs.create(run, Spec(requests=5, urls=_PLACE, name=name, thresholds=thresholds), float(index))
-    ledger.runs.begin("done-1", 10.0)
+        change(
+            ledger,
+            create_run,
+            run,
+            Spec(requests=5, urls=_PLACE, name=name, thresholds=thresholds),
+            float(index),
+        )
+    change(ledger, begin_run, "done-1", 10.0)
     lease = deal_lease(ledger, "done-1", 5, 10.0)
     assert lease is not None
     apply_batches(ledger, [build_batch(lease, build_checkpoint(lease))], now=11.0)
@@ -43,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("cut-1", RunState.CANCELLED), ("failed-1", RunState.FAILED), ("paused-1", RunState.PAUSED),
         ("bad-1", RunState.CANCELLED), ("killed-1", RunState.RUNNING),
     ):  # fmt: skip
-        ledger.runs.change_state(run, state, 12.0, "so it is" if state == RunState.FAILED else "")
+        change(ledger, change_state, run, state, 12.0, "so it is" if state == RunState.FAILED else "")
     ledger.close()
     return data
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from tests.kit.runs.compared import SPEC
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 
 from oku_cli.comparison.obstacles import list_obstacles
 from oku_cli.comparison.run_seconds import RunSeconds

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, NeededCredential
 from oku_cli.imports.spec_writer import write_spec
-from oku_cli.options.spec.run_files import read_files
+from oku_cli.options.spec.file_values import read_files
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.yaml_reader import decode_yaml
 from oku_core.spec.parser import Source, parse_spec

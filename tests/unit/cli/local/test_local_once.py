@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
@@ -19,6 +20,8 @@ from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
@@ -83,8 +86,8 @@ async def test_a_run_is_made_if_the_folder_has_none_with_the_key(
     folder: DataDir, stack: Stack, ledger: Ledger
 ) -> None:
     """Others have nothing to do with it, with or without a key."""
-    ledger.runs.create("r1", SPEC, 1.0, "k2")
-    ledger.runs.create("r2", SPEC, 1.0)
+    change(ledger, create_run, "r1", SPEC, 1.0, "k2")
+    change(ledger, create_run, "r2", SPEC, 1.0)
     assert await carry_out(folder) is ExitCode.COMPLETED
     assert stack.started == [None]
 
@@ -93,11 +96,11 @@ async def test_a_run_that_is_paused_or_was_interrupted_is_resumed(
     folder: DataDir, stack: Stack, ledger: Ledger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One that a killed stack left active is paused first, as any command in the folder does."""
-    ledger.runs.create("r1", SPEC, 1.0, "k1")
-    ledger.runs.change_state("r1", RunState.RUNNING, 2.0)
+    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
+    change(ledger, change_state, "r1", RunState.RUNNING, 2.0)
     for _ in ("interrupted", "paused"):
         assert await carry_out(folder) is ExitCode.COMPLETED
-        assert ledger.runs.fetch("r1").state is RunState.PAUSED
+        assert read(ledger, fetch_run, "r1").state is RunState.PAUSED
         assert capsys.readouterr().err == "run r1 has the key k1 and is paused\n"
     assert stack.started == ["r1", "r1"]
 
@@ -106,8 +109,8 @@ async def test_a_run_that_is_over_is_shown_without_a_stack(
     folder: DataDir, stack: Stack, ledger: Ledger, tmp_path: Path
 ) -> None:
     """Its exit code and its files are those of the first time."""
-    ledger.runs.create("r1", SPEC, 1.0, "k1")
-    ledger.runs.change_state("r1", RunState.CANCELLED, 2.0, "enough")
+    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
+    change(ledger, change_state, "r1", RunState.CANCELLED, 2.0, "enough")
     file = tmp_path / "oku.xml"
     assert await carry_out(folder, junit_file=str(file)) is ExitCode.CUT_SHORT
     assert "the run is cancelled: enough" in file.read_text()
@@ -116,7 +119,7 @@ async def test_a_run_that_is_over_is_shown_without_a_stack(
 
 async def test_another_spec_is_refused(folder: DataDir, stack: Stack, ledger: Ledger) -> None:
     """The line names the folder, the run and what differs."""
-    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
     said = r"data: key k1 belongs to run r1, which has another spec \(it differs in requests\)"
     with pytest.raises(UserError, match=said):
         await carry_out(folder, Spec(requests=6))
@@ -127,8 +130,8 @@ async def test_a_deleted_run_is_not_sent_again_before_its_key_is_forgotten(
     folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the state was in which it was deleted."""
-    ledger.runs.create("r1", SPEC, 1.0, "k1")
-    ledger.runs.change_state("r1", RunState.PAUSED, 2.0)
+    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
+    change(ledger, change_state, "r1", RunState.PAUSED, 2.0)
     await LedgerBackend(folder).delete("r1")
     assert await carry_out(folder) is ExitCode.CUT_SHORT
     assert stack.started == []
@@ -142,8 +145,8 @@ async def test_the_state_of_a_run_is_said_once(
     folder: DataDir, stack: Stack, ledger: Ledger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """However often the command looks, while another one has the folder."""
-    ledger.runs.create("r1", SPEC, 1.0, "k1")
-    ledger.runs.change_state("r1", RunState.PAUSED, 2.0)
+    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
+    change(ledger, change_state, "r1", RunState.PAUSED, 2.0)
     stack.refusals = 3
     assert await carry_out(folder) is ExitCode.COMPLETED
     assert capsys.readouterr().err == "run r1 has the key k1 and is paused\n"
@@ -154,7 +157,7 @@ async def test_a_command_that_comes_second_looks_again(folder: DataDir, stack: S
     stack.refusals = 3
     assert await carry_out(folder) is ExitCode.COMPLETED
     assert (stack.started, stack.refusals) == ([None], 0)
-    assert ledger.runs.fetch_page() == []
+    assert read(ledger, fetch_runs) == []
 
 
 async def test_a_folder_that_another_run_holds_is_refused(
@@ -198,7 +201,7 @@ async def test_a_run_whose_command_dies_is_taken_over(
     folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is followed as long as the other command holds the folder."""
-    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
     dying = Dying(folder)
     monkeypatch.setattr(local_once, "Follower", dying)
     assert await carry_out(folder) is ExitCode.COMPLETED
@@ -213,10 +216,10 @@ async def test_a_signal_that_comes_when_the_other_command_dies_holds(
         ("k1", SignalAction.PAUSE, RunState.PAUSED),
         ("k2", SignalAction.CANCEL, RunState.CANCELLED),
     ):
-        ledger.runs.create(f"run-{key}", SPEC, 1.0, key)
+        change(ledger, create_run, f"run-{key}", SPEC, 1.0, key)
         monkeypatch.setattr(local_once, "Follower", Dying(folder, signal.SIGTERM))
         assert await carry_out(folder, key=key, on_sigterm=action) is ExitCode.CUT_SHORT
-        assert ledger.runs.fetch(f"run-{key}").state is state, action
+        assert read(ledger, fetch_run, f"run-{key}").state is state, action
     assert stack.started == []
 
 

@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_report import leave_report
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
 
@@ -12,7 +14,7 @@ from oku_core.spec.spec import Spec
 def data_dir(tmp_path: Path) -> DataDir:
     """A data folder with a run that nobody has begun."""
     ledger = open_ledger(tmp_path / "ledger.sqlite3")
-    ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
+    change(ledger, create_run, "r1", Spec(requests=5, name="five"), 1.0)
     ledger.close()
     return DataDir(tmp_path)
 

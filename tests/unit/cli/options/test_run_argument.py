@@ -3,9 +3,12 @@ from pathlib import Path
 import pytest
 from click.shell_completion import CompletionItem, ShellComplete
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change, read
 
 from oku_cli.main import oku
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -27,9 +30,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data.mkdir(mode=0o700)
     ledger = open_ledger(data / "ledger.sqlite3")
     for now, (run, (name, state)) in enumerate(RUNS.items()):
-        ledger.runs.create(run, Spec(requests=5, name=name), float(now))
+        change(ledger, create_run, run, Spec(requests=5, name=name), float(now))
         if state is not RunState.PENDING:
-            ledger.runs.change_state(run, state, 10.0)
+            change(ledger, change_state, run, state, 10.0)
     ledger.close()
     return data
 
@@ -118,9 +121,9 @@ def test_a_ledger_that_cannot_be_read_has_nothing_to_offer(folder: Path) -> None
 def test_a_killed_run_stays_as_it_is(folder: Path) -> None:
     """Commands pause it when they look; a word that is completed changes nothing."""
     ledger = Ledger(folder / "ledger.sqlite3")
-    ledger.runs.change_state("261103-ef", RunState.RUNNING, 11.0)
+    change(ledger, change_state, "261103-ef", RunState.RUNNING, 11.0)
     ledger.close()
     assert list_words("pause", "") == ["261103-ef"]
     ledger = Ledger(folder / "ledger.sqlite3", read_only=True)
-    assert ledger.runs.fetch("261103-ef").state is RunState.RUNNING
+    assert read(ledger, fetch_run, "261103-ef").state is RunState.RUNNING
     ledger.close()

@@ -1,6 +1,6 @@
 """Makes the history of a run, and parses the pages that are built from it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from html.parser import HTMLParser
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.outcomes import make_counts
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
@@ -85,7 +85,12 @@ def _measure(values_us: tuple[int, ...]) -> tuple[HistogramSnapshot, HistogramSn
     return latency, coarsen(latency)
 
 
-def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Sample:
+def make_sample(
+    second: float,
+    values_us: Sequence[int] = (40_000,),
+    due_times: Mapping[Time, HistogramSnapshot] = {},
+    **changes: Any,
+) -> Sample:
     """Make the sample that ends `second` seconds after `START`, with every request `ok` unless changed."""
     latency, coarse = _measure(tuple(values_us))
     fields: dict[str, Any] = {
@@ -100,10 +105,10 @@ def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: 
         "in_flight": 20.0,
         "workers": 2,
         "outcomes": make_counts(len(values_us)),
-        "latency": latency,
+        "times": {Time.LATENCY: latency, **due_times},
     }
     sample = build_sample(**fields | changes)
-    return sample if "latency" in changes else msgspec.structs.replace(sample, times={Time.LATENCY: coarse})
+    return msgspec.structs.replace(sample, times={Time.LATENCY: coarse, **due_times})
 
 
 def make_lease(
@@ -205,7 +210,7 @@ def make_open_history(
     for value_us in range(1000, 9000):
         histogram.record(value_us)
     encoded, figures = hdr.encode_base64(histogram), build_latency_summary(histogram)
-    dues: dict[str, Any] = {"response_time": build_latency([2000]), "lateness": build_latency([1000])}
+    dues = {Time.RESPONSE_TIME: build_latency([2000]), Time.LATENESS: build_latency([1000])}
 
     def make_phase(name: str, begin_s: float, end_s: float, requests: int) -> PhaseSummary:
         return PhaseSummary(
@@ -230,7 +235,7 @@ def make_open_history(
         fields: dict[str, Any] = {
             "spec": build_mapping(parse_spec(Source(None, {"rate": "100/s", "duration": 10, "warm-up": 2}))),
             "periods": [RunPeriod(START, 0.0, 10.0)],
-            "samples": [make_sample(second, requests_sent=100, **dues) for second in range(1, 11)],
+            "samples": [make_sample(second, due_times=dues, requests_sent=100) for second in range(1, 11)],
         }
         return make_history(summary, **fields | changes)
 

@@ -5,11 +5,12 @@ from collections.abc import Callable
 import msgspec
 from tests.unit.cli.report.conftest import make_sample
 
-from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, decode_latency, mask_head
+from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, mask_head
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
+from oku_core.tables.time_tables import LATENCY
 
 MakeHistory = Callable[..., RunHistory]
 
@@ -60,5 +61,5 @@ def test_hgrm_covers_the_whole_run(make_history: MakeHistory) -> None:
 
 def test_latencies_have_their_exact_minimum_and_maximum(make_history: MakeHistory) -> None:
     """The histogram alone does not know them."""
-    latency = decode_latency(make_history().summary)
+    latency = LATENCY.decode(make_history().summary)
     assert (latency.min_us, latency.max_us, latency.total) == (1000, 10_990, 1000)

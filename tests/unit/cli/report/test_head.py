@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.head import build_account, build_flags, build_head

@@ -3,9 +3,13 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
+from tests.kit.coordinators.transactions import read as read_ledger
 
 from oku_cli.report.output_files import OutputFile, ReportWriter
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
+from oku_coordinator.ledger.rules.lifecycle import create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.errors import UserError
@@ -17,8 +21,8 @@ def lines(tmp_path: Path) -> list[bytes]:
     """The lines of the history of a run that has not begun."""
     ledger = open_ledger(tmp_path / "ledger.sqlite3")
     try:
-        ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
-        summary = build_summary(ledger.runs.fetch_snapshot("r1"), 2.0)
+        change(ledger, create_run, "r1", Spec(requests=5, name="five"), 1.0)
+        summary = build_summary(read_ledger(ledger, fetch_snapshot, "r1"), 2.0)
         return b"".join(write_run_history(ledger, summary, 2.0)).splitlines()
     finally:
         ledger.close()

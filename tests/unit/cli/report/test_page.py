@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import yaml
 from tests.kit.runs.compared import MakeRun
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, Page, make_event, make_sample
 
 from oku_cli.report.page import build_page

@@ -8,12 +8,13 @@ from typing import Any
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.load import read_load
-from oku_cli.report.phase_table import build_phases as build_page_table
 from oku_cli.report.run_history import RunHistory
-from oku_cli.views.phases_view import build_phases
+from oku_cli.report.summary_sections import build_phase_section
+from oku_cli.terminal.table_view import TableView
 from oku_cli.views.summary_markdown import build_markdown
 from oku_core.results.lines import build_phase_lines
 from oku_core.results.summary import PhaseSummary
+from oku_core.tables.phase_table import build_phases
 from oku_dashboards.rate_panels import build_phases as build_panel
 
 FIGURES = {
@@ -32,7 +33,7 @@ def test_every_place_has_the_same_figures(
 ) -> None:
     """Screen, JSON, Markdown, report, Loki, dashboard and the page of figures."""
     summary = make_open_history().summary
-    section = build_page_table(summary, read_load({"rate": "100/s", "duration": 10, "warm-up": 2}))
+    section = build_phase_section(summary, read_load({"rate": "100/s", "duration": 10, "warm-up": 2}))
     assert section is not None
     metrics = (ROOT / "docs/metrics.md").read_text()
     panel = build_panel()
@@ -44,7 +45,7 @@ def test_every_place_has_the_same_figures(
         for target in each["targets"]
     ]
     heads: dict[str, Any] = {
-        "screen": render(build_phases(summary.phases))[0].split(),
+        "screen": render(TableView(build_phases(summary)))[0].split(),
         "Markdown": next(
             line for line in build_markdown(summary).decode().splitlines() if line.startswith("| phase |")
         ).split(),

@@ -10,13 +10,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
 
 from oku_cli.report.charts.distribution import Distribution
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.charts.percentiles import build_percentile_chart
-from oku_cli.report.exports import build_csv, build_hgrm_text, decode_latency
+from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.run_history import RunHistory
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
@@ -38,6 +38,7 @@ from oku_core.spec.spec import Engine
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
 from oku_core.statistics.spread import Spread, build_intervals
+from oku_core.tables.time_tables import LATENCY
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 
@@ -67,16 +68,20 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     account = build_account(latency)
     yield "phase or target of a summary", pick(build_figures(account)["latency_ms"])
     yield "summary", pick(summary.latency_ms)
-    yield "sample, line of a range or of a worker", pick_ms(build_latencies_ms({Time.LATENCY: latency}))
+    yield (
+        "sample, line of a range or of a worker",
+        pick_ms(build_latencies_ms({Time.LATENCY: latency}, [Time.LATENCY])),
+    )
     sample = build_one_sample(latency)
-    yield "merged samples", pick_ms(build_latencies_ms(merge_samples([sample]).times))
+    merged = merge_samples([sample]).times
+    yield "merged samples", pick_ms(build_latencies_ms(merged, [Time.LATENCY]))
     accounts = RunAccount(PartAccounts({("", "home"): account}))
     [tick] = TargetTicks().build("r1", [Target(name="home", url="/")], accounts)
     yield "tick of a target", {"p50": tick.p50_ms, "p99": tick.p99_ms}
     yield "threshold", {name: judge_value(name, histogram, len(values_us)) for name in (*NAMES, "max")}
     yield "line of a threshold", {"p99": find_line_value("p99", histogram, len(values_us))}
-    chart, _ = build_percentile_chart([Distribution("latency", "requests", decode_latency(summary))])
-    rows = list(build_percentile_rows(decode_latency(summary)))
+    chart, _ = build_percentile_chart([Distribution("latency", "requests", LATENCY.decode(summary))])
+    rows = list(build_percentile_rows(LATENCY.decode(summary)))
     drawn = dict(zip([row.level for row in rows], chart.series[0].values, strict=True))
     yield "chart by percentile", {name: drawn[level] for name, level in LEVELS.items() if level in drawn}
     history = RunHistory(

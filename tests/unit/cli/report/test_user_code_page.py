@@ -5,15 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.runs.summaries import make_inner
 from tests.unit.cli.report.conftest import Page, make_sample
-from tests.unit.cli.views.user_code_run import TRACEBACK, build_user_code_run, make_inner
+from tests.unit.cli.views.user_code_run import TRACEBACK, build_user_code_run
 
-from oku_cli.report.failure_table import build_failures
-from oku_cli.report.inner_table import build_inner_requests
 from oku_cli.report.load import read_load
-from oku_cli.report.outcomes import build_outcomes
 from oku_cli.report.page import build_page
 from oku_cli.report.run_history import RunHistory
+from oku_cli.report.summary_sections import build_failure_section, build_name_section, build_outcome_section
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import FailureSummary, Summary
 from oku_core.spec.spec import Engine
@@ -50,22 +49,22 @@ def test_the_page_speaks_of_iterations(make_history: MakeHistory) -> None:
 
 def test_requests_by_name_are_a_table(make_history: MakeHistory) -> None:
     """With what failed of them; the bars are as long as they are many."""
-    page = read(build_inner_requests(build_user_code_run()))
+    page = read(build_name_section(build_user_code_run()))
     text = " ".join(page.text.split())
-    assert "name requests ok failed p50 p95 p99 rate bytes" in text
-    assert "login 200: 1,000 1,000 1,000 0 1.50 ms 15.0 ms 20.0 ms 500/s 13.0 kB" in text
-    assert "buy 200: 995, 503: 5 1,000 995 5" in text
+    assert "name requests ok failed rate p50 p95 p99 bytes" in text
+    assert "login 200: 1,000 1,000 100 % 0 500/s 1.50 ms 15.0 ms 20.0 ms 13.0 kB" in text
+    assert "buy 200: 995, 503: 5 1,000 99.50 % 5" in text
     assert "buy unexpected status status 503 5" in text
     bars = [span for span in page.find("span") if span["class"] == "bar unexpected_status"]
     assert [bar["style"] for bar in bars] == ["width:0.50%"]
-    assert build_inner_requests(build_user_code_run(inner_requests=[])) is None
-    assert "reason" not in read(build_inner_requests(build_user_code_run(inner_requests=[make_inner()]))).text
+    assert build_name_section(build_user_code_run(inner_requests=[])) is None
+    assert "reason" not in read(build_name_section(build_user_code_run(inner_requests=[make_inner()]))).text
     assert 'id="inner-requests"' in build_page(make_history(build_user_code_run(), spec=SPEC))
 
 
 def test_a_traceback_is_there_as_a_whole() -> None:
     """It is folded, and its markup is text."""
-    page = read(build_failures(build_user_code_run()))
+    page = read(build_failure_section(build_user_code_run()))
     assert page.find("details")
     assert TRACEBACK in page.text
     heads = " ".join(page.text.split())
@@ -76,7 +75,7 @@ def test_a_traceback_is_there_as_a_whole() -> None:
 def test_failures_of_requests_have_the_first_one(make_summary: MakeSummary) -> None:
     """Where it is known."""
     failure = FailureSummary(outcome=Outcome.TIMEOUT, reason="r", requests=1, sample="GET http://h/")
-    page = read(build_failures(make_summary(failures=[failure])))
+    page = read(build_failure_section(make_summary(failures=[failure])))
     assert "request of the first" in page.text
     assert "GET http://h/" in page.text
     assert not page.find("details")
@@ -84,7 +83,7 @@ def test_failures_of_requests_have_the_first_one(make_summary: MakeSummary) -> N
 
 def test_only_outcomes_of_iterations_are_said_not_to_have_occurred() -> None:
     """Others cannot; and an iteration has no status."""
-    text = read(build_outcomes(build_user_code_run(), read_load(SPEC))).text
+    text = read(build_outcome_section(build_user_code_run(), read_load(SPEC))).text
     assert "Did not occur: timeout, failed check." in text
     assert "Iterations by outcome" in text
     assert "status" not in text

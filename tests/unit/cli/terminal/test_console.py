@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from rich.console import RenderableType
-from tests.unit.cli.conftest import make_worker
+from tests.kit.runs.summaries import make_worker
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError

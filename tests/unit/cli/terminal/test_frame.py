@@ -7,6 +7,7 @@ from tests.kit.outcomes import make_counts
 from oku_cli.terminal.frame import SeenTick, build_frame, build_sparkline
 from oku_cli.terminal.trend import SHOWN_TICKS, TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
 
@@ -124,7 +125,7 @@ def test_a_frame_without_news_says_so(draw: Draw) -> None:
 
 def test_a_paused_run_without_answers_has_dashes(draw: Draw) -> None:
     """A missing latency or estimate is a dash, not a zero."""
-    frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, latency=HistogramSnapshot())
+    frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, times={})
     values = {tuple(line.split()[-2:]) for line in frame if line.strip()}
     assert {("p50", "-"), ("p99", "-"), ("left", "-")} <= values
     assert "paused" in frame[1]
@@ -144,7 +145,7 @@ def test_the_frame_fits_the_terminal(draw: Draw, width: int) -> None:
         outcomes_so_far=[91_234_567, *[1_234_567] * 9],
         resent_at_most=1_234_567,
         active_s=360_000.0,
-        latency=build_latency(123_456_000, 3_600_000_000),
+        times={Time.LATENCY: build_latency(123_456_000, 3_600_000_000)},
         workers=1000,
     )
     assert max(len(line) for line in frame) <= min(width, 100)

@@ -8,7 +8,6 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oku_cli.report.exports import decode_latency
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.terminal.live_figures import measure_rates
@@ -41,6 +40,7 @@ from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables import formatting as f
 from oku_core.tables.formatting import format_count
+from oku_core.tables.time_tables import LATENCY
 
 Render = Callable[..., list[str]]
 WIDTHS = st.integers(FEWEST_COLUMNS, 200)
@@ -177,7 +177,8 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
         numbers += [format_count(count) for count in causes if count]
     for phase in summary.phases:
         rates = (phase.sent_rps, phase.completed_rps)
-        numbers += [format_count(phase.completed), *(f.format_rate(rate)[:-2] for rate in rates)]
+        has_begun = summary.active_s > phase.begin_s
+        numbers += [format_count(phase.completed), *(f.format_rate(rate)[:-2] for rate in rates if has_begun)]
         numbers += [] if phase.due is None else [format_count(phase.due)]
     if summary.servers is not None:
         numbers.append(format_count(summary.servers.served))
@@ -191,7 +192,7 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
     if summary.latency_ms.max is not None:
         digits = f.choose_digits((summary.latency_ms.p50, summary.latency_ms.p99))
         numbers += [f.format_latency(value, digits) for value in msgspec.structs.astuple(summary.latency_ms)]
-        for bar in build_bars(decode_latency(summary)):
+        for bar in build_bars(LATENCY.decode(summary)):
             numbers.append(format_count(bar.count))
 
     lines = render(build_summary(summary), width)

@@ -11,6 +11,7 @@ from oku_cli.terminal.live_figures import list_causes, list_distributions, list_
 from oku_cli.terminal.plain import build_line
 from oku_cli.terminal.trend import TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.results.tick import Tick
 
 MakeTick = Callable[..., Tick]
@@ -37,8 +38,11 @@ def make_open(make_tick: MakeTick) -> Callable[..., Tick]:
             "rate_rps": 4_321.0,
             "clock_bound_s": 0.0,
             "outcomes_so_far": make_counts(412_000, not_sent=340, lost=5),
-            "response_time": build_distribution(*[2_000] * 98, 900_000, 900_000),
-            "lateness": build_distribution(*[40] * 98, 850_000, 850_000),
+            "times": {
+                Time.LATENCY: make_tick().sample.histogram(Time.LATENCY),
+                Time.RESPONSE_TIME: build_distribution(*[2_000] * 98, 900_000, 900_000),
+                Time.LATENESS: build_distribution(*[40] * 98, 850_000, 850_000),
+            },
         }
         return msgspec.structs.replace(
             make_tick(**fields | changes),

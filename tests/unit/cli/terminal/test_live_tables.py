@@ -59,9 +59,9 @@ def test_a_high_terminal_shows_all_targets_and_thresholds(make_tick: MakeTick) -
     lines = draw(make_busy_tick(make_tick), 60)
     assert [line.split()[0] for line in lines[-22:]] == [
         *(f"t-{place}" for place in range(12)),
-        *["holds"] * 10,
+        *["timeout"] * 10,
     ]
-    assert lines[-10].startswith("holds so far timeout <= 11 1.00 %; 1 of at most 11 against it")
+    assert lines[-10].startswith("timeout <= 11 holds so far 1.00 %; 1 of at most 11 against it")
 
 
 def test_a_low_terminal_shows_the_nearest_thresholds_before_any_target(make_tick: MakeTick) -> None:
@@ -69,14 +69,14 @@ def test_a_low_terminal_shows_the_nearest_thresholds_before_any_target(make_tick
     lines = draw(make_busy_tick(make_tick), 24)
     assert lines[-1].startswith("and ")
     assert lines[-1].endswith(" more thresholds, further from being lost")
-    assert lines[-2].startswith("holds so far timeout <= 2 ")
+    assert lines[-2].startswith("timeout <= 2 holds so far ")
     assert not any(line.startswith("t-") for line in lines)
 
 
 def test_what_thresholds_leave_free_is_for_the_worst_targets(make_tick: MakeTick) -> None:
     """The others have one row together."""
     lines = draw(make_busy_tick(make_tick, thresholds=1), 24)
-    assert lines[-1].startswith("holds so far timeout <= 2 ")
+    assert lines[-1].startswith("timeout <= 2 holds so far ")
     rows = lines[[line.startswith("target ") for line in lines].index(True) + 1 : -1]
     assert [row.split()[0] for row in rows[:2]] == ["t-11", "t-10"]
     assert rows[-1].startswith("and ")

@@ -5,7 +5,6 @@ from tests.kit.outcomes import make_counts
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.plain import PlainView
-from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Unit
@@ -66,9 +65,8 @@ def test_lines_come_every_five_seconds(make_tick: MakeTick) -> None:
 def test_a_new_state_is_written_at_once(make_tick: MakeTick) -> None:
     """Nobody waits five seconds to see that a run is paused."""
     written = Written()
-    nothing = HistogramSnapshot()
-    written.view.show_tick(make_tick(latency=nothing))
-    written.view.show_tick(make_tick(at=AT + 1, state=RunState.PAUSED, latency=nothing))
+    written.view.show_tick(make_tick(times={}))
+    written.view.show_tick(make_tick(at=AT + 1, state=RunState.PAUSED, times={}))
     assert written.lines[1].startswith("17:05:13 paused 412,345/1,000,000")
     assert "p50 - p99 -" in written.lines[1]
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from oku_cli.terminal.trend import FEWEST_TICKS, RECENT_TICKS, SHOWN_TICKS, TrendTracker
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
-from oku_core.accounting.measured_time import Time
+from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import OPEN_END
@@ -118,14 +118,14 @@ def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
     for latency_us in (9000, 1000, 1000, 1000, 1000, 1000):
         histogram = Histogram()
         histogram.record(latency_us)
-        trend = tracker.add(make_tick(latency=histogram.build_latency()))
+        trend = tracker.add(make_tick(times={Time.LATENCY: histogram.build_latency()}))
         quantiles.append(trend.times[Time.LATENCY])
     assert quantiles == [(9.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 1.0)]
 
 
 def test_without_answers_there_are_no_quantiles(make_tick: MakeTick) -> None:
     """The latency is unknown, not zero."""
-    trend = TrendTracker().add(make_tick(latency=HistogramSnapshot()))
+    trend = TrendTracker().add(make_tick(times={}))
     assert trend.times[Time.LATENCY] == (None, None)
 
 
@@ -136,7 +136,7 @@ def test_response_time_and_lateness_have_quantiles_of_their_own(make_tick: MakeT
         histogram = Histogram()
         histogram.record(value_us)
         times = histogram.build_latency()
-        trend = tracker.add(make_tick(response_time=times, lateness=times))
+        trend = tracker.add(make_tick(times=dict.fromkeys(DUE_TIMES, times)))
     assert trend.times[Time.RESPONSE_TIME] == trend.times[Time.LATENESS] == (1.0, 3.0)
     assert TrendTracker().add(make_tick()).times[Time.LATENESS] == (None, None)
 

@@ -1,20 +1,21 @@
 from collections.abc import Callable
 
 import pytest
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 
 from oku_cli.terminal.palette import BAD
 from oku_cli.views.account_view import (
-    build_causes,
     build_headline,
-    build_outcomes,
+    build_hooks,
     build_planned,
     build_served,
     build_statuses,
+    describe_hook,
 )
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import NotSentCounts, OutcomeCounts, PlanSummary, ServersSummary, Summary
-from oku_core.spec.spec import OPEN_END
+from oku_core.results.hook_summary import HookState, HookSummary
+from oku_core.results.summary import OutcomeCounts, PlanSummary, ServersSummary, Summary
+from oku_core.spec.spec import OPEN_END, Hook
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]
@@ -79,18 +80,6 @@ def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary
     assert lines[1:] == ["0 of 1,000 accounted, 0.0 %; 1,000 are left", "waiting for [1]", "Loki: 503"]
 
 
-def test_outcomes_have_shares_and_those_that_did_not_occur_are_left_out(
-    make_summary: MakeSummary, render: Render
-) -> None:
-    """`ok` is always there."""
-    lines = render(build_outcomes(make_summary(outcomes=OUTCOMES)))
-    assert [line.split() for line in lines] == [
-        ["ok", "996", "99.60", "%"],
-        ["timeout", "3", "0.30", "%"],
-        ["connect", "error", "1", "0.10", "%"],
-    ]
-
-
 def test_statuses_are_in_order(render: Render) -> None:
     """The count of each is shown."""
     (line,) = render(build_statuses({"503": 2000, "200": 41_000}))
@@ -136,14 +125,6 @@ def test_the_servers_see_no_request_that_was_not_sent(
     assert build_served(summary, ServersSummary(served=served)).plain == words
 
 
-def test_why_requests_were_not_sent_is_listed(make_summary: MakeSummary, render: Render) -> None:
-    """Causes that did not occur are left out, and all of them if everything was sent."""
-    causes = build_causes(make_summary(not_sent=NotSentCounts(in_flight_cap=1200, not_dealt=3)))
-    assert causes is not None
-    assert render(causes)[0].rstrip() == "in flight cap 1,200   not dealt 3"
-    assert build_causes(make_summary()) is None
-
-
 @pytest.mark.parametrize(
     ("outcomes", "words"),
     [
@@ -178,3 +159,36 @@ def test_the_plan_says_how_many_seconds_went_as_planned(make_summary: MakeSummar
     none = PlanSummary(seconds=0, off_seconds=0, off_share=0.0, missed=0, causes=[])
     [line] = render(build_planned(make_summary(plan=none), 500.0))
     assert line.rstrip() == "500/s; 100 % of what was due was sent"
+
+
+@pytest.mark.parametrize(
+    ("state", "calls", "took_s", "text"),
+    [
+        (HookState.DONE, 1, 1.25, "setup took 1.2 s"),
+        (HookState.DONE, 2, 0.5, "setup took 500 ms, called 2 times"),
+        (HookState.FAILED, 1, 3.0, "setup failed after 3.0 s"),
+        (HookState.BEGUN, 1, None, "setup is being called"),
+        (HookState.LOST, 2, None, "setup is to be called again, called 2 times"),
+        (HookState.OWED, 0, None, "setup is to be called"),
+        (HookState.GIVEN_UP, 1, None, "setup was given up"),
+    ],
+)
+def test_a_hook_is_told_in_a_line(state: HookState, calls: int, took_s: float | None, text: str) -> None:
+    """With how long it took, and how often it was called if that was more than once."""
+    hook = HookSummary(hook=Hook.SETUP, state=state, calls=calls, worker="w1", took_s=took_s)
+    assert describe_hook(hook) == text
+
+
+def test_the_traceback_of_a_failed_hook_is_shown_without_what_a_terminal_obeys() -> None:
+    """User code may raise anything."""
+    hook = HookSummary(
+        hook=Hook.SETUP,
+        state=HookState.FAILED,
+        calls=1,
+        worker="w1",
+        took_s=0.0,
+        traceback="Traceback (most recent call last):\nValueError: \x1b[31mred\n",
+    )
+    lines = [str(line) for line in build_hooks([hook])]
+    assert len(lines) == 3
+    assert "\x1b" not in "".join(lines)

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from rich.console import Group
 from tests.kit.runs.compared import MakeRun
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 
 from oku_cli.views.distribution_view import list_distributions
 from oku_core.accounting import hdr

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from oku_cli.views.failures_view import MOST_SHOWN, build_completes, build_failures, describe_indices
+from rich.console import RenderableType
+from tests.kit.runs.summaries import build_summary
+
+from oku_cli.views.failures_view import MOST_SHOWN, build_completes, build_failures
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import CompletesSummary, FailureSummary
 
@@ -16,22 +19,14 @@ def build_failure(reason: str = "refused", **changes: object) -> FailureSummary:
     return FailureSummary(outcome=Outcome.CONNECT_ERROR, reason=reason, **given)
 
 
-def test_a_reason_has_its_count_and_its_first_and_last_index(render: Render) -> None:
-    """They say where to look."""
-    text = " ".join(render(build_failures([build_failure()])))
-    assert text.split() == ["connect", "error", "refused", "1,200", "indices", "3", "to", "9000"]
-
-
-def test_a_target_is_named_where_there_are_several(render: Render) -> None:
-    """One without a name has no column for it."""
-    assert " ".join(render(build_failures([build_failure(target="buy")]))).split()[0] == "buy"
+def show(failures: list[FailureSummary]) -> RenderableType:
+    """What the end screen says of them."""
+    return build_failures(build_summary(failures=failures))
 
 
 def test_more_reasons_than_fit_are_counted(render: Render) -> None:
     """The summary as JSON has them all."""
-    text = " ".join(
-        render(build_failures([build_failure(f"status {place}") for place in range(MOST_SHOWN + 2)]))
-    )
+    text = " ".join(render(show([build_failure(f"status {place}") for place in range(MOST_SHOWN + 2)])))
     assert f"status {MOST_SHOWN - 1}" in text
     assert f"status {MOST_SHOWN}" not in text
     assert "and 2 other reasons" in text
@@ -40,15 +35,9 @@ def test_more_reasons_than_fit_are_counted(render: Render) -> None:
 def test_a_certificate_that_is_not_trusted_comes_with_the_flags_for_it(render: Render) -> None:
     """A service on one's own machine often has a certificate that it signed itself."""
     advice = "--cacert trusts another issuer, --insecure any certificate"
-    lines = render(build_failures([build_failure("certificate not trusted: self-signed")]))
+    lines = render(show([build_failure("certificate not trusted: self-signed")]))
     assert lines[-1].strip() == advice
-    assert not any(advice in line for line in render(build_failures([build_failure("refused")])))
-
-
-def test_indices_are_in_words() -> None:
-    """Those of old ledgers are not known."""
-    assert describe_indices(build_failure(first_index=4, last_index=4)) == "index 4"
-    assert describe_indices(build_failure(first_index=None, last_index=None)) == ""
+    assert not any(advice in line for line in render(show([build_failure("refused")])))
 
 
 def test_a_retry_says_how_many_of_the_first_run_are_ok(render: Render) -> None:

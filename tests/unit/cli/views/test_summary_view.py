@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.views.summary_view import build_summary, print_summary
@@ -45,9 +45,10 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
         "throughput 16/s over 61.2 s",
         "received 13.0 kB",
         "started 2026-02-01 17:05:12, ended 2026-02-01 17:06:13",
-        "workers 2 in all requests cpu memory",
-        "worker-1 500 58.1 s 61 MB",
-        "worker-2 500 58.1 s 61 MB",
+        "workers 2 workers, none lost",
+        "worker requests rate CPU peak memory",
+        "worker-1 500 8.2/s 58.1 s 61 MB",
+        "worker-2 500 8.2/s 58.1 s 61 MB",
     ]
     assert 10 <= sum(" to " in line for line in lines) <= 14
     assert len(lines) <= 40

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.views.user_code_run import TRACEBACK, build_user_code_run, make_phase
 
 from oku_cli.views.failure_view import describe_failure
@@ -29,9 +29,11 @@ def test_the_end_screen_speaks_of_iterations(render: Render) -> None:
         lines
     )
     assert [line.split()[:3] for line in lines if line.startswith("phase")] == [["phase", "completed", "ok"]]
-    assert [line.split()[-3:] for line in lines if "in all" in line] == [["iterations", "cpu", "memory"]]
+    assert [line.split()[:3] for line in lines if line.startswith("worker ")] == [
+        ["worker", "iterations", "rate"]
+    ]
     told = [line.split()[:2] for line in lines if "request" in line]
-    assert told == [["name", "requests"], ["requests", "again."]]
+    assert told == [["name", "requests"], ["name", "outcome"], ["requests", "again."]]
 
 
 def test_the_end_screen_has_the_bytes_of_all_requests(render: Render) -> None:
@@ -84,14 +86,14 @@ def test_markdown_speaks_of_iterations_and_has_tracebacks_and_requests() -> None
     ]
     lines = build_markdown(build_user_code_run(failures=failures)).decode().splitlines()
     assert "| accounted | 1,000 of 1,000 iterations |" in lines
-    assert "| outcome | reason | iterations | first index |" in lines
+    assert "| outcome | reason | iterations | share | first index | last index |" in lines
     assert lines.count("    ValueError: <no>") == 2
     at = lines.index("### Requests by name")
     assert lines[at + 2 :][:4] == [
-        "| name | requests | ok | failed | p50 | p95 | p99 | rate | bytes |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        "| login | 1,000 | 1,000 | 0 | 1.50 ms | 15.0 ms | 20.0 ms | 500/s | 13.0 kB |",
-        "| buy | 1,000 | 995 | 5 | 1.50 ms | 15.0 ms | 20.0 ms | 500/s | 13.0 kB |",
+        "| name | requests | ok | failed | rate | p50 | p95 | p99 | bytes |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| login | 1,000 | 100 % | 0 | 500/s | 1.50 ms | 15.0 ms | 20.0 ms | 13.0 kB |",
+        "| buy | 1,000 | 99.50 % | 5 | 500/s | 1.50 ms | 15.0 ms | 20.0 ms | 13.0 kB |",
     ]
     assert any(
         line.startswith("- unanswered: 10 iterations, 1.00 %: iterations that raised") for line in lines

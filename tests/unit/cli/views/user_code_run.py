@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_inner, make_outcomes
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome
@@ -10,7 +10,6 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import (
     FailureSummary,
     Flag,
-    InnerSummary,
     NotSentCounts,
     PhaseSummary,
     Summary,
@@ -22,16 +21,6 @@ from oku_core.results.timing_summary import LatencySummary, build_latency_summar
 from oku_core.spec.spec import Engine
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in scenario\nValueError: <no>\n'
-
-
-def make_inner(**changes: Any) -> InnerSummary:
-    """A thousand requests of one name, changed as wanted."""
-    fields: dict[str, Any] = {
-        "name": "login", "requests": 1000, "outcomes": make_outcomes(ok=1000), "statuses": {"200": 1000},
-        "bytes_received": 13_000, "rate_rps": 500.0,
-        "latency_ms": LatencySummary(p50=1.5, p95=15.0, p99=20.0, max=30.0),
-    }  # fmt: skip
-    return InnerSummary(**fields | changes)
 
 
 def build_user_code_run(**changes: Any) -> Summary:

@@ -10,6 +10,7 @@ from tests.kit.file_claims import build_claim
 from oku_coordinator.api.file_uploads import MOST_PIECE_BYTES, build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.settings import FileLimits
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.spec.values.file_reference import PROOF_HEADER
@@ -26,7 +27,7 @@ Client = TestClient[Any, Any]
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """A client that bears the token, and the proof of the file."""
     store = FileStore(tmp_path / "files", FileLimits(most_file_bytes=100))
-    api = build_api(None, Metrics(), "token", lambda: "")  # type: ignore[arg-type]  # no other call is made
+    api = build_api(None, Metrics(), "token", Troubles())  # type: ignore[arg-type]  # no other call is made
     api.add_routes(build_upload_routes(store))
     async with TestClient(TestServer(api), headers=PROOF | {"Authorization": "Bearer token"}) as client:
         yield client

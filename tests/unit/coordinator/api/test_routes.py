@@ -15,15 +15,19 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
 
 from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import QueueFullError
+from oku_coordinator.runs.readiness import QueueFullError, Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -47,6 +51,17 @@ MakeBatch = Callable[..., CheckpointBatch]
 Apply = Callable[..., list[MessageVerdict]]
 
 
+class ObstacleTwin(Troubles):
+    """The obstacle of a world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def find_obstacle(self) -> str:
+        """As it was set."""
+        return self._world.obstacle
+
+
 class World:
     """What stands behind the API."""
 
@@ -66,7 +81,7 @@ def world(ledger: Ledger) -> World:
 @pytest.fixture
 async def client(world: World) -> AsyncIterator[Client]:
     """A client that bears the token."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.obstacle)
+    api = build_api(world.runs, world.metrics, TOKEN, ObstacleTwin(world))
     async with TestClient(TestServer(api), headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         yield client
 
@@ -91,7 +106,7 @@ async def test_without_the_token_every_call_but_the_probes_is_refused(
     world: World, *, is_closed: bool
 ) -> None:
     """Whatever calls there are; `/metrics` is open unless it was closed."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    api = build_api(world.runs, world.metrics, TOKEN, Troubles())
     if is_closed:
         close_metrics(api, TOKEN)
     routes = [(route.method, route.resource) for route in api.router.routes()]
@@ -123,10 +138,21 @@ async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     assert msgspec.convert(summary, Summary).requests == 100
 
 
+async def test_a_run_has_its_tables_as_json(client: Client) -> None:
+    """Those of its summary; a phase that it does not have is named."""
+    run = await submit(client)
+    status, tables = await call(client, "GET", f"/api/runs/{run}/tables")
+    assert (status, [table["name"] for table in tables]) == (200, ["outcomes"])
+    assert tables[0]["rows"][0]["cells"][1] == {"text": "0", "value": 0}
+    status, answer = await call(client, "GET", f"/api/runs/{run}/tables?phase=soak")
+    assert (status, answer["error"]) == (400, f"phase: soak is not in run {run}, which has no phases")
+    assert (await call(client, "GET", "/api/runs/none/tables"))[0] == 404
+
+
 async def test_no_answer_shows_the_name_under_which_a_run_is_counted(client: Client, ledger: Ledger) -> None:
     """Not even to callers with the token: what they pass on may be read by others."""
     run = await submit(client)
-    name = ledger.runs.fetch(run).count_name
+    name = read(ledger, fetch_run, run).count_name
     shown = [await call(client, "POST", f"/api/runs/{run}/{action}") for action in ("pause", "resume")]
     for path in ("", f"/{run}", f"/{run}/history", f"/{run}/failures"):
         response = await client.get(f"/api/runs{path}")
@@ -145,11 +171,11 @@ async def test_user_code_is_refused_in_one_line(client: Client, ledger: Ledger) 
     assert "\n" not in refused[1]["error"]
     assert (await call(client, "GET", "/api/runs"))[1] == []
     spec = Spec(engine=Engine.PYTHON, scenario=CodeFile(scenario))
-    ledger.runs.create("before", spec, 0.0)
-    ledger.runs.change_state("before", RunState.PAUSED, 1.0)
+    change(ledger, create_run, "before", spec, 0.0)
+    change(ledger, change_state, "before", RunState.PAUSED, 1.0)
     for action in ("resume", "retry"):
         assert await call(client, "POST", f"/api/runs/before/{action}") == refused
-    assert ledger.runs.fetch("before").state == RunState.PAUSED
+    assert read(ledger, fetch_run, "before").state == RunState.PAUSED
 
 
 async def test_runs_are_listed_in_pages(client: Client) -> None:
@@ -281,7 +307,7 @@ async def test_every_call_needs_the_token(
     authorization: str | None,
 ) -> None:
     """Without the token nothing is done and nothing is revealed, not even which runs exist."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    api = build_api(world.runs, world.metrics, TOKEN, Troubles())
     headers = {} if authorization is None else {"Authorization": authorization}
     async with TestClient(TestServer(api)) as stranger:
         answer = await call(stranger, method, call_path, headers=headers, json={"requests": 1})
@@ -310,7 +336,7 @@ async def test_a_token_that_is_not_text_is_wrong(client: Client, caplog: pytest.
 
 async def test_probes_and_metrics_are_open(world: World) -> None:
     """The kubelet and Prometheus bear no token."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.obstacle)
+    api = build_api(world.runs, world.metrics, TOKEN, ObstacleTwin(world))
     async with TestClient(TestServer(api)) as stranger:
         statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
         assert statuses == [200, 200, 200]
@@ -323,7 +349,7 @@ async def test_probes_and_metrics_are_open(world: World) -> None:
 
 async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> None:
     """Several headers count as one; without any it is text."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    api = build_api(world.runs, world.metrics, TOKEN, Troubles())
     async with TestClient(TestServer(api)) as scraper:
         accepted = [("Accept", "text/plain;q=0.5"), ("Accept", f"{CONTENT_TYPE};q=0.6")]
         answer = await scraper.get("/metrics", headers=accepted)
@@ -437,7 +463,7 @@ async def test_a_ledger_that_cannot_be_written_is_said(
     client: Client, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The caller may try again; what is logged of it is not logged with each call."""
-    ledger.file.read(lambda transaction: transaction.execute("PRAGMA query_only = ON"))
+    read(ledger, lambda transaction: transaction.execute("PRAGMA query_only = ON"))
     status, document = await call(client, "POST", "/api/runs", json={"requests": 1})
     assert status == 503
     assert document == {"error": f"the ledger cannot be used: {ledger.storage.trouble}"}
@@ -480,7 +506,7 @@ async def test_a_run_that_does_not_balance_can_be_shown(
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
-    standing = ledger.runs.fetch_standing(run)
+    standing = read(ledger, fetch_standing, run)
     return TickMaker(standing.record.run).build_tick(standing, workers=1, now=0.0)
 
 
@@ -662,13 +688,13 @@ async def test_a_spec_is_submitted_once_for_its_key(client: Client, ledger: Ledg
     """Later calls get the run as it is, in whatever form the key and the spec come."""
     status, first = await call(client, "POST", "/api/runs", json={"requests": "1k"}, headers=bear("k1"))
     assert (status, first["state"]) == (201, "pending")
-    ledger.runs.change_state(first["run"], RunState.PAUSED, 1.0)
+    change(ledger, change_state, first["run"], RunState.PAUSED, 1.0)
     for key in ("k1", '"k1"'):
         status, again = await call(client, "POST", "/api/runs", json={"requests": 1000}, headers=bear(key))
         assert (status, again["run"], again["state"]) == (200, first["run"], "paused")
     assert (await call(client, "POST", "/api/runs", json={"requests": 1000}, headers=bear("k2")))[0] == 201
     assert (await call(client, "POST", "/api/runs", json={"requests": 1000}))[0] == 201
-    assert len(ledger.runs.fetch_page()) == 3
+    assert len(read(ledger, fetch_runs)) == 3
 
 
 async def test_calls_with_one_key_at_the_same_moment_make_one_run(
@@ -689,7 +715,7 @@ async def test_calls_with_one_key_at_the_same_moment_make_one_run(
         *(call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")) for _ in range(2))
     )
     assert sorted(status for status, _ in answers) == [200, 201]
-    assert {answer["run"] for _, answer in answers} == {row.run for row in ledger.runs.fetch_page()}
+    assert {answer["run"] for _, answer in answers} == {row.run for row in read(ledger, fetch_runs)}
 
 
 async def test_a_key_with_another_spec_is_refused(client: Client, ledger: Ledger) -> None:
@@ -698,7 +724,7 @@ async def test_a_key_with_another_spec_is_refused(client: Client, ledger: Ledger
     refused = await call(client, "POST", "/api/runs", json={"requests": 6}, headers=bear("k1"))
     text = f"key k1 belongs to run {run}, which has another spec (it differs in requests)"
     assert refused == (422, {"error": text})
-    assert len(ledger.runs.fetch_page()) == 1
+    assert len(read(ledger, fetch_runs)) == 1
 
 
 async def test_a_wrong_key_is_refused_in_one_line(client: Client, ledger: Ledger) -> None:
@@ -708,13 +734,13 @@ async def test_a_wrong_key_is_refused_in_one_line(client: Client, ledger: Ledger
         status, answer = await call(client, "POST", "/api/runs", json={"requests": 5}, headers=headers)
         assert status == 400, headers
         assert re.fullmatch(r"Idempotency-Key: .* is not a key of 1 to 255 [^\n]*", answer["error"])
-    assert ledger.runs.fetch_page() == []
+    assert read(ledger, fetch_runs) == []
 
 
 async def test_a_deleted_run_is_answered_with_its_summary(client: Client, ledger: Ledger) -> None:
     """Its key sends nothing again."""
     run = (await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")))[1]["run"]
-    ledger.runs.change_state(run, RunState.CANCELLED, 1.0, "enough")
+    change(ledger, change_state, run, RunState.CANCELLED, 1.0, "enough")
     summary = (await call(client, "GET", f"/api/runs/{run}"))[1]
     assert (await client.delete(f"/api/runs/{run}")).status == 204
     for _ in range(2):
@@ -724,7 +750,7 @@ async def test_a_deleted_run_is_answered_with_its_summary(client: Client, ledger
             {"error": f"run {run}, which has the key k1, was deleted", "summary": summary},
         )
     assert (await call(client, "POST", "/api/runs", json={"requests": 6}, headers=bear("k1")))[0] == 422
-    assert ledger.runs.fetch_page() == []
+    assert read(ledger, fetch_runs) == []
 
 
 async def test_a_known_run_needs_no_room_in_the_queue(

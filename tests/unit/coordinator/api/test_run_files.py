@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.coordinators.transactions import change
 from tests.kit.file_claims import name_by_claim
 from tests.kit.nasty_headers import NASTY_HEADERS
 from tests.kit.runs.scanned import keep_data
@@ -15,6 +16,7 @@ from yarl import URL
 from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.errors import UserError
 from oku_core.results.run_rows import RunRows
 from oku_core.spec.spec import Spec
@@ -50,9 +52,9 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     body, key, *authorities = (
         FileRef.build(digest, len(content), "f") for content, digest in DIGESTS.items()
     )
-    ledger.runs.create("r1", Spec(requests=3, data=data, body=str(body), cert=str(key)), 1.0)
+    change(ledger, create_run, "r1", Spec(requests=3, data=data, body=str(body), cert=str(key)), 1.0)
     for number, authority in enumerate(authorities, 2):
-        ledger.runs.create(f"r{number}", Spec(cacert=str(authority)), 1.0)
+        change(ledger, create_run, f"r{number}", Spec(cacert=str(authority)), 1.0)
     api = web.Application(middlewares=[answer_errors])
     api.add_routes(build_run_file_routes(ledger, FileStore(files)))
     async with TestClient(TestServer(api)) as client:

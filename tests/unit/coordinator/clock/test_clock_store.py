@@ -29,7 +29,7 @@ class Machine:
                 progress = Progress(
                     worker="w", incarnation=incarnation, at=0.0, coordinator_at=coordinator_at
                 )
-                store.note_progress([progress], now)
+                store.record_progress([progress], now)
 
         await store.settle(listen)
 

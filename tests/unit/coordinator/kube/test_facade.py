@@ -6,6 +6,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change
 from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api.routes import build_api
@@ -14,7 +15,9 @@ from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
@@ -34,7 +37,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 
 async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """It begins as soon as it is started."""
-    ledger.runs.create("r1", Spec(urls=(Url("http://h/"),), workers=3), 0.0)
+    change(ledger, create_run, "r1", Spec(urls=(Url("http://h/"),), workers=3), 0.0)
     facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, LoopSignals())
     facade.start(Supervisor())
     async with asyncio.timeout(5):
@@ -68,7 +71,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     counter = ServedCounter(NamedServers([]), ledger)
     readiness = build_readiness(ledger, kube=facade)
     runs = Runs(ledger, counter, LoopSignals(), BrokerTwin(), readiness)
-    api = build_api(runs, Metrics(), "t", lambda: "", None, facade.describe)
+    api = build_api(runs, Metrics(), "t", Troubles(), None, facade)
     headers = {"Authorization": "Bearer t"}
     async with TestClient[Any, Any](TestServer(api), headers=headers) as client:
         refused = await client.post("/api/runs", json={"workers": 9})
@@ -85,7 +88,7 @@ def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
     parts = Assembly(
         dataclasses.replace(coordinator_settings, server_urls=(Url("http://127.0.0.1:1"),), kube=SETTINGS)
     )
-    run = parts.ledger.runs.create("r1", Spec(), 0.0)
+    run = change(parts.ledger, create_run, "r1", Spec(), 0.0)
     assert parts.kube is not None
     assert parts.server_watch is not None
     assert not parts.readiness.may_begin(run)

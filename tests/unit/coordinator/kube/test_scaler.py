@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.transactions import change
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
 from oku_coordinator.kube import deletion_cost as costs_module
@@ -15,6 +16,7 @@ from oku_coordinator.kube.pod_servers import PodServers, build_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import Address, NotFoundError
 from oku_coordinator.settings import KubeSettings
@@ -50,13 +52,13 @@ class World:
 
     def submit(self, run: str = "r1", **spec: Any) -> RunRecord:
         """A run that waits for its turn; its target is somebody else's."""
-        return self.ledger.runs.create(
-            run, Spec(requests=10, **{"urls": (Url("http://h/"),)} | spec), self.now
+        return change(
+            self.ledger, create_run, run, Spec(requests=10, **{"urls": (Url("http://h/"),)} | spec), self.now
         )
 
     def change(self, state: RunState, run: str = "r1") -> RunRecord:
         """Put it into a state."""
-        return self.ledger.runs.change_state(run, state, self.now)
+        return change(self.ledger, change_state, run, state, self.now)
 
     async def look(self, after_s: float = 2.0) -> None:
         """A look, some time later."""

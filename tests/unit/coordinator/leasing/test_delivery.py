@@ -3,6 +3,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_file_access
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
@@ -31,7 +32,7 @@ def roster() -> Roster:
 @pytest.fixture
 def delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster) -> Delivery:
     """Leases of runs against two delay servers."""
-    return Delivery(broker, roster, ledger.schedules, ledger.hooks, SERVERS)
+    return Delivery(broker, roster, ledger, SERVERS, build_file_access())
 
 
 def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tuple[str, ...] = ()) -> None:

@@ -51,7 +51,7 @@ class World:
 def world() -> World:
     """A lease was sent at 0 s."""
     world = World()
-    world.rule.note_sent(LEASE.id, 0.0)
+    world.rule.record_sent(LEASE.id, 0.0)
     return world
 
 
@@ -95,7 +95,7 @@ def test_a_lease_that_has_reported_was_taken(world: World) -> None:
 def test_a_checkpoint_names_its_lease(world: World) -> None:
     """Its time begins anew."""
     assert world.judge_each_second(10, named_until=0)
-    world.rule.note_named(LEASE.id, 10.0)
+    world.rule.record_named(LEASE.id, 10.0)
     world.speak(20.0)
     assert world.judge(20.0) == Remedy.REVOKE
     world.speak(20.1)
@@ -104,7 +104,7 @@ def test_a_checkpoint_names_its_lease(world: World) -> None:
 
 def test_a_worker_that_falls_silent_has_dropped_nothing(world: World) -> None:
     """Its last word can be older than its checkpoint and come after it; then it dies, with the lease."""
-    world.rule.note_named(LEASE.id, 1.0)
+    world.rule.record_named(LEASE.id, 1.0)
     world.speak(1.5)
     world.roster.remove_silent(11.2)
     assert world.judge(11.2) in (None, Remedy.REVOKE)

@@ -4,6 +4,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_delivery
 from tests.kit.coordinators.leases import (
     apply_batches,
     build_batch,
@@ -12,7 +13,6 @@ from tests.kit.coordinators.leases import (
     deal_lease,
 )
 
-from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
@@ -31,9 +31,7 @@ def broker() -> BrokerTwin:
 @pytest.fixture
 def farewell(ledger: Ledger, broker: BrokerTwin) -> Farewell:
     """Of this ledger."""
-    return Farewell(
-        ledger=ledger, delivery=Delivery(broker, Roster(10.0), ledger.schedules, ledger.hooks, [])
-    )
+    return Farewell(ledger=ledger, delivery=build_delivery(ledger, broker, Roster(10.0)))
 
 
 def deal(ledger: Ledger, size: int) -> LeaseRecord:
@@ -62,15 +60,15 @@ def test_leases_that_are_kept_open_are_ended_when_all_is_done(
     run = begin_run(requests=10, engine=Engine.LOCUST)
     first = deal(ledger, 6)
     cover(ledger, first, 6)
-    farewell.look(run, 0.0)
+    farewell.end_leases(run, 0.0)
     second = deal(ledger, 4)
-    farewell.look(run, 1.0)
+    farewell.end_leases(run, 1.0)
     cover(ledger, second, 3)
-    farewell.look(run, 2.0)
+    farewell.end_leases(run, 2.0)
     assert list_told(broker) == []
     cover(ledger, second, 4, sequence=2)
     for now in (3.0, 3.1, 3.6):
-        farewell.look(run, now)
+        farewell.end_leases(run, now)
     ends = {first.id: 6, second.id: 4}
     assert list_told(broker) == [(first.incarnation, ends)] * 2
 
@@ -81,5 +79,5 @@ def test_other_engines_keep_nothing_open(
     """Their last leases end by themselves."""
     run = begin_run(requests=10)
     cover(ledger, deal(ledger, 10), 10)
-    farewell.look(run, 0.0)
+    farewell.end_leases(run, 0.0)
     assert list_told(broker) == []

@@ -4,13 +4,22 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_checkpoint
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.leasing.hook_gate import NOBODY_S
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.hooks import MOST_TRIES
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.hooks import MOST_TRIES, give_up_teardown
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time
+from oku_coordinator.ledger.rules.reclaim import give_up_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion
+from oku_coordinator.ledger.tables.hook_table import fetch_setup_data
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -24,7 +33,7 @@ BOTH = (Hook.SETUP, Hook.TEARDOWN)
 
 
 class World:
-    """A dispatcher with a run whose scenario has hooks; the clock moves with `step`."""
+    """A coordinator with a run whose scenario has hooks; the clock moves with `step`."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -35,14 +44,17 @@ class World:
     def start_coordinator(self) -> None:
         """Forget all that is not in the ledger."""
         self.roster = Roster(10.0)
-        self.dispatcher = build_dispatcher(self.ledger, self.broker, self.roster, self._begin)
-
-    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
-        return self.ledger.runs.begin(run.run, wall_now) if self.roster.workers() else None
+        self.active_runs = build_active_runs(self.ledger, self.broker, self.roster)
+        self.void_work = VoidWork(
+            ledger=self.ledger,
+            roster=self.roster,
+            broker=self.broker,
+            delivery=self.active_runs.shared.delivery,
+        )
 
     def create(self, run: str = "r1", hooks: tuple[Hook, ...] = BOTH, **spec: Any) -> None:
         """Enter a run."""
-        self.ledger.runs.create(run, Spec(hooks=hooks, **({"requests": 10} | spec)), self.now)
+        change(self.ledger, create_run, run, Spec(hooks=hooks, **({"requests": 10} | spec)), self.now)
 
     def speak(self, worker: str, *hooks: HookAttempt, **changes: Any) -> None:
         """A worker says that it has these attempts in hand."""
@@ -55,8 +67,9 @@ class World:
         """Time passes, and the coordinator does what there is to do."""
         self.now += seconds
         self.roster.remove_silent(self.now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        await self.dispatcher.step(self.now, self.now)
+        self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
+        self.void_work.sweep({})
+        await self.active_runs.advance(self.now, self.now)
 
     def take_calls(self) -> list[tuple[str, int, str]]:
         """The orders to call a hook since the last call of this: process, number and hook."""
@@ -72,7 +85,7 @@ class World:
 
     def finish_lease(self) -> None:
         """What is out is answered."""
-        for held in self.ledger.leases.fetch_open_by_incarnation("r1").values():
+        for held in read(self.ledger, fetch_fleet, "r1").values():
             for lease in held:
                 batch = CheckpointBatch(
                     worker=lease.worker, incarnation=lease.incarnation, checkpoints=[build_checkpoint(lease)]
@@ -81,11 +94,11 @@ class World:
 
     def state(self) -> RunState:
         """That of the run."""
-        return self.ledger.runs.fetch("r1").state
+        return read(self.ledger, fetch_run, "r1").state
 
     def reason(self) -> str:
         """Why the run is in its state."""
-        return self.ledger.runs.fetch("r1").reason
+        return read(self.ledger, fetch_run, "r1").reason
 
     async def reach_teardown(self) -> None:
         """Come to where the teardown is called, after a setup that returned 7."""
@@ -179,7 +192,7 @@ async def test_a_setup_whose_worker_is_lost_goes_to_another_one(world: World, ho
     await world.step()
     assert not world.broker.batches
     world.report("w2", Hook.SETUP, 2, value="2")
-    assert world.ledger.hooks.fetch_setup_data("r1").value == "2"
+    assert read(world.ledger, fetch_setup_data, "r1").value == "2"
 
 
 async def test_a_result_counts_once_and_only_from_the_process_that_has_the_attempt(world: World) -> None:
@@ -190,10 +203,10 @@ async def test_a_result_counts_once_and_only_from_the_process_that_has_the_attem
     world.report("w2", Hook.SETUP, 1, value="2")
     world.report("w1", Hook.SETUP, 2, value="3")
     world.report("w1", Hook.TEARDOWN, 1, value="4")
-    assert world.ledger.hooks.fetch_setup_data("r1").attempt == 0
+    assert read(world.ledger, fetch_setup_data, "r1").attempt == 0
     world.report("w1", Hook.SETUP, 1, value="5")
     world.report("w1", Hook.SETUP, 1, error="too late")
-    assert world.ledger.hooks.fetch_setup_data("r1") == SetupData(1, "5")
+    assert read(world.ledger, fetch_setup_data, "r1") == SetupData(1, "5")
     assert world.state() == RunState.RUNNING
 
 
@@ -224,7 +237,7 @@ async def test_a_setup_that_fails_fails_the_run_and_there_is_no_teardown(world: 
         RunState.FAILED, "setup failed: ValueError: no (a.py:3 in setup)",
     )  # fmt: skip
     world.take_calls()
-    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     world.speak("w1")
     await world.step()
     await world.step(2.0)
@@ -248,7 +261,7 @@ async def test_a_run_is_over_only_after_its_teardown(world: World) -> None:
     """The teardown gets what the setup returned, and no time of the run counts any more."""
     await world.reach_teardown()
     assert world.state() == RunState.TEARING_DOWN
-    assert world.ledger.runs.fetch("r1").active_since is None
+    assert read(world.ledger, fetch_run, "r1").active_since is None
     await world.step()
     order = world.broker.hooks[-1]
     assert isinstance(order, CallHook)
@@ -265,7 +278,7 @@ async def test_a_teardown_that_fails_is_shown_and_leaves_the_run_completed(world
     await world.reach_teardown()
     await world.step()
     world.report("w1", Hook.TEARDOWN, 1, error="OSError: gone")
-    run = world.ledger.runs.fetch("r1")
+    run = read(world.ledger, fetch_run, "r1")
     assert (run.state, run.reason, run.accounted) == (
         RunState.COMPLETED,
         "teardown failed: OSError: gone",
@@ -278,7 +291,7 @@ async def test_a_run_that_is_cancelled_is_torn_down_and_one_without_a_setup_is_n
     world.create()
     world.speak("w1")
     await world.step()
-    world.ledger.runs.change_state("r1", RunState.CANCELLING, world.now)
+    change(world.ledger, change_state, "r1", RunState.CANCELLING, world.now)
     assert world.state() == RunState.CANCELLED
 
 
@@ -289,12 +302,12 @@ async def test_a_run_that_is_over_owes_no_hook(world: World) -> None:
     await world.step()
     world.report("w1", Hook.SETUP, 1)
     await world.step()
-    world.ledger.runs.give_up("r1", RunState.FAILED, world.now, "nobody can go on")
+    change(world.ledger, give_up_run, "r1", RunState.FAILED, world.now, "nobody can go on")
     await world.step()
     world.report("w1", Hook.TEARDOWN, 1)
-    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
-    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
-    hooks = world.ledger.runs.fetch_snapshot("r1").hooks
+    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
+    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
+    hooks = read(world.ledger, fetch_snapshot, "r1").hooks
     assert [(record.hook, record.state) for record in hooks] == [
         (Hook.SETUP, HookState.GIVEN_UP),
         (Hook.TEARDOWN, HookState.GIVEN_UP),
@@ -307,9 +320,9 @@ async def test_a_paused_run_keeps_its_setup_and_is_torn_down_when_it_is_cancelle
     world.speak("w1")
     await world.step()
     world.report("w1", Hook.SETUP, 1)
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     assert world.state() == RunState.PAUSED
-    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
     assert world.state() == RunState.TEARING_DOWN
     world.take_calls()
     world.speak("w1")
@@ -325,10 +338,10 @@ async def test_what_came_of_the_hook_of_a_deleted_run_counts_for_nothing(world: 
     world.create()
     world.speak("w1")
     await world.step()
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
-    world.ledger.deletions.begin("r1")
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
+    change(world.ledger, begin_deletion, "r1")
     world.report("w1", Hook.SETUP, 1, error=error)
-    assert world.ledger.hooks.fetch_setup_data("r1") == NO_SETUP
+    assert read(world.ledger, fetch_setup_data, "r1") == NO_SETUP
 
 
 async def test_a_cancelled_run_tears_down_after_the_run_that_has_its_turn(world: World) -> None:
@@ -337,16 +350,16 @@ async def test_a_cancelled_run_tears_down_after_the_run_that_has_its_turn(world:
     world.speak("w1")
     await world.step()
     world.report("w1", Hook.SETUP, 1)
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     world.create("r2", hooks=(), requests=10**6)
     await world.step()
-    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
     world.take_calls()
     await world.step()
-    current = world.ledger.runs.fetch_current()
+    current = read(world.ledger, fetch_current_run)
     assert current is not None
     assert (current.run, world.take_calls()) == ("r2", [])
-    world.ledger.runs.give_up("r2", RunState.FAILED, world.now, "over")
+    change(world.ledger, give_up_run, "r2", RunState.FAILED, world.now, "over")
     await world.step()
     assert world.take_calls() == [("w1-1", 1, "teardown")]
 
@@ -357,13 +370,13 @@ async def test_a_run_that_is_being_torn_down_keeps_its_turn(world: World) -> Non
     world.speak("w1")
     await world.step()
     world.report("w1", Hook.SETUP, 1, run="r0")
-    world.ledger.runs.change_state("r0", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r0", RunState.PAUSING, world.now)
     await world.reach_teardown()
     await world.step()
-    world.ledger.runs.change_state("r0", RunState.CANCELLED, world.now)
-    current = world.ledger.runs.fetch_current()
+    change(world.ledger, change_state, "r0", RunState.CANCELLED, world.now)
+    current = read(world.ledger, fetch_current_run)
     assert current is not None
-    assert (current.run, world.ledger.runs.fetch("r0").state) == ("r1", RunState.TEARING_DOWN)
+    assert (current.run, read(world.ledger, fetch_run, "r0").state) == ("r1", RunState.TEARING_DOWN)
     world.report("w1", Hook.TEARDOWN, 1)
     world.take_calls()
     await world.step()
@@ -373,13 +386,13 @@ async def test_a_run_that_is_being_torn_down_keeps_its_turn(world: World) -> Non
 async def test_a_run_without_a_setup_is_torn_down_if_any_of_it_was_dealt(world: World) -> None:
     """One that was cancelled before is not."""
     world.create(hooks=(Hook.TEARDOWN,))
-    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
     assert world.state() == RunState.CANCELLED
     world.create("r2", hooks=(Hook.TEARDOWN,))
     world.speak("w1")
     await world.step()
-    world.ledger.runs.give_up("r2", RunState.FAILED, world.now, "nobody can go on")
-    assert world.ledger.runs.fetch("r2").state == RunState.TEARING_DOWN
+    change(world.ledger, give_up_run, "r2", RunState.FAILED, world.now, "nobody can go on")
+    assert read(world.ledger, fetch_run, "r2").state == RunState.TEARING_DOWN
 
 
 async def test_a_run_that_nobody_can_tear_down_is_over_after_a_while(world: World) -> None:
@@ -403,7 +416,7 @@ async def test_a_teardown_that_is_given_up_is_dropped_by_its_worker(world: World
     world.speak("w1", attempt)
     await world.step()
     assert not [order for order in world.broker.hooks if isinstance(order, DropHooks)]
-    world.ledger.hooks.give_up_teardown("r1", "was given up", world.now)
+    change(world.ledger, give_up_teardown, "r1", "was given up", world.now)
     assert (world.state(), world.reason()) == (RunState.COMPLETED, "teardown was given up")
     for _ in range(2):
         await world.step()
@@ -415,11 +428,11 @@ async def test_an_interrupted_teardown_goes_on_when_the_run_is_resumed(world: Wo
     """Its stack was killed: the new one calls it again, and sends nothing more of the run."""
     await world.reach_teardown()
     await world.step()
-    world.ledger.runs.park_interrupted(world.now)
+    park_interrupted(world.ledger, world.now)
     assert world.state() == RunState.PAUSED
     world.report("w1", Hook.TEARDOWN, 1)
     world.start_coordinator()
-    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     world.take_calls()
     world.broker.batches.clear()
     world.speak("w2")
@@ -437,18 +450,18 @@ async def test_a_timed_run_is_not_over_before_its_teardown(world: World) -> None
     world.speak("w1")
     await world.step()
     world.finish_lease()
-    while world.ledger.leases.fetch_open("r1"):
+    while read(world.ledger, fetch_open_leases, "r1"):
         world.finish_lease()
-    assert not world.ledger.runs.end_time("r1", world.now)
+    assert not change(world.ledger, end_time, "r1", world.now)
     assert world.state() == RunState.TEARING_DOWN
-    assert world.ledger.runs.fetch("r1").requests == world.ledger.runs.fetch("r1").accounted
-    assert not world.ledger.runs.end_time("r1", world.now)
+    assert read(world.ledger, fetch_run, "r1").requests == read(world.ledger, fetch_run, "r1").accounted
+    assert not change(world.ledger, end_time, "r1", world.now)
 
 
 async def test_workers_that_refuse_the_leases_of_a_run_may_still_tear_it_down(world: World) -> None:
     """The setup has run here, so its code can be loaded."""
     await world.reach_teardown()
-    world.roster.note_refusal("w1", "w1-1", ("r1", "no such file"), world.now)
+    world.roster.record_refusal("w1", "w1-1", ("r1", "no such file"), world.now)
     await world.step()
     assert world.take_calls() == [("w1-1", 1, "teardown")]
 
@@ -471,12 +484,12 @@ async def test_a_run_that_failed_is_torn_down_and_begins_anew_with_both_hooks(wo
     await world.step()
     world.report("w1", Hook.SETUP, 1, value='"old"')
     await world.step()
-    world.ledger.runs.give_up("r1", RunState.FAILED, world.now, "nobody can go on")
+    change(world.ledger, give_up_run, "r1", RunState.FAILED, world.now, "nobody can go on")
     assert (world.state(), world.reason()) == (RunState.TEARING_DOWN, "nobody can go on")
     await world.step()
     world.report("w1", Hook.TEARDOWN, 1)
     assert (world.state(), world.reason()) == (RunState.FAILED, "nobody can go on")
-    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     world.broker.batches.clear()
     world.take_calls()
     world.speak("w1", specs=["r1#1"])

@@ -97,7 +97,7 @@ def test_a_worker_may_go_on_while_its_coordinator_restarts_unless_one_was_lost(
     """Until its next checkpoint or, where these are rare, its repetition, and 9 s; after a loss about 1 s."""
     pace = Pace()
     if lost_at is not None:
-        pace.note_loss(lost_at)
+        pace.record_loss(lost_at)
     pace.adjust(workers, 100.0)
     batch = CheckpointBatch(
         worker="w1", incarnation="b1", run="r1", taken=10**9, rate_rps=rate_rps, checkpoints=[]

@@ -36,7 +36,7 @@ def test_for_half_a_minute_after_a_loss_workers_go_about_a_second_ahead() -> Non
     assert allow(pace) == 12_000
     assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=1_000_000) == 1_050
     assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=300) == 600
-    pace.note_loss(101.0)
+    pace.record_loss(101.0)
     pace.adjust(2, now=101.0)
     assert allow(pace) == 1_050
     assert pace.choose_allowance(Spec(), WINDOW, rate_rps=1_000, taken=900) == 450

@@ -4,15 +4,25 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_delivery
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
-from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import batches as ledger_batches
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases, fetch_taken_back
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
+from oku_coordinator.ledger.tables.slice_table import count_pending
+from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -33,17 +43,31 @@ class World:
         self.roster = Roster(10.0)
         self.metrics = Metrics()
         self.pace = Pace()
-        self.lost: list[tuple[str, list[str]]] = []
+        readiness = build_readiness(ledger)
+        assignment = readiness.assignment
+        self.breaker = CircuitBreaker(ledger, self.roster, assignment, readiness, lambda: 2.0)
+        delivery = build_delivery(ledger, self.broker, self.roster)
+        self.expiry, self.records = ExpiryRule(self.roster), FlightRecords()
+        self.void_work = VoidWork(ledger=ledger, roster=self.roster, broker=self.broker, delivery=delivery)
         self.reaper = Reaper(
             ledger=ledger,
-            roster=self.roster,
-            expiry=ExpiryRule(self.roster),
-            delivery=Delivery(self.broker, self.roster, ledger.schedules, ledger.hooks, []),
+            expiry=self.expiry,
+            delivery=delivery,
             pace=self.pace,
             metrics=self.metrics,
             clock=lambda: 2.0,
-            note_lost=lambda run, incarnations: self.lost.append((run, list(incarnations))),
+            breaker=self.breaker,
+            records=self.records,
         )
+
+    async def sweep(self, now: float) -> None:
+        """Sweep all workers, and the leases of the run that has its turn."""
+        run = read(self.ledger, fetch_current_run)
+        held = read(self.ledger, fetch_fleet, run.run) if run else {}
+        self.void_work.sweep(held)
+        suspects = self.roster.mark_suspects(now)
+        if run is not None:
+            await self.reaper.sweep(run, held, suspects, now)
 
     def record(
         self,
@@ -71,11 +95,11 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
     """Leases of a failed run are called back each time that a worker names them, even if no run is active."""
     lease = deal()
     world.record(lease.id)
-    await world.reaper.look(0.0)
+    await world.sweep(0.0)
     assert world.broker.controls == []
-    world.ledger.runs.change_state("r1", RunState.FAILED, 3.0)
-    await world.reaper.look(0.0)
-    await world.reaper.look(0.0)
+    change(world.ledger, change_state, "r1", RunState.FAILED, 3.0)
+    await world.sweep(0.0)
+    await world.sweep(0.0)
     assert world.broker.ends == [("b1", {lease.id: 0})] * 2
 
 
@@ -84,9 +108,9 @@ async def test_a_lease_that_was_lost_on_its_way_is_sent_again(world: World, deal
     lease = deal()
     for now in range(7):
         world.record(now=float(now))
-        await world.reaper.look(float(now))
+        await world.sweep(float(now))
     assert [sent.id for sent in world.broker.leases] == [lease.id] * 2
-    assert world.ledger.leases.fetch_open("r1") == [lease]
+    assert read(world.ledger, fetch_open_leases, "r1") == [lease]
 
 
 async def test_a_worker_that_leaves_gives_back_what_is_on_its_way_before_it_may(
@@ -96,18 +120,18 @@ async def test_a_worker_that_leaves_gives_back_what_is_on_its_way_before_it_may(
     first, second = deal(), deal()
     world.record(first.id, stopping=True)
     world.record(worker="w2")
-    await world.reaper.look(0.1)
+    await world.sweep(0.1)
     assert world.broker.controls == [Control(incarnation="b1", ends={second.id: 0})]
     for lease, now in ((second, 0.2), (first, 0.3)):
-        await world.reaper.look(now)
+        await world.sweep(now)
         assert not any(control.may_leave for control in world.broker.controls)
         apply_batches(
             world.ledger, [build_batch(lease, build_checkpoint(lease, done=0, end=0, parts=[]))], now
         )
     world.broker.controls.clear()
-    await world.reaper.look(0.4)
+    await world.sweep(0.4)
     assert world.broker.controls == [Control(incarnation="b1", may_leave=True)]
-    assert world.ledger.runs.fetch("r1").resent_at_most == 0
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 0
     assert world.broker.leases == []
 
 
@@ -120,21 +144,25 @@ async def test_a_lease_that_a_living_worker_has_dropped_is_taken_back(
     for now in (0.0, 4.0, 8.0, 10.1, 11.0):
         if now:
             world.record(now=now)
-        await world.reaper.look(now)
-        assert (world.ledger.leases.fetch_open("r1") == []) == (now > 10.0)
+        await world.sweep(now)
+        assert (read(world.ledger, fetch_open_leases, "r1") == []) == (now > 10.0)
     assert world.broker.ends == [("b1", {lease.id: 0})] * 2
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: dropped"]
     assert b'oku_leases_expired_total{reason="dropped"} 1.0' in world.metrics.expose()[0]
 
 
-async def test_a_process_that_died_with_a_lease_is_noted(world: World, deal: Deal) -> None:
-    """With the run of the lease; here another process of the same worker speaks. The pace is careful then."""
+async def test_a_process_that_died_with_a_lease_is_a_loss_of_its_run(
+    world: World, deal: Deal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here another process of the same worker speaks. The pace is careful then."""
+    lost: list[str] = []
+    monkeypatch.setattr(world.breaker, "record_losses", lost.extend)
     lease = deal()
     world.record(lease.id)
-    await world.reaper.look(0.0)
+    await world.sweep(0.0)
     world.record(incarnation="b9", now=1.0)
-    await world.reaper.look(1.0)
-    assert world.lost == [("r1", ["b1"])]
+    await world.sweep(1.0)
+    assert lost == ["b1"]
     world.pace.adjust(1, 1.0)
     assert world.pace.choose_allowance(Spec(), 1, rate_rps=1000.0, taken=10**6) == 1050
 
@@ -147,10 +175,10 @@ async def test_what_was_in_doubt_when_a_worker_died_counts_as_sent_twice_at_most
     world.record(lease.id)
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, 20, [7], is_final=False))], 2.0)
     world.record(incarnation="b9", now=1.0)
-    await world.reaper.look(1.0)
-    lengths = world.ledger.check("r1")
+    await world.sweep(1.0)
+    lengths = check_ledger(world.ledger, "r1")
     assert (lengths.accounted, lengths.leased, lengths.pending) == (19, 0, 81)
-    assert world.ledger.runs.fetch("r1").resent_at_most == 1 + 10
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 1 + 10
 
 
 async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(world: World, deal: Deal) -> None:
@@ -158,25 +186,25 @@ async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(worl
     lease = deal(100, limit=30)
     world.record(lease.id)
     world.record(worker="w2", now=2.1)
-    await world.reaper.look(2.1)
-    assert [(each.end, each.limit) for each in world.ledger.leases.fetch_open("r1")] == [(30, 30)]
-    assert world.ledger.leases.count_pending("r1") == 70
-    assert world.ledger.runs.fetch("r1").resent_at_most == 0
+    await world.sweep(2.1)
+    assert [(each.end, each.limit) for each in read(world.ledger, fetch_open_leases, "r1")] == [(30, 30)]
+    assert read(world.ledger, count_pending, "r1") == 70
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 0
 
 
 async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world: World, deal: Deal) -> None:
     """Of a lease that it had, and of one that was on its way to it."""
     first, second = deal(20), deal(20)
-    world.reaper.records.record([FlightRecord(incarnation="b1", reached={first.id: 7})])
+    world.records.record([FlightRecord(incarnation="b1", reached={first.id: 7})])
     world.record(first.id)
     world.record(incarnation="b1-again", now=1.0)
-    await world.reaper.look(1.0)
-    assert world.ledger.runs.fetch("r1").resent_at_most == 7
-    assert world.ledger.leases.fetch_taken_back("r1") == [(0, 7)]
+    await world.sweep(1.0)
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 7
+    assert read(world.ledger, fetch_taken_back, "r1") == [(0, 7)]
     assert {lease.id for lease in (first, second)} & {
-        lease.id for lease in world.ledger.leases.fetch_open("r1")
+        lease.id for lease in read(world.ledger, fetch_open_leases, "r1")
     } == set()
-    assert world.ledger.check("r1").pending == 100
+    assert check_ledger(world.ledger, "r1").pending == 100
 
 
 async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, deal: Deal) -> None:
@@ -184,27 +212,27 @@ async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, d
     lease = deal(20)
     world.record(lease.id)
     world.roster.remove_silent(10.1)
-    await world.reaper.look(10.1)
-    assert world.ledger.runs.fetch("r1").resent_at_most == 20
+    await world.sweep(10.1)
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 20
     record = FlightRecord(incarnation="b1", reached={lease.id: 7})
-    assert world.reaper.records.record([record, FlightRecord(incarnation="b7")])
+    assert world.records.record([record, FlightRecord(incarnation="b7")])
     for now in (11.0, 12.0):
-        await world.reaper.look(now)
-        assert world.ledger.runs.fetch("r1").resent_at_most == 7
-        assert not world.reaper.records.record([record])
+        await world.sweep(now)
+        assert read(world.ledger, fetch_run, "r1").resent_at_most == 7
+        assert not world.records.record([record])
 
 
 async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, deal: Deal) -> None:
     """Every lease has a full new timeout after it."""
     lease = deal()
     world.record(lease.id)
-    await world.reaper.look(0.0)
+    await world.sweep(0.0)
     world.roster.reset_timers(100.0)
-    world.reaper.reset_timers(100.0)
+    world.expiry.reset_timers(100.0)
     for now, is_open in ((100.0, True), (110.0, True), (110.1, False)):
         world.record(now=now)
-        await world.reaper.look(now)
-        assert (world.ledger.leases.fetch_open("r1") != []) == is_open
+        await world.sweep(now)
+        assert (read(world.ledger, fetch_open_leases, "r1") != []) == is_open
 
 
 async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
@@ -216,25 +244,25 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    take_back = ledger.leases.take_back
+    take_back = ledger_batches.take_back
 
-    def count(leases: Sequence[str], *arguments: Any) -> list[str]:
+    def count(ledger: Ledger, leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
-        return take_back(leases, *arguments)
+        return take_back(ledger, leases, *arguments)
 
     async def take_turns() -> None:
         while True:
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(ledger.leases, "take_back", count)
-    await world.reaper.look(0.0)
+    monkeypatch.setattr(ledger_batches, "take_back", count)
+    await world.sweep(0.0)
     world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())
-    await world.reaper.look(10.1)
+    await world.sweep(10.1)
     other.cancel()
     assert sum(batches) == 399
     assert max(batches) <= 50
     assert set(range(1, len(batches))) <= set(turns)
-    assert ledger.leases.fetch_open("r1") == []
-    assert ledger.check("r1").pending == 10_000
+    assert read(ledger, fetch_open_leases, "r1") == []
+    assert check_ledger(ledger, "r1").pending == 10_000

@@ -1,25 +1,41 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.period_table import fetch_periods
+from oku_coordinator.runs.turn import Turn
 from oku_core.accounting.run_state import RunState
 
 BeginRun = Callable[..., RunRecord]
 
 
-@pytest.fixture
-def missing() -> dict[str, int]:
-    """How many workers runs wait for."""
-    return {"r1": 0}
+class TurnTwin(Turn):
+    """A turn of a run that lacks so many workers."""
+
+    missing = 0
+
+    def count_missing(self, _: RunRecord) -> int:
+        """So many as were set."""
+        return self.missing
 
 
 @pytest.fixture
-def clock(ledger: Ledger, missing: dict[str, int]) -> RunClock:
-    """A clock of runs that wait for these workers."""
-    return RunClock(ledger=ledger, count_missing=lambda run: missing[run.run])
+def turn(ledger: Ledger) -> TurnTwin:
+    """Nobody is missing."""
+    return TurnTwin(ledger, build_readiness(ledger), 60.0, lambda: 0.0)
+
+
+@pytest.fixture
+def clock(ledger: Ledger, turn: TurnTwin) -> RunClock:
+    """The clock of a run in this turn."""
+    return RunClock(ledger=ledger, turn=turn)
 
 
 def test_a_period_starts_a_moment_after_it_was_opened(clock: RunClock, begin_run: BeginRun) -> None:
@@ -35,11 +51,11 @@ def test_a_period_starts_a_moment_after_it_was_opened(clock: RunClock, begin_run
 
 
 def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
-    clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
+    clock: RunClock, begin_run: BeginRun, turn: TurnTwin
 ) -> None:
     """A run whose coordinator was restarted before its clock went is running before its workers are heard."""
     run = begin_run()
-    missing["r1"] = 1
+    turn.missing = 1
     assert clock.open_period(run, 10.0, workers=0, lead_s=1.0) is None
     assert clock.open_period(run, 11.0, workers=1, lead_s=1.0) is None
     assert clock.open_period(run, 15.9, workers=1, lead_s=1.0) is None
@@ -47,13 +63,13 @@ def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
 
 
 def test_a_period_waits_no_longer_once_nobody_is_missing(
-    clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
+    clock: RunClock, begin_run: BeginRun, turn: TurnTwin
 ) -> None:
     """Its workers have loaded what the setup returned, or have been heard again."""
     run = begin_run()
-    missing["r1"] = 1
+    turn.missing = 1
     assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None
-    missing["r1"] = 0
+    turn.missing = 0
     assert clock.open_period(run, 11.0, workers=2, lead_s=1.0) is not None
 
 
@@ -61,16 +77,16 @@ def test_the_clock_goes_on_where_it_stopped(clock: RunClock, ledger: Ledger, beg
     """It stops half a second after a run is paused; what was in flight may be due again."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    ledger.runs.change_state("r1", RunState.PAUSING, 15.0)
-    [period] = ledger.schedules.fetch_periods("r1")
+    change(ledger, change_state, "r1", RunState.PAUSING, 15.0)
+    [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == pytest.approx(4.498)
     assert period.find_end() == pytest.approx(15.5)
     assert period.measure_s(100.0) == period.stop_s
     assert clock.find_period(run) is None
-    ledger.runs.change_state("r1", RunState.PENDING, 20.0)
-    run = ledger.runs.change_state("r1", RunState.RUNNING, 20.0)
+    change(ledger, change_state, "r1", RunState.PENDING, 20.0)
+    run = change(ledger, change_state, "r1", RunState.RUNNING, 20.0)
     clock.open_period(run, 30.0, workers=1, lead_s=1.0, find_offset_s=lambda stop_s: stop_s - 1)
-    assert [each.offset_s for each in ledger.schedules.fetch_periods("r1")] == [0.0, pytest.approx(3.498)]
+    assert [each.offset_s for each in read(ledger, fetch_periods, "r1")] == [0.0, pytest.approx(3.498)]
 
 
 def test_a_period_that_was_stopped_before_it_started_has_no_length(
@@ -79,8 +95,8 @@ def test_a_period_that_was_stopped_before_it_started_has_no_length(
     """A pause may come in the first second."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    ledger.runs.change_state("r1", RunState.PAUSING, 10.1)
-    [period] = ledger.schedules.fetch_periods("r1")
+    change(ledger, change_state, "r1", RunState.PAUSING, 10.1)
+    [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == 0.0
 
 
@@ -90,8 +106,8 @@ def test_the_period_of_a_killed_stack_ends_with_its_last_checkpoint(
     """Without one it was never open."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    ledger.runs.park_interrupted(100.0)
-    [period] = ledger.schedules.fetch_periods("r1")
+    park_interrupted(ledger, 100.0)
+    [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == 0.0
 
 
@@ -100,5 +116,5 @@ def test_only_a_running_run_has_its_clock_started(
 ) -> None:
     """It may have been paused meanwhile."""
     run = begin_run()
-    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 2.0)
     assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None

@@ -46,10 +46,8 @@ def test_workers_are_told_their_places_when_these_change_and_every_few_seconds()
 
 
 def test_a_run_that_is_not_shared_has_no_shares() -> None:
-    """Those of the run before are forgotten."""
+    """Its workers need none."""
     shares = Shares()
-    shares.assign(build_spec(stages=["10s:5"]), build_workers("w"), 0.0)
-    shares.begin()
     assert shares.assign(build_spec(requests=5), build_workers("w"), 0.0) == []
     assert shares.find("bw") is None
 

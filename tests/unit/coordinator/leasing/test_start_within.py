@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.dispatching import build_active_runs
+from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.queue_watch import QueueWatch
-from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.workers.assignment import Assignment
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 from oku_core.spec.parser import Source, parse_spec
@@ -34,13 +33,9 @@ class World:
         self.ledger = ledger
         self.broker = BrokerTwin()
         self.roster = Roster(60.0)
-        assignment = Assignment(ledger=ledger, roster=self.roster)
-        watch = QueueWatch(ledger, Readiness(ledger, self.roster, assignment), 60.0, lambda: 0.0)
-        self.dispatcher = build_dispatcher(
-            ledger, self.broker, self.roster, watch.begin, watch.count_missing, assignment
-        )
+        self.active_runs = build_active_runs(ledger, self.broker, self.roster)
         self.now = 0.0
-        ledger.runs.create("r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
+        change(ledger, create_run, "r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
 
     def hear(self, *workers: str, knows_clock: bool = True) -> None:
         """Workers speak."""
@@ -52,7 +47,7 @@ class World:
     async def deals_until(self, until: float) -> float | None:
         """When the first lease is sent, if it is until then."""
         while self.now <= until:
-            await self.dispatcher.step(self.now, self.now)
+            await self.active_runs.advance(self.now, self.now)
             if self.broker.leases:
                 return self.now
             self.now += 0.5

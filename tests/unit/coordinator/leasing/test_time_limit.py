@@ -1,12 +1,17 @@
-"""Runs that end after a time, dealt out by a real dispatcher."""
+"""Runs that end after a time, dealt out as a coordinator does it."""
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_held, fetch_open_leases
+from oku_coordinator.ledger.tables.period_table import fetch_periods
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
@@ -21,35 +26,32 @@ class World:
         self.ledger = ledger
         self.broker = BrokerTwin()
         self.roster = Roster(10.0)
-        self.dispatcher = build_dispatcher(ledger, self.broker, self.roster, self._begin)
-
-    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
-        return self.ledger.runs.begin(run.run, wall_now)
+        self.active_runs = build_active_runs(ledger, self.broker, self.roster)
 
     def create(self, **keys: object) -> None:
         """Enter the run."""
         spec = parse_spec(Source(None, {"url": "http://h/", "duration": "10s", **keys}))
-        self.ledger.runs.create("r1", spec, 0.0)
+        change(self.ledger, create_run, "r1", spec, 0.0)
 
     async def step(self, now: float) -> RunRecord:
-        """The worker speaks, and the dispatcher does what there is to do."""
+        """The worker speaks, and the run advances."""
         self.roster.record(Progress(worker="w1", incarnation="b1", at=now), now, now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        await self.dispatcher.step(now, now)
-        return self.ledger.runs.fetch("r1")
+        self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
+        await self.active_runs.advance(now, now)
+        return read(self.ledger, fetch_run, "r1")
 
     def measure(self, name: str, ended: int, now: float) -> None:
         """A worker speaks, and so many of its requests have ended within a second."""
         incarnation = name.replace("w", "b")
         progress = Progress(worker=name, incarnation=incarnation, at=now)
         self.roster.record(progress, now, now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        [worker] = self.dispatcher.assignment.find_takers("r1", [name])
-        worker.find_rate("r1").note_interval(ended, 1.0, 10)
+        self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
+        [worker] = self.active_runs.shared.assignment.find_takers("r1", [name])
+        worker.find_rate("r1").record_interval(ended, 1.0, 10)
 
     def finish(self, done: int, now: float) -> None:
         """The worker gives back all leases, of which it has done some requests each."""
-        for lease in self.ledger.leases.fetch_open("r1"):
+        for lease in read(self.ledger, fetch_open_leases, "r1"):
             checkpoint = build_checkpoint(lease, min(done, lease.end), end=min(done, lease.end))
             apply_batches(self.ledger, [build_batch(lease, checkpoint)], now)
 
@@ -65,7 +67,7 @@ async def test_leases_tell_when_the_time_began(world: World) -> None:
     world.create()
     await world.step(100.0)
     [batch, *_] = world.broker.batches
-    assert batch.period == world.ledger.schedules.fetch_periods("r1")[0].build_period()
+    assert batch.period == read(world.ledger, fetch_periods, "r1")[0].build_period()
     assert batch.period is not None
     assert batch.period.starts_at == pytest.approx(100.302)
     assert batch.leases[0].wave is None
@@ -76,10 +78,10 @@ async def test_the_time_does_not_begin_while_the_broker_is_away(world: World) ->
     world.create()
     world.broker.answers = False
     await world.step(100.0)
-    assert world.ledger.schedules.fetch_periods("r1") == []
+    assert read(world.ledger, fetch_periods, "r1") == []
     world.broker.answers = True
     await world.step(104.0)
-    [period] = world.ledger.schedules.fetch_periods("r1")
+    [period] = read(world.ledger, fetch_periods, "r1")
     assert period.starts_at == pytest.approx(104.302)
 
 
@@ -127,14 +129,14 @@ async def test_a_paused_run_goes_on_for_the_rest_of_its_time(world: World) -> No
     """Its clock is the time in which it was active."""
     world.create(concurrency=10)
     await world.step(100.0)
-    world.ledger.runs.change_state("r1", RunState.PAUSING, 104.0)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, 104.0)
     await world.step(104.0)
     assert world.broker.stop_times == [pytest.approx(104.5)]
     world.finish(3, 104.6)
-    assert world.ledger.runs.fetch("r1").requests == OPEN_END
-    world.ledger.runs.change_state("r1", RunState.PENDING, 200.0)
+    assert read(world.ledger, fetch_run, "r1").requests == OPEN_END
+    change(world.ledger, change_state, "r1", RunState.PENDING, 200.0)
     await world.step(200.0)
-    period = world.ledger.schedules.fetch_periods("r1")[-1]
+    period = read(world.ledger, fetch_periods, "r1")[-1]
     assert period.offset_s == pytest.approx(104.5 - 100.302)
     assert (await world.step(200.302 + 5.0)).state == RunState.RUNNING
     world.finish(3, 205.9)
@@ -145,11 +147,11 @@ async def test_a_cancelled_run_has_as_many_requests_as_are_accounted(world: Worl
     """The rest is unused: nobody ever meant to send it."""
     world.create(concurrency=10)
     await world.step(100.0)
-    world.ledger.runs.change_state("r1", RunState.CANCELLING, 104.0)
+    change(world.ledger, change_state, "r1", RunState.CANCELLING, 104.0)
     world.finish(3, 104.6)
-    run = world.ledger.runs.fetch("r1")
+    run = read(world.ledger, fetch_run, "r1")
     assert (run.state, run.requests) == (RunState.CANCELLED, run.accounted)
-    assert world.ledger.check("r1").pending == 0
+    assert check_ledger(world.ledger, "r1").pending == 0
 
 
 async def test_near_its_end_little_more_is_dealt_than_can_be_done(world: World) -> None:
@@ -159,9 +161,9 @@ async def test_near_its_end_little_more_is_dealt_than_can_be_done(world: World) 
     for second in (101.0, 102.0, 103.0):
         world.measure("w1", 100, second)
     world.finish(10, 108.0)
-    await world.dispatcher.step(108.3, 108.3)
+    await world.active_runs.advance(108.3, 108.3)
     left_s = 110.302 - 108.3
-    untaken = sum(lease.length for lease in world.ledger.leases.fetch_open("r1"))
+    untaken = sum(lease.length for lease in read(world.ledger, fetch_open_leases, "r1"))
     assert 100 * (left_s + 1) < untaken <= 100 * (left_s + 2) + 30
 
 
@@ -171,12 +173,12 @@ async def test_an_idle_worker_gets_work_though_another_has_too_much(world: World
     for second in (100.0, 101.0, 102.0, 103.0, 104.0, 105.0):
         for name, count in (("w1", 100), ("w2", 100 if second < 103 else 1)):
             world.measure(name, count, second)
-        await world.dispatcher.step(second, second)
-    for lease in world.ledger.leases.fetch_held("r1", ["b1"])["b1"]:
+        await world.active_runs.advance(second, second)
+    for lease in read(world.ledger, fetch_held, "r1", ["b1"])["b1"]:
         checkpoint = build_checkpoint(lease, 0, end=0)
         apply_batches(world.ledger, [build_batch(lease, checkpoint)], 108.0)
-    await world.dispatcher.step(108.3, 108.3)
-    held = world.ledger.leases.fetch_held("r1", ["b1", "b2"])
+    await world.active_runs.advance(108.3, 108.3)
+    held = read(world.ledger, fetch_held, "r1", ["b1", "b2"])
     assert sum(lease.length for lease in held["b2"]) > 5 * 100
     assert 2 * 100 < sum(lease.length for lease in held["b1"]) <= 5 * 100
 
@@ -187,37 +189,37 @@ async def test_a_worker_that_has_run_dry_gets_work_until_the_end(world: World) -
     await world.step(100.0)
     for second in (101.0, 102.0, 103.0):
         world.measure("w1", 100, second)
-    await world.dispatcher.step(109.85, 109.85)
+    await world.active_runs.advance(109.85, 109.85)
     assert world.broker.stop_times == [pytest.approx(110.302)]
     world.finish(0, 109.9)
-    world.dispatcher.note_news("w1")
-    await world.dispatcher.step(109.9, 109.9)
-    assert world.ledger.leases.fetch_open("r1")
+    world.active_runs.schedule_visit("w1")
+    await world.active_runs.advance(109.9, 109.9)
+    assert read(world.ledger, fetch_open_leases, "r1")
     world.finish(0, 110.302)
-    world.dispatcher.note_news("w1")
-    await world.dispatcher.step(110.303, 110.303)
-    assert not world.ledger.leases.fetch_open("r1")
+    world.active_runs.schedule_visit("w1")
+    await world.active_runs.advance(110.303, 110.303)
+    assert not read(world.ledger, fetch_open_leases, "r1")
 
 
 async def test_a_run_was_active_for_the_time_that_was_asked_for(world: World) -> None:
     """However late its last answers come, and its coordinator hears of them."""
     world.create(concurrency=10)
     await world.step(100.0)
-    assert world.ledger.runs.fetch("r1").measure_active_s(115.0) == 10.0
+    assert read(world.ledger, fetch_run, "r1").measure_active_s(115.0) == 10.0
     world.finish(3, 114.8)
     assert (await world.step(115.3)).state == RunState.COMPLETED
-    assert world.ledger.runs.fetch("r1").active_s == pytest.approx(10.0)
-    [period] = world.ledger.schedules.fetch_periods("r1")
+    assert read(world.ledger, fetch_run, "r1").active_s == pytest.approx(10.0)
+    [period] = read(world.ledger, fetch_periods, "r1")
     assert period.stop_s == pytest.approx(10.0)
 
 
 async def test_a_warm_up_has_a_clock_though_no_time_ends_the_run(ledger: Ledger, world: World) -> None:
     """Its workers must know when the warm-up is over; the run goes on to its last request."""
     spec = parse_spec(Source(None, {"url": "http://h/", "requests": 1000, "warm-up": "2s"}))
-    ledger.runs.create("r1", spec, 0.0)
+    change(ledger, create_run, "r1", spec, 0.0)
     await world.step(100.0)
-    assert world.broker.batches[0].period == ledger.schedules.fetch_periods("r1")[0].build_period()
+    assert world.broker.batches[0].period == read(ledger, fetch_periods, "r1")[0].build_period()
     world.finish(5, 900.0)
     run = await world.step(900.0)
     assert (run.state, run.requests) == (RunState.RUNNING, 1000)
-    assert ledger.leases.fetch_open("r1")
+    assert read(ledger, fetch_open_leases, "r1")

@@ -3,10 +3,17 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run, set_served
+from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.measured_time import Time
@@ -23,23 +30,23 @@ MakeBatch = Callable[..., CheckpointBatch]
 
 def test_the_whole_request_space_of_a_new_run_is_pending(ledger: Ledger) -> None:
     """Nothing of a submitted run is accounted or leased, and it waits for its turn."""
-    record = ledger.runs.create("r1", Spec(requests=1_000_000, name="soak"), 5.0)
+    record = change(ledger, create_run, "r1", Spec(requests=1_000_000, name="soak"), 5.0)
     assert (record.run, record.name, record.state, record.created_at) == ("r1", "soak", RunState.PENDING, 5.0)
     assert record.spec == Spec(requests=1_000_000, name="soak")
-    assert ledger.check("r1") == Lengths(pending=1_000_000, leased=0, accounted=0)
-    assert ledger.leases.fetch_slices("r1") == [Slice(0, 1_000_000, SliceState.PENDING)]
-    assert ledger.runs.fetch("r1") == record
+    assert check_ledger(ledger, "r1") == Lengths(pending=1_000_000, leased=0, accounted=0)
+    assert read(ledger, fetch_slices, "r1") == [Slice(0, 1_000_000, SliceState.PENDING)]
+    assert read(ledger, fetch_run, "r1") == record
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda ledger: ledger.runs.fetch("r9"),
-        lambda ledger: ledger.runs.fetch_snapshot("r9"),
-        lambda ledger: ledger.check("r9"),
-        lambda ledger: ledger.runs.change_state("r9", RunState.RUNNING, 0.0),
+        lambda ledger: read(ledger, fetch_run, "r9"),
+        lambda ledger: read(ledger, fetch_snapshot, "r9"),
+        lambda ledger: check_ledger(ledger, "r9"),
+        lambda ledger: change(ledger, change_state, "r9", RunState.RUNNING, 0.0),
         lambda ledger: deal_lease(ledger, "r9", 10, 0.0),
-        lambda ledger: ledger.runs.set_served("r9", 10),
+        lambda ledger: change(ledger, set_served, "r9", 10),
     ],
 )
 def test_a_run_that_is_not_there_is_named(ledger: Ledger, ask: Callable[[Ledger], object]) -> None:
@@ -60,7 +67,7 @@ def test_a_run_goes_from_pending_to_completed(
             MessageVerdict.ACCOUNTED,
             MessageVerdict.CLOSED,
         ]
-    snapshot = ledger.runs.fetch_snapshot("r1")
+    snapshot = read(ledger, fetch_snapshot, "r1")
     assert snapshot.record.state == RunState.COMPLETED
     assert snapshot.record.ended_at == 13.0
     assert snapshot.record.resent_at_most == 0
@@ -73,7 +80,7 @@ def test_a_run_goes_from_pending_to_completed(
         snapshot.account.histogram(Time.LATENCY).sum_us,
     ) == (100, 100_000)
     assert [(worker.name, worker.requests, worker.cpu_s) for worker in snapshot.workers] == [("w1", 100, 2.0)]
-    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
+    assert read(ledger, fetch_slices, "r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
 
 def test_a_ledger_that_is_opened_again_has_everything(
@@ -82,10 +89,10 @@ def test_a_ledger_that_is_opened_again_has_everything(
     """Runs, ranges, leases, the account and the number of resent requests are as they were."""
     first, second, third = deal(), deal(), deal()
     apply([make_batch(first), make_batch(second, done=5, in_flight=[2], is_final=False)], 10.0)
-    ledger.leases.take_back([third.id], ExpiryReason.NOT_TAKEN, 11.0)
-    before = ledger.runs.fetch_snapshot("r1")
+    take_back(ledger, [third.id], ExpiryReason.NOT_TAKEN, 11.0)
+    before = read(ledger, fetch_snapshot, "r1")
     again = Ledger(path)
-    after = again.runs.fetch_snapshot("r1")
+    after = read(again, fetch_snapshot, "r1")
     assert after.record == before.record
     assert (after.lengths, after.workers) == (before.lengths, before.workers)
     assert after.account.outcomes == before.account.outcomes
@@ -94,8 +101,8 @@ def test_a_ledger_that_is_opened_again_has_everything(
         == before.account.histogram(Time.LATENCY).build_latency()
     )
     assert after.account.histogram(Time.LATENCY).sum_us == before.account.histogram(Time.LATENCY).sum_us
-    assert again.leases.fetch_slices("r1") == ledger.leases.fetch_slices("r1")
-    assert again.leases.fetch_open("r1") == ledger.leases.fetch_open("r1")
+    assert read(again, fetch_slices, "r1") == read(ledger, fetch_slices, "r1")
+    assert read(again, fetch_open_leases, "r1") == read(ledger, fetch_open_leases, "r1")
     again.close()
 
 
@@ -105,7 +112,7 @@ def test_a_snapshot_does_not_change_any_more(
     """What is accounted later is not in it."""
     first, second = deal(), deal()
     apply([make_batch(first)], 10.0)
-    snapshot = ledger.runs.fetch_snapshot("r1")
+    snapshot = read(ledger, fetch_snapshot, "r1")
     apply([make_batch(second)], 11.0)
     assert snapshot.account.outcomes == make_counts(10)
     assert (
@@ -123,9 +130,9 @@ def test_a_reader_follows_a_ledger_that_another_process_writes(
     reader = Ledger(path, read_only=True)
     first, second = deal(), deal()
     apply([make_batch(first)], 10.0)
-    assert reader.runs.fetch_snapshot("r1").account.accounted == 10
+    assert read(reader, fetch_snapshot, "r1").account.accounted == 10
     apply([make_batch(second)], 11.0)
-    snapshot = reader.runs.fetch_snapshot("r1")
+    snapshot = read(reader, fetch_snapshot, "r1")
     assert snapshot.account.accounted == snapshot.lengths.accounted == 20
     assert snapshot.breach is None
     reader.close()

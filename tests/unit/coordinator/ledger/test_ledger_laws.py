@@ -15,10 +15,27 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import build_batch, build_incarnation
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
+from oku_coordinator.ledger import batches as batches_rules
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.lifecycle import create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
+from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
+from oku_coordinator.ledger.tables.lease_table import (
+    deal_leases,
+    fetch_fleet,
+    fetch_open_leases,
+    fetch_taken_back,
+)
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.ledger.tables.series_table import fetch_series
+from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
@@ -302,7 +319,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     def state(self, run: str) -> RunState:
         """The state of a run."""
-        return self.ledger.runs.fetch(run).state
+        return read(self.ledger, fetch_run, run).state
 
     def pick(self, data: st.DataObject, *, is_worked: bool = False) -> WorkedLease | None:
         """Some lease; or one on which its worker still works."""
@@ -322,15 +339,15 @@ class LedgerLaws(RuleBasedStateMachine):
         """Submit another run."""
         run = RUNS[len(self.counted)]
         self.kinds[run] = Kind(spec)
-        self.ledger.runs.create(run, spec, self.tick())
+        change(self.ledger, create_run, run, spec, self.tick())
         self.counted[run], self.resent[run], self.answers[run] = Counter(), 0, []
 
     @rule()
     def give_turn(self) -> None:
         """Let the run begin that has its turn, as the dispatcher does."""
-        run = self.ledger.runs.fetch_current()
+        run = read(self.ledger, fetch_current_run)
         if run is not None and run.state == RunState.PENDING:
-            self.ledger.runs.change_state(run.run, RunState.RUNNING, self.tick())
+            change(self.ledger, lifecycle.change_state, run.run, RunState.RUNNING, self.tick())
 
     @rule(
         run=st.sampled_from(RUNS),
@@ -344,12 +361,12 @@ class LedgerLaws(RuleBasedStateMachine):
         """Deal leases as the dispatcher does, which may act on a state that has changed."""
         if run not in self.counted:
             return
-        pending = self.ledger.leases.count_pending(run) if self.state(run) == RunState.RUNNING else 0
+        pending = read(self.ledger, count_pending, run) if self.state(run) == RunState.RUNNING else 0
         orders = [
             LeaseOrder(worker, build_incarnation(worker), partial(choose, size), partial(choose, limit))
             for worker, size, limit in wanted
         ]
-        leases = self.ledger.leases.deal(run, orders, self.tick())
+        leases = change(self.ledger, deal_leases, run, orders, self.tick())
         assert sum(lease.length for lease in leases) == min(pending, sum(size for _, size, _ in wanted))
         for lease in leases:
             assert lease.id not in self.leases
@@ -405,8 +422,8 @@ class LedgerLaws(RuleBasedStateMachine):
             return
         drawn = data.draw(st.lists(st.sampled_from(said), min_size=1, max_size=4))
         batches = [build_batch(lease.record, checkpoint) for lease, checkpoint in drawn]
-        resting = {run for run in self.counted if self.ledger.runs.fetch(run).is_at_rest}
-        receipts = self.ledger.leases.apply(batches, lambda _batch, _spec: allowance, self.tick())
+        resting = {run for run in self.counted if read(self.ledger, fetch_run, run).is_at_rest}
+        receipts = change(self.ledger, take_in, batches, lambda _batch, _spec: allowance, self.tick())
         for (lease, checkpoint), receipt in zip(drawn, receipts, strict=True):
             assert receipt.verdicts == [self.judge(lease, checkpoint)]
             if receipt.verdicts[0] in ACCEPTED:
@@ -472,7 +489,9 @@ class LedgerLaws(RuleBasedStateMachine):
         truth = msgspec.structs.replace(lease.say(leaves_out=False), sequence=len(lease.said) + 10)
         lease.said.pop()
         lease.parts.pop()
-        record = next(r for r in self.ledger.leases.fetch_open(lease.record.run) if r.id == lease.record.id)
+        record = next(
+            r for r in read(self.ledger, fetch_open_leases, lease.record.run) if r.id == lease.record.id
+        )
         lies: list[dict[str, Any]] = [
             {"lease": f"{truth.lease}0"},
             {"lease": "\ud800"},
@@ -492,7 +511,7 @@ class LedgerLaws(RuleBasedStateMachine):
         lie = msgspec.structs.replace(truth, **data.draw(st.sampled_from(lies)))
         before = {run: self.describe(run) for run in self.counted}
         batch = build_batch(lease.record, lie, **data.draw(st.sampled_from([{}, {"incarnation": "b9"}])))
-        receipts = self.ledger.leases.apply([batch], lambda _batch, _spec: 0, self.tick())
+        receipts = change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.tick())
         silent = {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN, MessageVerdict.FOREIGN}
         silent.add(MessageVerdict.REPEATED if lie.sequence == 0 else MessageVerdict.UNTRUE)
         assert set(receipts[0].verdicts) <= silent
@@ -500,11 +519,11 @@ class LedgerLaws(RuleBasedStateMachine):
 
     def describe(self, run: str) -> object:
         """Everything that the ledger keeps of a run."""
-        snapshot = self.ledger.runs.fetch_snapshot(run)
+        snapshot = read(self.ledger, fetch_snapshot, run)
         account = snapshot.account
         return (
-            self.ledger.leases.fetch_slices(run), snapshot.record, self.ledger.runs.fetch_standing(run),
-            self.ledger.leases.fetch_open(run), self.ledger.leases.fetch_open_by_incarnation(run),
+            read(self.ledger, fetch_slices, run), snapshot.record, read(self.ledger, fetch_standing, run),
+            read(self.ledger, fetch_open_leases, run), read(self.ledger, fetch_fleet, run),
             snapshot.workers, snapshot.flags,
             account.build_counts(),
         )  # fmt: skip
@@ -517,12 +536,12 @@ class LedgerLaws(RuleBasedStateMachine):
         ranges = [(start, min(stop, self.kinds[run].spec.requests)) for start, stop in ranges]
         pending = set() if self.state(run) in FINAL_STATES else self.list_pending(run)
         due = {index for start, stop in ranges for index in range(start, stop)} & pending
-        assert self.ledger.leases.account_not_dealt(run, ranges, self.tick()) == len(due)
+        assert change(self.ledger, account_not_dealt, run, ranges, self.tick()) == len(due)
         self.count_unsent(run, due, Outcome.NOT_SENT, NOT_DEALT)
 
     def list_pending(self, run: str) -> set[int]:
         """The indices of a run that are pending."""
-        slices = self.ledger.leases.fetch_slices(run)
+        slices = read(self.ledger, fetch_slices, run)
         return {
             index
             for start, stop, state in slices
@@ -549,9 +568,11 @@ class LedgerLaws(RuleBasedStateMachine):
         """Find that the time of a run is over; what is pending then is unused, once no lease is open."""
         if run not in self.counted:
             return
-        record, is_timed = self.ledger.runs.fetch(run), self.kinds[run].spec.is_timed
-        ends = record.is_active and is_timed and not self.ledger.leases.fetch_open(run)
-        assert self.ledger.runs.end_time(run, self.tick()) == (ends or record.state in FINAL_STATES)
+        record, is_timed = read(self.ledger, fetch_run, run), self.kinds[run].spec.is_timed
+        ends = record.is_active and is_timed and not read(self.ledger, fetch_open_leases, run)
+        assert change(self.ledger, lifecycle.end_time, run, self.tick()) == (
+            ends or record.state in FINAL_STATES
+        )
         if ends:
             assert self.state(run) == RunState.COMPLETED
 
@@ -568,7 +589,7 @@ class LedgerLaws(RuleBasedStateMachine):
         def find_lost(record: LeaseRecord, ranges: Sequence[Range]) -> Sequence[Range]:
             return ranges[:lost] if self.kinds[record.run].is_open else ()
 
-        for name in self.ledger.leases.take_back(names, reason, self.tick(), find_lost):
+        for name in batches_rules.take_back(self.ledger, names, reason, self.tick(), find_lost):
             lease, record = self.leases[name], records[name]
             gone = find_lost(record, record.list_at_risk())
             indices = itertools.chain.from_iterable(range(*each) for each in gone)
@@ -578,14 +599,16 @@ class LedgerLaws(RuleBasedStateMachine):
 
     def fetch_open(self) -> dict[str, LeaseRecord]:
         """The open leases of all runs."""
-        return {lease.id: lease for run in self.counted for lease in self.ledger.leases.fetch_open(run)}
+        return {
+            lease.id: lease for run in self.counted for lease in read(self.ledger, fetch_open_leases, run)
+        }
 
     @precondition(lambda self: self.leases)
     @rule(data=st.data())
     def cut_at_limits(self, data: st.DataObject) -> None:
         """End leases of suspect workers at their limits."""
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
-        for lease in self.ledger.leases.cut_at_limits(names, self.tick()):
+        for lease in batches_rules.cut_at_limits(self.ledger, names, self.tick()):
             assert lease.end == lease.bound
 
     @rule(run=st.sampled_from(RUNS), state=st.sampled_from(RunState))
@@ -594,17 +617,17 @@ class LedgerLaws(RuleBasedStateMachine):
         wanted = {RunState.PAUSING, RunState.PENDING, RunState.CANCELLING}
         if run not in self.counted or state not in wanted or state not in TRANSITIONS[self.state(run)]:
             return
-        self.ledger.runs.change_state(run, state, self.tick())
+        change(self.ledger, lifecycle.change_state, run, state, self.tick())
 
     @rule(but=st.none() | st.sampled_from(RUNS))
     def park(self, but: str | None) -> None:
         """Kill the whole stack, and prepare for the next one."""
         records = self.fetch_open()
-        self.ledger.runs.park_interrupted(self.tick(), but=but)
+        park_interrupted(self.ledger, self.tick(), but=but)
         for name, record in records.items():
             self.leases[name].expire(record, ExpiryReason.STACK_LOST)
             self.resent[record.run] += len(self.leases[name].risked)
-        assert all(self.ledger.runs.fetch(run).is_at_rest for run in self.counted if run != but)
+        assert all(read(self.ledger, fetch_run, run).is_at_rest for run in self.counted if run != but)
 
     @rule()
     def come_back(self) -> None:
@@ -619,7 +642,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @invariant()
     def keeps_the_laws(self) -> None:
         """Check the laws for every run after every step."""
-        snapshots = [self.ledger.runs.fetch_snapshot(run) for run in self.counted]
+        snapshots = [read(self.ledger, fetch_snapshot, run) for run in self.counted]
         for snapshot in snapshots:
             self.check_conservation(snapshot)
             self.check_account(snapshot)
@@ -634,13 +657,13 @@ class LedgerLaws(RuleBasedStateMachine):
         """The ranges are disjoint and together the request space; each index is accounted at most once."""
         run = snapshot.record.run
         assert snapshot.breach is None
-        slices = self.ledger.leases.fetch_slices(run)
+        slices = read(self.ledger, fetch_slices, run)
         lengths = check_partition(slices, self.kinds[run].spec.requests)
         assert lengths.unused == self.kinds[run].spec.requests - snapshot.record.requests
-        held = self.ledger.leases.fetch_open(run)
+        held = read(self.ledger, fetch_open_leases, run)
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
         assert leased == sorted(piece for lease in held for piece in lease.ranges.cut(0, lease.end))
-        assert self.ledger.runs.fetch_standing(run).leases == {lease.id: lease.outcomes for lease in held}
+        assert read(self.ledger, fetch_standing, run).leases == {lease.id: lease.outcomes for lease in held}
         accounted = [
             range(piece.start, piece.stop) for piece in slices if piece.state == SliceState.ACCOUNTED
         ]
@@ -701,7 +724,7 @@ class LedgerLaws(RuleBasedStateMachine):
         for count in snapshot.account.reasons.values():
             sums[count.outcome] += count.requests
         assert [sums[place] for place in range(len(OUTCOMES))] == [0, *outcomes[1:]]
-        failed = self.ledger.failures.fetch(run)
+        failed = read(self.ledger, fetch_failed_requests, run)
         assert (failed.requests, failed.unlisted) == (sum(outcomes[1:]), 0)
         listed = {
             index: (span.outcome, span.name)
@@ -721,12 +744,12 @@ class LedgerLaws(RuleBasedStateMachine):
         """No more was sent than is accounted, at risk or resent, and no more counts as resent than must."""
         run = snapshot.record.run
         sent = sum(lease.taken for lease in self.leases.values() if lease.record.run == run)
-        at_risk = sum(lease.at_risk for lease in self.ledger.leases.fetch_open(run))
+        at_risk = sum(lease.at_risk for lease in read(self.ledger, fetch_open_leases, run))
         resent = snapshot.record.resent_at_most
         assert resent == self.resent[run]
-        assert resent == sum(stop - start for start, stop in self.ledger.leases.fetch_taken_back(run))
+        assert resent == sum(stop - start for start, stop in read(self.ledger, fetch_taken_back, run))
         assert sent <= snapshot.lengths.accounted + resent + at_risk
-        rows = self.ledger.file.read(lambda transaction: fetch_series(transaction, run))
+        rows = read(self.ledger, lambda transaction: fetch_series(transaction, run))
         told = sum(lease.told_sent for lease in self.leases.values() if lease.record.run == run)
         assert sum(row.sent for row in rows) == told
 
@@ -743,7 +766,7 @@ class LedgerLaws(RuleBasedStateMachine):
         if record.state in FINAL_STATES:
             self.final[record.run] = record.state
         if record.is_at_rest:
-            assert not self.ledger.leases.fetch_open(record.run)
+            assert not read(self.ledger, fetch_open_leases, record.run)
             assert record.active_since is None
         if record.state == RunState.COMPLETED:
             assert record.accounted == record.requests

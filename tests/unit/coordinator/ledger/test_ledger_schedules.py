@@ -1,8 +1,19 @@
 import pytest
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import drop_accounted_waves, take_back
+from oku_coordinator.ledger.rules import waves as waves_rules
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.unsent import account_not_dealt
+from oku_coordinator.ledger.rules.waves import fetch_dealing, open_period
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.period_table import fetch_periods
+from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.slice_table import fetch_slices
+from oku_coordinator.ledger.tables.wave_table import fetch_waves
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
@@ -18,8 +29,8 @@ SECOND = Wave(20, 20, 2, 2, (10, 20))
 def run(ledger: Ledger) -> str:
     """A run of ten requests a second for ten seconds."""
     spec = parse_spec(Source(None, {"url": "http://h/", "rate": "10/s", "duration": "10s"}))
-    ledger.runs.create("r1", spec, 0.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(ledger, create_run, "r1", spec, 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     return "r1"
 
 
@@ -35,38 +46,38 @@ def deal(ledger: Ledger, *orders: PieceOrder, dropped: tuple[int, ...] = ()) -> 
         waves = () if dealing.waves and not dropped else (FIRST, SECOND)
         return Deal(dropped=dropped, waves=waves, next_block=4, orders=orders)
 
-    return [lease.id for lease in ledger.schedules.deal("r1", decide, 2.0)]
+    return [lease.id for lease in change(ledger, waves_rules.deal, "r1", decide, 2.0)]
 
 
 def test_waves_and_their_leases_are_one_transaction(ledger: Ledger, run: str) -> None:
     """Each lease knows its wave and its lane, and its worker may take all of it."""
-    assert ledger.schedules.fetch_dealing(run) == Dealing(waves=[], cut=0, next_block=0, pending=[])
+    assert read(ledger, fetch_dealing, run) == Dealing(waves=[], cut=0, next_block=0, pending=[])
     deal(ledger, build_order(FIRST, 0, (0, 10)), build_order(FIRST, 1, (10, 14), (16, 20)))
-    dealing = ledger.schedules.fetch_dealing(run)
+    dealing = read(ledger, fetch_dealing, run)
     assert dealing == Dealing(waves=[FIRST, SECOND], cut=2, next_block=4, pending=[(14, 16), (20, 40)])
-    leases = ledger.leases.fetch_open(run)
+    leases = read(ledger, fetch_open_leases, run)
     assert [(lease.wave, lease.lane, lease.ranges.ranges, lease.limit) for lease in leases] == [
         (0, 0, ((0, 10),), 10),
         (0, 1, ((10, 14), (16, 20)), 8),
     ]
-    assert ledger.check(run) == (82, 18, 0, 0)
+    assert check_ledger(ledger, run) == (82, 18, 0, 0)
 
 
 def test_another_process_finds_the_same(ledger: Ledger, run: str) -> None:
     """What is in memory is what is in the file."""
     deal(ledger, build_order(FIRST, 1, (10, 14)))
     reader = ledger.open_reader()
-    assert reader.leases.fetch_open(run) == ledger.leases.fetch_open(run)
-    assert reader.schedules.fetch_waves(run) == [FIRST, SECOND]
+    assert read(reader, fetch_open_leases, run) == read(ledger, fetch_open_leases, run)
+    assert read(reader, fetch_waves, run) == [FIRST, SECOND]
     reader.close()
 
 
 def test_slices_are_joined_again(ledger: Ledger, run: str) -> None:
     """Neither leases nor what is accounted leave borders behind."""
     leases = deal(ledger, build_order(FIRST, 0, (0, 10)), build_order(SECOND, 0, (20, 30)))
-    ledger.leases.account_not_dealt(run, [(10, 20)], 3.0)
-    ledger.leases.take_back(leases, ExpiryReason.WORKER_LOST, 3.0)
-    assert ledger.leases.fetch_slices(run) == [
+    change(ledger, account_not_dealt, run, [(10, 20)], 3.0)
+    take_back(ledger, leases, ExpiryReason.WORKER_LOST, 3.0)
+    assert read(ledger, fetch_slices, run) == [
         Slice(0, 10, SliceState.PENDING),
         Slice(10, 20, SliceState.ACCOUNTED),
         Slice(20, 100, SliceState.PENDING),
@@ -78,40 +89,40 @@ def test_what_is_not_pending_cannot_be_dealt(ledger: Ledger, run: str) -> None:
     deal(ledger, build_order(FIRST, 0, (0, 10)))
     with pytest.raises(BreachError, match=r"the slice \[9, 11\) is not pending"):
         deal(ledger, build_order(FIRST, 0, (9, 11)))
-    assert ledger.runs.fetch(run).state == RunState.FAILED
+    assert read(ledger, fetch_run, run).state == RunState.FAILED
 
 
 def test_a_wave_stays_until_all_of_it_is_accounted(ledger: Ledger, run: str) -> None:
     """Until then its lanes say when the rest is due."""
     deal(ledger)
-    ledger.leases.account_not_dealt(run, [(0, 19), (20, 40)], 3.0)
-    ledger.schedules.drop_accounted(run)
-    assert ledger.schedules.fetch_waves(run) == [FIRST]
-    ledger.leases.account_not_dealt(run, [(19, 20)], 3.0)
-    ledger.schedules.drop_accounted(run)
-    assert ledger.schedules.fetch_waves(run) == []
-    assert ledger.schedules.fetch_dealing(run).next_block == 4
+    change(ledger, account_not_dealt, run, [(0, 19), (20, 40)], 3.0)
+    drop_accounted_waves(ledger, run)
+    assert read(ledger, fetch_waves, run) == [FIRST]
+    change(ledger, account_not_dealt, run, [(19, 20)], 3.0)
+    drop_accounted_waves(ledger, run)
+    assert read(ledger, fetch_waves, run) == []
+    assert read(ledger, fetch_dealing, run).next_block == 4
 
 
 def test_waves_may_be_cut_anew(ledger: Ledger, run: str) -> None:
     """They keep their numbers."""
     deal(ledger)
     deal(ledger, dropped=(0, 20))
-    assert ledger.schedules.fetch_dealing(run).cut == 4
-    assert ledger.schedules.fetch_waves(run) == [FIRST, SECOND]
+    assert read(ledger, fetch_dealing, run).cut == 4
+    assert read(ledger, fetch_waves, run) == [FIRST, SECOND]
 
 
 def test_nothing_is_dealt_of_a_run_that_does_not_run(ledger: Ledger, run: str) -> None:
     """Nor is it asked what to deal."""
-    ledger.runs.change_state(run, RunState.PAUSING, 2.0)
+    change(ledger, change_state, run, RunState.PAUSING, 2.0)
     assert deal(ledger, build_order(FIRST, 0, (0, 10))) == []
-    assert ledger.schedules.fetch_waves(run) == []
+    assert read(ledger, fetch_waves, run) == []
 
 
 def test_the_waves_of_a_run_that_is_over_are_forgotten(ledger: Ledger, run: str) -> None:
     """Nobody asks for them any more; its periods are kept."""
-    ledger.schedules.open_period(run, 2.0, 0.0)
+    change(ledger, open_period, run, 2.0, 0.0)
     deal(ledger)
-    ledger.runs.change_state(run, RunState.CANCELLING, 3.0)
-    assert ledger.schedules.fetch_waves(run) == []
-    assert [period.stop_s for period in ledger.schedules.fetch_periods(run)] == [1.5]
+    change(ledger, change_state, run, RunState.CANCELLING, 3.0)
+    assert read(ledger, fetch_waves, run) == []
+    assert [period.stop_s for period in read(ledger, fetch_periods, run)] == [1.5]

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
+from tests.kit.coordinators.transactions import change, read
 
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.history import keep_events, keep_second
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseOrder
+from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_leases
+from oku_coordinator.ledger.tables.outbox_table import drop_oldest
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run, find_owing
 from oku_core.accounting.account import Account
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
@@ -50,22 +58,22 @@ class Work:
 
 def take_back(ledger: Ledger) -> None:
     """Take a lease back that was cut before."""
-    active: list[LeaseRecord] = ledger.leases.fetch_open(LONG_RUN)
-    ledger.leases.take_back([active[0].id], ExpiryReason.NOT_TAKEN, LATER)
+    active: list[LeaseRecord] = read(ledger, fetch_open_leases, LONG_RUN)
+    batches.take_back(ledger, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
-    "the run that has its turn": lambda ledger: ledger.runs.fetch_current(),
-    "the runs that owe a summary": lambda ledger: ledger.outbox.find_owing(),
-    "what a killed stack left": lambda ledger: ledger.runs.park_interrupted(LATER, but=LONG_RUN),
-    "one run": lambda ledger: ledger.runs.fetch(LONG_RUN),
-    "a standing": lambda ledger: ledger.runs.fetch_standing(LONG_RUN),
-    "a snapshot": lambda ledger: ledger.runs.fetch_snapshot(LONG_RUN),
+    "the run that has its turn": lambda ledger: read(ledger, fetch_current_run),
+    "the runs that owe a summary": lambda ledger: read(ledger, find_owing),
+    "what a killed stack left": lambda ledger: park_interrupted(ledger, LATER, but=LONG_RUN),
+    "one run": lambda ledger: read(ledger, fetch_run, LONG_RUN),
+    "a standing": lambda ledger: read(ledger, fetch_standing, LONG_RUN),
+    "a snapshot": lambda ledger: read(ledger, fetch_snapshot, LONG_RUN),
     "a lease": lambda ledger: deal_lease(ledger, LONG_RUN, 10, LATER),
-    "a sample": lambda ledger: ledger.history.keep_sample(LONG_RUN, build_sample(LATER + 1)),
-    "an event": lambda ledger: ledger.history.note(LONG_RUN, [build_event()]),
+    "a sample": lambda ledger: change(ledger, keep_second, LONG_RUN, build_sample(LATER + 1)),
+    "an event": lambda ledger: change(ledger, keep_events, LONG_RUN, [build_event()]),
     "a lease that is taken back": take_back,
-    "what exceeds the outbox": lambda ledger: ledger.outbox.drop(0),
+    "what exceeds the outbox": lambda ledger: change(ledger, drop_oldest, 0),
 }
 
 
@@ -86,9 +94,9 @@ def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Led
     """Open a ledger in which `LONG_RUN` is active."""
     make_long_ledger(path, runs=runs, leases=leases, samples=samples, body="x" * 10_000)
     ledger = Ledger(path)
-    ledger.runs.change_state(LONG_RUN, RunState.PENDING, LATER)
-    ledger.runs.change_state(LONG_RUN, RunState.RUNNING, LATER)
-    ledger.leases.deal(LONG_RUN, [LeaseOrder("w1", "b1", lambda _: 10, lambda _: 10)] * 3, LATER)
+    change(ledger, change_state, LONG_RUN, RunState.PENDING, LATER)
+    change(ledger, change_state, LONG_RUN, RunState.RUNNING, LATER)
+    change(ledger, deal_leases, LONG_RUN, [LeaseOrder("w1", "b1", lambda _: 10, lambda _: 10)] * 3, LATER)
     return ledger
 
 
@@ -127,8 +135,8 @@ def test_no_call_costs_more_the_longer_a_ledger_is(short: Ledger, long: Ledger, 
 def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
     """Its account is read when somebody asks for it, and not kept."""
     for number in range(100):
-        long.runs.fetch_snapshot(f"run-{number}")
-        long.runs.fetch_standing(f"run-{number}")
+        read(long, fetch_snapshot, f"run-{number}")
+        read(long, fetch_standing, f"run-{number}")
     gc.collect()
     assert sum(isinstance(thing, Account) for thing in gc.get_objects()) <= 2
 
@@ -136,13 +144,13 @@ def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
 def test_a_run_that_came_to_rest_takes_no_memory(tmp_path: Path) -> None:
     """A run that has only been submitted takes none either."""
     ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, samples=5)
-    record = ledger.runs.fetch(LONG_RUN)
+    record = read(ledger, fetch_run, LONG_RUN)
     for number in range(20):
         run = f"other-{number}"
-        ledger.runs.create(run, record.spec, LATER)
-        ledger.runs.change_state(run, RunState.CANCELLED, LATER)
-        ledger.runs.create(f"{run}-waiting", record.spec, LATER)
-    ledger.runs.change_state(LONG_RUN, RunState.PAUSED, LATER)
+        change(ledger, create_run, run, record.spec, LATER)
+        change(ledger, change_state, run, RunState.CANCELLED, LATER)
+        change(ledger, create_run, f"{run}-waiting", record.spec, LATER)
+    change(ledger, change_state, LONG_RUN, RunState.PAUSED, LATER)
     gc.collect()
     assert sum(isinstance(thing, Account) for thing in gc.get_objects()) <= 1
     ledger.close()

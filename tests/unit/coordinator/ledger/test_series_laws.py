@@ -13,10 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_reasons
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.history import fetch_history, keep_second
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.outbox_table import drop_oldest, take_batch
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.measured_time import Time
@@ -39,8 +47,8 @@ class _World:
         self.chance = chance
         self.now = float(BEGIN)
         self.ledger = open_ledger(path, publishes=True)
-        self.ledger.runs.create("r1", Spec(requests=REQUESTS, concurrency=5), self.now)
-        self.ledger.runs.change_state("r1", RunState.RUNNING, self.now)
+        change(self.ledger, create_run, "r1", Spec(requests=REQUESTS, concurrency=5), self.now)
+        change(self.ledger, change_state, "r1", RunState.RUNNING, self.now)
         self.parts: dict[str, Part] = {}
         self.published = build_no_counts()
         self.sent = self.published_sent = 0
@@ -51,7 +59,7 @@ class _World:
 
     def report(self, *, is_final: bool | None = None) -> None:
         """A worker reports; its clock may be wrong by half a minute."""
-        leases = self.ledger.leases.fetch_open("r1")
+        leases = read(self.ledger, fetch_open_leases, "r1")
         if not leases:
             return
         lease = self.chance.choice(leases)
@@ -94,10 +102,10 @@ class _World:
         )
 
     def kill_worker(self) -> None:
-        leases = self.ledger.leases.fetch_open("r1")
+        leases = read(self.ledger, fetch_open_leases, "r1")
         if leases:
             lost = self.chance.choice(leases).id
-            self.ledger.leases.take_back([lost], ExpiryReason.WORKER_LOST, self.now)
+            take_back(self.ledger, [lost], ExpiryReason.WORKER_LOST, self.now)
 
     def kill_coordinator(self) -> None:
         self.ledger.close()
@@ -111,13 +119,13 @@ class _World:
             done=0, resent_at_most=0, active_s=self.now - BEGIN, in_flight=5, workers=1,
         )  # fmt: skip
         settled_to = math.inf if is_last else self.now - self.chance.uniform(-1, 6)
-        self.ledger.history.keep_sample("r1", sample, state="running", settled_to=settled_to)
+        change(self.ledger, keep_second, "r1", sample, state="running", settled_to=settled_to)
 
     def publish(self) -> None:
         """Loki takes some lines, or the outbox is too full."""
-        self.ledger.outbox.drop(self.chance.choice([0, 10**6]))
-        lines = self.ledger.outbox.take(self.chance.randint(1, 500), 10**9, self.now)
-        self.ledger.outbox.remove(lines)
+        change(self.ledger, drop_oldest, self.chance.choice([0, 10**6]))
+        lines = change(self.ledger, take_batch, self.chance.randint(1, 500), 10**9, self.now)
+        change(self.ledger, outbox_table.remove, lines)
         for line in lines:
             if line.kind == LineKind.TICK:
                 fields = json.loads(line.text)
@@ -128,19 +136,19 @@ class _World:
                 self.times.append(line.at_ns)
 
     def finish(self) -> None:
-        while self.ledger.runs.fetch("r1").state == RunState.RUNNING:
+        while read(self.ledger, fetch_run, "r1").state == RunState.RUNNING:
             self.deal()
             self.report(is_final=True)
         self.tick(is_last=True)
-        while self.ledger.outbox.measure().lines:
+        while read(self.ledger, outbox_table.measure).lines:
             self.publish()
 
     def check(self) -> list[int]:
         """All samples together are the account, at any moment."""
-        samples = self.ledger.history.fetch("r1").samples
+        samples = read(self.ledger, fetch_history, "r1").samples
         counts = (sample.outcomes for sample in samples)
         total = [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]
-        assert total == self.ledger.runs.fetch("r1").outcomes
+        assert total == read(self.ledger, fetch_run, "r1").outcomes
         assert sum(sample.requests_sent for sample in samples) == self.sent
         return total
 

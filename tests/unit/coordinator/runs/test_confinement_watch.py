@@ -1,7 +1,11 @@
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.history_table import fetch_events
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.confinement_watch import ConfinementWatch, recall_unconfined
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
@@ -26,19 +30,19 @@ class World:
 
     def look(self, spec: Spec, names: str, unconfinable: str = "") -> RunRecord:
         """A run of this spec has its turn, and all these workers; some cannot confine user code."""
-        self.ledger.runs.create("r1", spec, 0.0)
+        change(self.ledger, create_run, "r1", spec, 0.0)
         for name in names:
             told = Progress(worker=name, incarnation=name, at=0.0, is_unconfinable=name in unconfinable)
             self.roster.record(told, 0.0, 0.0)
-        run = self.ledger.runs.fetch("r1")
+        run = read(self.ledger, fetch_run, "r1")
         self.assignment.settle(run)
         for _ in range(2):
-            self.watch.look(run)
+            self.watch.check(run)
         return run
 
     def list_events(self) -> list[str]:
         """What was noted."""
-        events = self.ledger.history.fetch_events("r1")
+        events = read(self.ledger, fetch_events, "r1")
         return [event.text for event in events if event.type == EventType.WORKER_UNCONFINED]
 
 

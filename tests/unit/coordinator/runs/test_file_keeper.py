@@ -2,10 +2,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion
+from oku_coordinator.ledger.tables.file_table import fetch_files, fetch_used
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.settings import FileLimits, RetentionRule
@@ -108,15 +112,15 @@ async def test_a_file_goes_with_the_last_run_that_uses_it(
     keeper = FileKeeper(ledger, store)
     for number in (1, 2):
         keeper.check(SPEC)
-        ledger.runs.create(f"r{number}", SPEC, float(number))
-        ledger.runs.change_state(f"r{number}", RunState.CANCELLED, float(number))
-    assert ledger.files.fetch("r1") == [FILE.digest]
+        change(ledger, create_run, f"r{number}", SPEC, float(number))
+        change(ledger, change_state, f"r{number}", RunState.CANCELLED, float(number))
+    assert read(ledger, fetch_files, "r1") == [FILE.digest]
     retention = Retention(ledger, tmp_path, RetentionRule(), lambda: 100.0, keeper)
-    ledger.deletions.begin("r1")
+    change(ledger, begin_deletion, "r1")
     await retention.clear()
     keeper.sweep()
     assert store.find(FILE.digest).exists()
-    ledger.deletions.begin("r2")
+    change(ledger, begin_deletion, "r2")
     await retention.clear()
-    assert ledger.files.fetch_used() == set()
+    assert read(ledger, fetch_used) == set()
     assert store.hand_over(FILE.digest) is None

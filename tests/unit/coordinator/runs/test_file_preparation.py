@@ -3,9 +3,15 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_file_access
 from tests.kit.coordinators.leases import apply_batches
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.reclaim import give_up_run
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.runs.file_preparation import FilePreparation, find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
@@ -29,9 +35,7 @@ class World:
         self.ledger, self.roster, self.broker = ledger, Roster(1000.0), BrokerTwin()
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
         self.readiness = Readiness(ledger, self.roster, self.assignment)
-        self.preparation = FilePreparation(
-            ledger, self.assignment, self.broker, lambda digest: f"ticket for {digest[:2]}"
-        )
+        self.preparations: dict[str, FilePreparation] = {}
         self.now, self._sequence = 0.0, 0
 
     def speak(self, worker: str = "w", **changes: Any) -> None:
@@ -45,14 +49,18 @@ class World:
 
     def settle(self) -> None:
         """The run that has its turn gets its workers."""
-        self.assignment.settle(self.ledger.runs.fetch_current())
+        self.assignment.settle(read(self.ledger, fetch_current_run))
+
+    def _build(self) -> FilePreparation:
+        return FilePreparation(self.ledger, self.assignment, self.broker, build_file_access())
 
     def look(self, after_s: float = 20.0) -> list[Fetch]:
         """What workers are told after some time."""
         self.now += after_s
         self.settle()
         self.broker.fetches.clear()
-        self.preparation.look(self.now)
+        if run := read(self.ledger, fetch_current_run):
+            self.preparations.setdefault(run.run, self._build()).send_needs(run, self.now)
         return list(self.broker.fetches)
 
 
@@ -67,12 +75,12 @@ def test_the_workers_of_a_run_are_told_what_to_fetch(world: World, ledger: Ledge
     for worker in ("w1", "w2", "w3"):
         world.speak(worker)
     assert world.look() == []
-    ledger.runs.create("r0", Spec(), 1.0)
+    change(ledger, create_run, "r0", Spec(), 1.0)
     assert world.look() == []
-    ledger.runs.begin("r0", 2.0)
-    ledger.runs.give_up("r0", state=ledger.runs.fetch("r0").state.FAILED, now=3.0, reason="x")
-    ledger.runs.create("r1", msgspec.structs.replace(SPEC, workers=2), 4.0)
-    tickets = {FILE.digest: "ticket for 11"}
+    change(ledger, begin_run, "r0", 2.0)
+    change(ledger, give_up_run, "r0", state=read(ledger, fetch_run, "r0").state.FAILED, now=3.0, reason="x")
+    change(ledger, create_run, "r1", msgspec.structs.replace(SPEC, workers=2), 4.0)
+    tickets = build_file_access().build_tickets([FILE.digest])
     assert world.look() == [
         Fetch(incarnation=incarnation, run="r1", files=[str(FILE)], tickets=tickets)
         for incarnation in ("iw1", "iw2")
@@ -81,7 +89,7 @@ def test_the_workers_of_a_run_are_told_what_to_fetch(world: World, ledger: Ledge
 
 def test_workers_are_told_again(world: World, ledger: Ledger) -> None:
     """Often until they have what they need, and then as often as they keep it for."""
-    ledger.runs.create("r1", msgspec.structs.replace(SPEC, workers=2), 1.0)
+    change(ledger, create_run, "r1", msgspec.structs.replace(SPEC, workers=2), 1.0)
     world.speak("w1")
     world.speak("w2", files=[FILE.digest])
 
@@ -94,7 +102,7 @@ def test_workers_are_told_again(world: World, ledger: Ledger) -> None:
 
 def test_a_worker_counts_once_it_has_the_files(world: World, ledger: Ledger) -> None:
     """Until then the run waits for it, and says for what."""
-    record = ledger.runs.create("r1", SPEC, 1.0)
+    record = change(ledger, create_run, "r1", SPEC, 1.0)
     world.speak()
     assert world.readiness.count_workers(record).missing == 1
     assert world.assignment.workers("r1") == []
@@ -106,7 +114,7 @@ def test_a_worker_counts_once_it_has_the_files(world: World, ledger: Ledger) -> 
 
 def report_setup(ledger: Ledger, value: str) -> None:
     """A worker calls the setup of the run, and tells what it returned."""
-    ledger.hooks.begin("r1", Hook.SETUP, "w", "iw", 3.0)
+    change(ledger, begin_attempt, "r1", Hook.SETUP, "w", "iw", 3.0)
     report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1), value=value)
     batch = CheckpointBatch(worker="w", incarnation="iw", checkpoints=[], hooks=[report])
     apply_batches(ledger, [batch], now=4.0)
@@ -114,7 +122,7 @@ def report_setup(ledger: Ledger, value: str) -> None:
 
 def test_a_worker_counts_once_it_has_loaded_the_user_code(world: World, ledger: Ledger) -> None:
     """Until then it is told what to load, and the run waits for it, and says so."""
-    record = ledger.runs.create("r1", CODE_SPEC, 1.0)
+    record = change(ledger, create_run, "r1", CODE_SPEC, 1.0)
     world.speak(files=[FILE.digest])
     assert world.look()[-1].code == UserCode(spec=CODE_SPEC, setup=NO_SETUP)
     assert world.readiness.count_workers(record).describe() == (
@@ -128,9 +136,11 @@ def test_a_worker_counts_once_it_has_loaded_the_user_code(world: World, ledger: 
 
 def test_user_code_with_a_setup_is_loaded_with_what_that_returned(world: World, ledger: Ledger) -> None:
     """Not before; what comes after the last iteration needs nobody who has loaded it."""
-    ledger.runs.create("r1", msgspec.structs.replace(CODE_SPEC, hooks=(Hook.SETUP, Hook.TEARDOWN)), 1.0)
+    change(
+        ledger, create_run, "r1", msgspec.structs.replace(CODE_SPEC, hooks=(Hook.SETUP, Hook.TEARDOWN)), 1.0
+    )
     world.speak(files=[FILE.digest])
-    ledger.runs.begin("r1", 2.0)
+    change(ledger, begin_run, "r1", 2.0)
     assert world.look()[-1].code is None
     assert len(world.assignment.workers("r1")) == 1
     report_setup(ledger, "7")

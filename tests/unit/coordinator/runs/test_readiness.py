@@ -1,5 +1,6 @@
 import dataclasses
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -8,18 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.transactions import change, read
 
+from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.hooks import begin_attempt, lose_attempt
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import Space
+from oku_coordinator.ledger.tables.run_table import fetch_current_run
+from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.readiness import (
     LONGEST_NOTICE,
     QueueFullError,
     Readiness,
+    Troubles,
     UserCodeRefusedError,
     round_up_latency,
 )
+from oku_coordinator.settings import FileLimits
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts
@@ -62,6 +71,21 @@ class PodsTwin:
         return self.has_servers
 
 
+class TroublesTwin(Troubles):
+    """The troubles of a world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def find_of_broker(self) -> str:
+        """As it was set."""
+        return self._world.broker_trouble
+
+    def find_others(self) -> Iterator[str]:
+        """As they were set."""
+        return iter(self._world.troubles)
+
+
 class World:
     """Readiness in and out of a cluster, with what it looks at."""
 
@@ -72,10 +96,8 @@ class World:
         self.troubles: list[str] = []
         self.broker_trouble = ""
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        self.alone = self.build(
-            find_broker_trouble=lambda: self.broker_trouble, find_troubles=lambda: self.troubles
-        )
-        self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles)
+        self.alone = self.build(troubles=TroublesTwin(self))
+        self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), troubles=TroublesTwin(self))
 
     def build(self, **parts: Any) -> Readiness:
         """Readiness with other parts beside it."""
@@ -83,7 +105,7 @@ class World:
 
     def settle(self) -> None:
         """The run that has its turn gets its workers."""
-        self.assignment.settle(self.ledger.runs.fetch_current())
+        self.assignment.settle(read(self.ledger, fetch_current_run))
 
     def record(self, *workers: str, stopping: bool = False) -> None:
         """These workers speak."""
@@ -103,13 +125,13 @@ def world(ledger: Ledger) -> World:
 @pytest.fixture
 def pending(ledger: Ledger) -> RunRecord:
     """A pending run that has its turn."""
-    return ledger.runs.create("r1", Spec(requests=100), 0.0)
+    return change(ledger, create_run, "r1", Spec(requests=100), 0.0)
 
 
 @pytest.fixture
 def running(ledger: Ledger, pending: RunRecord) -> RunRecord:
     """A running run that has its turn and an active lease."""
-    record = ledger.runs.change_state(pending.run, RunState.RUNNING, 1.0)
+    record = change(ledger, change_state, pending.run, RunState.RUNNING, 1.0)
     deal_lease(ledger, pending.run, 10, 2.0)
     return record
 
@@ -126,7 +148,7 @@ def test_a_run_waits_for_a_worker(world: World, pending: RunRecord) -> None:
 def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: RunRecord) -> None:
     """A run that is pausing or cancelling does not."""
     assert world.alone.build_notices(running) == [NOBODY]
-    pausing = world.ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
+    pausing = change(world.ledger, change_state, "r1", RunState.PAUSING, 3.0)
     assert pausing.state == RunState.PAUSING
     assert world.alone.build_notices(pausing) == []
 
@@ -136,7 +158,7 @@ def test_a_run_says_which_of_its_workers_are_missing(ledger: Ledger) -> None:
     world = World(ledger)
     names = [f"w{number}" for number in range(1, 6)]
     stack = world.build(expected_workers=names)
-    run = ledger.runs.create("r1", Spec(), 0.0)
+    run = change(ledger, create_run, "r1", Spec(), 0.0)
     said = [stack.build_notices(run)]
     for name in names[:4]:
         world.record(name)
@@ -148,7 +170,7 @@ def test_a_run_says_which_of_its_workers_are_missing(ledger: Ledger) -> None:
         ["waiting for workers: 3 of 5 connected: w4 and w5 are missing"],
         ["waiting for workers: 4 of 5 connected: w5 is missing"],
     ]
-    run = ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    run = change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     assert stack.build_notices(run) == ["4 of 5 workers are connected: w5 is missing"]
     world.record("w5")
     assert stack.build_notices(run) == []
@@ -158,7 +180,7 @@ def test_workers_that_nobody_has_named_are_counted(ledger: Ledger) -> None:
     """A spec may ask for more workers than its coordinator knows by name."""
     world = World(ledger)
     stack = world.build(expected_workers=["w1"])
-    run = ledger.runs.create("r1", Spec(workers=2), 0.0)
+    run = change(ledger, create_run, "r1", Spec(workers=2), 0.0)
     world.record("w1")
     assert stack.build_notices(run) == ["waiting for workers: 1 of 2 connected"]
 
@@ -201,8 +223,8 @@ def test_a_rate_that_the_window_cannot_hold_is_told(
 ) -> None:
     """By Little's law, from what is in flight and what ends; as long as the window is not full, it holds."""
     world, spec = World(ledger), Spec(requests=10_000, rate=Rate("1000/s"), duration_s=10.0, concurrency=10)
-    run = ledger.runs.create("r1", msgspec.structs.replace(spec, **changes), 0.0)
-    run = ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    run = change(ledger, create_run, "r1", msgspec.structs.replace(spec, **changes), 0.0)
+    run = change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     outcomes = [ended, *build_no_counts()[1:]]
     outcomes[NOT_SENT] = 400
     done = RunProgress(in_flight=in_flight, outcomes=outcomes)
@@ -228,18 +250,20 @@ def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> No
     """It has no notices, whatever is wrong."""
     world.pods.trouble = "gone"
     world.troubles = ["gone"]
-    world.ledger.runs.create("r2", Spec(), 1.0)
+    change(world.ledger, create_run, "r2", Spec(), 1.0)
     for state in (RunState.PAUSED, RunState.CANCELLED):
-        assert world.in_cluster.build_notices(world.ledger.runs.change_state(pending.run, state, 2.0)) == []
+        assert (
+            world.in_cluster.build_notices(change(world.ledger, change_state, pending.run, state, 2.0)) == []
+        )
 
 
 def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
     """The notice says what keeps the run in front, too."""
-    waiting = world.ledger.runs.create("r2", Spec(), 1.0)
+    waiting = change(world.ledger, create_run, "r2", Spec(), 1.0)
     world.pods.trouble = "gone"
     for state in (RunState.RUNNING, RunState.PAUSING):
         if state != running.state:
-            world.ledger.runs.change_state("r1", state, 3.0)
+            change(world.ledger, change_state, "r1", state, 3.0)
         why = f": {NOBODY}" if state == RunState.RUNNING else ": Kubernetes: gone"
         assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is {state}{why}"]
     world.record("w1")
@@ -249,7 +273,7 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
 
 def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
     """Both runs have the notice."""
-    waiting = world.ledger.runs.create("r2", Spec(), 1.0)
+    waiting = change(world.ledger, create_run, "r2", Spec(), 1.0)
     world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
     obstacle = "waiting for workers: 0 of 3 connected: 0/3 nodes are available"
     assert world.in_cluster.build_notices(pending) == [obstacle]
@@ -271,11 +295,11 @@ def test_user_code_is_refused_unless_it_is_allowed(ledger: Ledger) -> None:
 
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
-    world.ledger.runs.create("r2", Spec(), 1.0)
+    change(world.ledger, create_run, "r2", Spec(), 1.0)
     readiness = world.build(most_queued=2)
     with pytest.raises(QueueFullError, match="2 runs are pending or active, and at most 2 may be"):
         readiness.check_queue()
-    world.ledger.runs.change_state(pending.run, RunState.CANCELLED, 2.0)
+    change(world.ledger, change_state, pending.run, RunState.CANCELLED, 2.0)
     readiness.check_queue()
 
 
@@ -419,7 +443,7 @@ def test_a_worker_that_does_not_know_what_time_it_is_gets_nothing_on_schedule(
     world: World, ledger: Ledger
 ) -> None:
     """The run says so, if it has a schedule, and until they know."""
-    run = ledger.runs.create("r1", Spec(requests=100, rate=Rate("10/s"), duration_s=10.0), 0.0)
+    run = change(ledger, create_run, "r1", Spec(requests=100, rate=Rate("10/s"), duration_s=10.0), 0.0)
     world.record("w1", "w2", "w3")
     world.roster.record(Progress(worker="w3", incarnation="w3", at=0.0, clock_bound_s=0.0), 0.0, 0.0)
     world.settle()
@@ -437,16 +461,16 @@ def test_a_run_without_a_schedule_needs_no_clock(world: World, pending: RunRecor
 def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> None:
     """Who calls it, and what became of the try before."""
     world.record("w1")
-    ledger.runs.create("r9", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
-    run = ledger.runs.begin("r9", 1.0)
+    change(ledger, create_run, "r9", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
+    run = change(ledger, begin_run, "r9", 1.0)
     assert world.alone.build_notices(run) == []
-    ledger.hooks.begin("r9", Hook.SETUP, "w1", "w1", 1.0)
+    change(ledger, begin_attempt, "r9", Hook.SETUP, "w1", "w1", 1.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it"]
-    ledger.hooks.lose(HookAttempt("r9", Hook.SETUP, 1), "worker w1 was lost", 2.0)
+    change(ledger, lose_attempt, HookAttempt("r9", Hook.SETUP, 1), "worker w1 was lost", 2.0)
     assert world.alone.build_notices(run) == [
         "waiting for setup of the scenario: it is called again, for worker w1 was lost"
     ]
-    ledger.hooks.begin("r9", Hook.SETUP, "w1", "w1", 3.0)
+    change(ledger, begin_attempt, "r9", Hook.SETUP, "w1", "w1", 3.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]
 
 
@@ -469,15 +493,21 @@ async def test_long_bodies_are_read_in_a_thread(world: World, tmp_path: Path) ->
     """The event loop of the coordinator does not wait for a search through 64 MB."""
     threads: list[int] = []
 
-    def find(file: FileRef) -> Path:
-        threads.append(threading.get_ident())
-        path = tmp_path / file.name
-        path.write_bytes(b"{i}")
-        return path
+    class Keeper(FileKeeper):
+        def find(self, file: FileRef) -> Path:
+            threads.append(threading.get_ident())
+            path = tmp_path / file.name
+            path.write_bytes(b"{i}")
+            return path
+
+        def check(self, spec: Spec) -> None:
+            """All files are here."""
 
     progress = Progress(worker="w1", incarnation="w1", at=0.0, memory_bytes=1000)
     world.roster.record(progress, 0.0, 0.0)
-    readiness = dataclasses.replace(world.alone, find_file=find)
+    readiness = dataclasses.replace(
+        world.alone, keeper=Keeper(world.ledger, FileStore(tmp_path, FileLimits()))
+    )
     spec = Spec(body=FileRef.build("0" * 64, 1000, "body.bin"), concurrency=100)
     with pytest.raises(UserError, match=r"^body: .* 100 in flight"):
         await readiness.check_memory(spec)

@@ -3,8 +3,13 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion, find_deletion
+from oku_coordinator.ledger.tables.key_table import fetch_key
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.settings import RetentionRule
 from oku_core.accounting.run_state import RunState
@@ -13,13 +18,13 @@ from oku_core.spec.spec import Spec
 
 def end_run(ledger: Ledger, run: str, now: float) -> None:
     """Make a run that ended at this time."""
-    ledger.runs.create(run, Spec(requests=1), now)
-    ledger.runs.change_state(run, RunState.CANCELLED, now)
+    change(ledger, create_run, run, Spec(requests=1), now)
+    change(ledger, change_state, run, RunState.CANCELLED, now)
 
 
 def list_runs(ledger: Ledger) -> list[str]:
     """The ids of all runs, newest first."""
-    return [listed.run for listed in ledger.runs.fetch_page()]
+    return [listed.run for listed in read(ledger, fetch_runs)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ async def test_what_is_left_of_deleted_runs_is_removed(
     await retention.delete_surplus()
     assert "run r1 is deleted" in caplog.text
     await retention.clear()
-    assert ledger.deletions.find() is None
+    assert read(ledger, find_deletion) is None
     assert {name for name in os.listdir(tmp_path) if name.endswith("html")} == {"r2.html"}  # noqa: PTH208  # no more to it
     await retention.clear()
 
@@ -64,8 +69,8 @@ async def test_what_is_left_of_deleted_runs_is_removed(
 async def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) -> None:
     """By default for 30 days after the deletion; a run that is there keeps its key."""
     for number in (1, 2, 3):
-        ledger.runs.create(f"r{number}", Spec(requests=1), 0.0, f"k{number}")
-        ledger.runs.change_state(f"r{number}", RunState.CANCELLED, float(number))
+        change(ledger, create_run, f"r{number}", Spec(requests=1), 0.0, f"k{number}")
+        change(ledger, change_state, f"r{number}", RunState.CANCELLED, float(number))
     days = 86_400.0
     # When the rule is applied, how many runs it keeps, and the keys that are known after that.
     steps = (
@@ -80,7 +85,7 @@ async def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Pa
         retention = Retention(ledger, tmp_path, rule, functools.partial(float, now))
         await retention.delete_surplus()
         retention.forget_keys()
-        assert [key for key in ("k1", "k2", "k3") if ledger.keys.fetch(key)] == known, now
+        assert [key for key in ("k1", "k2", "k3") if read(ledger, fetch_key, key)] == known, now
     assert list_runs(ledger) == ["r3"]
 
 
@@ -89,13 +94,13 @@ async def test_a_run_that_is_deleted_or_resumed_meanwhile_is_left_alone(
 ) -> None:
     """Others have their turn between two deletions, each of which may have a summary to make."""
     for number in range(1, 5):
-        ledger.runs.create(f"r{number}", Spec(requests=1), 1.0)
-        ledger.runs.change_state(f"r{number}", RunState.FAILED, 1.0 + number)
+        change(ledger, create_run, f"r{number}", Spec(requests=1), 1.0)
+        change(ledger, change_state, f"r{number}", RunState.FAILED, 1.0 + number)
 
     async def turn(_: float) -> None:
         if len(list_runs(ledger)) == 3:
-            ledger.runs.change_state("r2", RunState.PENDING, 9.0)
-            ledger.deletions.begin("r3")
+            change(ledger, change_state, "r2", RunState.PENDING, 9.0)
+            change(ledger, begin_deletion, "r3")
 
     monkeypatch.setattr("oku_coordinator.runs.retention.sleep", turn)
     await Retention(ledger, tmp_path, RetentionRule(keep_runs=0), lambda: 10.0).delete_surplus()

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import keep_events, keep_second
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.rules.waves import open_period
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
@@ -21,7 +25,7 @@ BOUND_MB = 8
 
 def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
     """The pieces of the history of a run at 9 s."""
-    return list(write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), 9.0), 9.0))
+    return list(write_run_history(ledger, build_summary(read(ledger, fetch_snapshot, run), 9.0), 9.0))
 
 
 def test_the_history_is_all_that_is_kept_of_a_run(
@@ -37,7 +41,8 @@ def test_the_history_is_all_that_is_kept_of_a_run(
     )  # fmt: skip
     event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 joined", worker="w1")
     apply([make_batch(deal(10))], 4.0)
-    ledger.history.keep_sample("r1", sample, events=[event])
+    change(ledger, keep_second, "r1", sample)
+    change(ledger, keep_events, "r1", [event])
     text = b"".join(write(ledger))
     document = json.loads(text)
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
@@ -58,7 +63,7 @@ def test_the_history_tells_when_the_clock_of_a_run_ran(
 ) -> None:
     """Charts need it to place what was planned."""
     begin_run()
-    ledger.schedules.open_period("r1", 3.0, 0.0)
+    change(ledger, open_period, "r1", 3.0, 0.0)
     document = json.loads(b"".join(write(ledger)))
     assert document["periods"] == [{"starts_at": 3.0, "offset_s": 0.0, "stop_s": None}]
 
@@ -68,7 +73,7 @@ def test_leases_and_slices_come_in_pages(
     ledger: Ledger, deal: Callable[..., LeaseRecord], monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     """Each of them is there once, in the order in which they were dealt, and none of another run."""
-    monkeypatch.setattr("oku_coordinator.ledger.ledger_history.PAGE", page)
+    monkeypatch.setattr("oku_coordinator.ledger.batches.PAGE", page)
     leases = [deal(1) for _ in range(12)]
     deal(1, run="r1.x")
     deal(1, run="r")
@@ -81,7 +86,7 @@ def test_the_history_of_very_many_leases_takes_little_memory(path: Path) -> None
     """It is written while it is read, and no call looks at more than a thousand rows."""
     make_long_ledger(path, runs=0, leases=50_000, samples=3)
     with closing(Ledger(path, read_only=True)) as ledger:
-        summary = build_summary(ledger.runs.fetch_snapshot(LONG_RUN), 9.0)
+        summary = build_summary(read(ledger, fetch_snapshot, LONG_RUN), 9.0)
         tracemalloc.start()
         lines = sum(piece.count(b"\n") for piece in write_run_history(ledger, summary, 9.0))
         peak_mb = tracemalloc.get_traced_memory()[1] / 1e6

@@ -7,9 +7,17 @@ from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.server_table import note_servers
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
@@ -68,7 +76,7 @@ def runs(ledger: Ledger, served: ServedTwin, signals: CountingSignals) -> Runs:
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
-    standing = ledger.runs.fetch_standing(run)
+    standing = read(ledger, fetch_standing, run)
     return TickMaker(run).build_tick(standing, workers=1, now=NOW)
 
 
@@ -107,10 +115,10 @@ def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
         RunState.CANCELLED: [RunState.CANCELLED],
     }
     for step in ways[state]:
-        ledger.runs.change_state(run, step, NOW)
+        change(ledger, change_state, run, step, NOW)
         if step == RunState.RUNNING:
             deal_lease(ledger, run, 10, NOW)  # so that it does not come to rest at once
-    assert ledger.runs.fetch(run).state == state
+    assert read(ledger, fetch_run, run).state == state
     return run
 
 
@@ -138,7 +146,7 @@ def test_a_run_is_paused_resumed_and_cancelled_from_where_it_is(
     """To say it twice does no harm."""
     run = lead_to(runs, ledger, before)
     assert getattr(runs, action)(run).state == after
-    assert ledger.runs.fetch(run).state == after
+    assert read(ledger, fetch_run, run).state == after
 
 
 @pytest.mark.parametrize(
@@ -157,16 +165,16 @@ def test_what_cannot_be_is_refused(
     run = lead_to(runs, ledger, before)
     with pytest.raises(TransitionError, match=said):
         getattr(runs, action)(run)
-    assert ledger.runs.fetch(run).state == before
+    assert read(ledger, fetch_run, run).state == before
 
 
 def test_a_run_that_is_torn_down_cannot_be_paused_and_a_cancel_waits_no_more(
     runs: Runs, ledger: Ledger
 ) -> None:
     """The first cancel ends its requests, the second one the wait for its teardown."""
-    ledger.runs.create("r1", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
-    ledger.runs.begin("r1", 1.0)
-    ledger.hooks.begin("r1", Hook.SETUP, "w1", "b1", 1.0)
+    change(ledger, create_run, "r1", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
+    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", 1.0)
     report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1))
     batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
     apply_batches(ledger, [batch], now=2.0)
@@ -176,7 +184,7 @@ def test_a_run_that_is_torn_down_cannot_be_paused_and_a_cancel_waits_no_more(
     ):
         runs.pause("r1")
     assert runs.cancel("r1").state == RunState.CANCELLED
-    assert ledger.runs.fetch("r1").reason == "teardown was given up: the run was cancelled"
+    assert read(ledger, fetch_run, "r1").reason == "teardown was given up: the run was cancelled"
 
 
 def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, signals: CountingSignals) -> None:
@@ -195,13 +203,13 @@ def test_a_run_that_is_active_can_be_cancelled_at_once(
 ) -> None:
     """Its requests in flight have no time to finish, and a run that goes on later has its grace again."""
     run = lead_to(runs, ledger, state)
-    assert ledger.runs.fetch(run).drain_s == Spec().drain_s > 0
+    assert read(ledger, fetch_run, run).drain_s == Spec().drain_s > 0
     signals.wakes = 0
     record = runs.cancel(run, at_once=True)
     assert (record.state, record.drain_s) == (RunState.CANCELLING, 0.0)
-    assert ledger.runs.fetch(run).drain_s == 0.0
+    assert read(ledger, fetch_run, run).drain_s == 0.0
     assert signals.wakes
-    ledger.runs.change_state(run, RunState.FAILED, NOW)
+    change(ledger, change_state, run, RunState.FAILED, NOW)
     assert runs.resume(run).drain_s == Spec().drain_s
 
 
@@ -251,7 +259,7 @@ async def test_a_summary_has_what_the_servers_count_now(
     assert summary.servers is not None
     assert summary.servers.served == 3
     assert Flag.UNBALANCED not in list_flags(summary)
-    assert ledger.runs.fetch("r1").served is None
+    assert read(ledger, fetch_run, "r1").served is None
     served.served = None
     assert (await runs.summarize("r1")).servers is None
 
@@ -265,7 +273,7 @@ async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
         served.served = count
         summary = await runs.summarize("r1")
         assert (summary.servers.served if summary.servers else None) == kept
-        assert ledger.runs.fetch("r1").served == kept
+        assert read(ledger, fetch_run, "r1").served == kept
     assert Flag.UNBALANCED in list_flags(summary)
 
 
@@ -274,13 +282,13 @@ async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
 ) -> None:
     """Somebody resumes the run while the servers are asked."""
     lease = deal()
-    ledger.leases.take_back([lease.id], ExpiryReason.DROPPED, 3.0)
-    ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
+    take_back(ledger, [lease.id], ExpiryReason.DROPPED, 3.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 4.0)
     served.served = 10
     served.on_fetch = lambda: runs.resume("r1")
     await runs.summarize("r1")
-    assert ledger.runs.fetch("r1").state == RunState.PENDING
-    assert ledger.runs.fetch("r1").served is None
+    assert read(ledger, fetch_run, "r1").state == RunState.PENDING
+    assert read(ledger, fetch_run, "r1").served is None
 
 
 async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
@@ -292,7 +300,7 @@ async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
     served.on_fetch = lambda: apply([batch], 5.0)
     summary = await runs.summarize("r1")
     assert (summary.state, summary.servers) == (RunState.COMPLETED, None)
-    assert ledger.runs.fetch("r1").served is None
+    assert read(ledger, fetch_run, "r1").served is None
     assert Flag.UNBALANCED not in list_flags(summary)
 
 
@@ -342,7 +350,7 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
     runs.cancel(other)
     await asyncio.sleep(0)
     assert not task.done()
-    ledger.leases.take_back([lease.id for lease in ledger.leases.fetch_open(run)], ExpiryReason.DROPPED, NOW)
+    take_back(ledger, [lease.id for lease in read(ledger, fetch_open_leases, run)], ExpiryReason.DROPPED, NOW)
     runs.pause(run)
     assert await task == ticks
 
@@ -381,7 +389,7 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     tick = build_tick(ledger, run)
     for _ in range(1000):
         runs.followers.publish(tick)
-    ledger.leases.take_back([lease.id for lease in ledger.leases.fetch_open(run)], ExpiryReason.DROPPED, NOW)
+    take_back(ledger, [lease.id for lease in read(ledger, fetch_open_leases, run)], ExpiryReason.DROPPED, NOW)
     runs.pause(run)
     ticks: Any = await task
     assert 0 < len(ticks) <= 60
@@ -405,7 +413,7 @@ async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
     runs.cancel(run)
     served.served, served.processes = 0, [ProcessSummary(name="server-1", peak_mb=20.5)]
     await runs.end(run)
-    processes = ledger.runs.fetch_snapshot(run).processes
+    processes = read(ledger, fetch_snapshot, run).processes
     assert [process.name for process in processes] == ["broker", "coordinator", "server-1"]
     assert [process.peak_mb for process in processes[::2]] == [8.0, 20.5]
     assert processes[1].peak_mb > 5
@@ -417,7 +425,7 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     """Nothing is kept until they say what they counted, and followers are not told of the rest before."""
     apply([make_batch(deal(100))], 5.0)
     assert not await runs.end("r1", waits=True)
-    assert ledger.runs.fetch_snapshot("r1").processes == []
+    assert read(ledger, fetch_snapshot, "r1").processes == []
     following = await begin_to_follow(runs, "r1")
     runs.followers.announce_rest()
     await asyncio.sleep(0)
@@ -426,8 +434,8 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     assert await runs.end("r1", waits=True)
     runs.followers.announce_rest()
     assert await following == []
-    assert ledger.runs.fetch("r1").served == 100
-    assert ledger.runs.fetch_snapshot("r1").processes
+    assert read(ledger, fetch_run, "r1").served == 100
+    assert read(ledger, fetch_snapshot, "r1").processes
 
 
 async def test_a_count_that_stays_unknown_is_flagged(
@@ -444,6 +452,6 @@ async def test_servers_that_are_lost_for_good_are_not_waited_for(
 ) -> None:
     """The servers of a run that has not begun are not waited for either."""
     apply([make_batch(deal(100))], 5.0)
-    ledger.runs.note_servers("r1", [UNSEEN], 5.0)
+    change(ledger, note_servers, "r1", [UNSEEN], 5.0)
     assert await runs.end("r1", waits=True)
     assert await runs.end(lead_to(runs, ledger, RunState.CANCELLED), waits=True)

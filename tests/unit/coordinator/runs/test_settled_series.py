@@ -45,9 +45,8 @@ def test_without_leases_nobody_has_anything_to_tell() -> None:
 def test_the_one_who_is_furthest_behind_counts() -> None:
     """Of those that have leases; a message that comes later does not take back what an earlier one told."""
     told = SettledSeries()
-    told.note_receipts(
-        [build_receipt(12.0), build_receipt(14.0, 2), build_receipt(11.0), build_receipt(3.0, 3)]
-    )
+    for receipt in (build_receipt(12.0), build_receipt(14.0, 2), build_receipt(11.0), build_receipt(3.0, 3)):
+        told.record_receipt(receipt)
     assert told.find_end([build_lease(1), build_lease(2)], NOW) == 12.0
     assert told.find_end([build_lease(2)], NOW) == 14.0
 
@@ -55,7 +54,7 @@ def test_the_one_who_is_furthest_behind_counts() -> None:
 def test_of_a_worker_that_has_told_nothing_nobody_knows_anything() -> None:
     """A coordinator that has just started waits for all of them; one that is gone is not known any more."""
     told = SettledSeries()
-    told.note_receipts([build_receipt(12.0)])
+    told.record_receipt(build_receipt(12.0))
     assert told.find_end([build_lease(1), build_lease(2)], NOW) == -math.inf
     told.forget("b1")
     assert told.find_end([build_lease(1)], NOW) == -math.inf
@@ -67,7 +66,7 @@ def test_of_a_worker_that_has_told_nothing_nobody_knows_anything() -> None:
 def test_what_the_ledger_does_not_have_was_not_told(verdict: MessageVerdict, told_to: float) -> None:
     """A copy says nothing new, but it is true."""
     told = SettledSeries()
-    told.note_receipts([build_receipt(12.0, verdict=verdict)])
+    told.record_receipt(build_receipt(12.0, verdict=verdict))
     assert told.find_end([build_lease()], NOW) == told_to
 
 
@@ -80,15 +79,15 @@ def test_who_has_no_news_tells_so_with_its_progress(taken: int | None, ok: int, 
     Of a target that does not answer, nothing else says so.
     """
     told = SettledSeries()
-    told.note_receipts([build_receipt(12.0)])
-    told.note_progress(build_progress(taken, ok))
+    told.record_receipt(build_receipt(12.0))
+    told.record_progress(build_progress(taken, ok))
     assert told.find_end([build_lease(done=30, outcomes=make_counts(20), sequence=3)], NOW) == told_to
 
 
 def test_a_lease_that_nobody_has_begun_has_nothing_to_tell() -> None:
     """Its message may still be under way."""
     told = SettledSeries()
-    told.note_progress(build_progress(None))
+    told.record_progress(build_progress(None))
     assert told.find_end([build_lease()], NOW) == 20.0
 
 
@@ -96,5 +95,5 @@ def test_the_clock_that_is_behind_counts() -> None:
     """What was sent is counted by the coordinator's, what has ended by that of the worker's machine."""
     for coordinator_at, told_to in ((19.0, 19.0), (21.0, 20.0)):
         told = SettledSeries()
-        told.note_progress(build_progress(0, coordinator_at=coordinator_at))
+        told.record_progress(build_progress(0, coordinator_at=coordinator_at))
         assert told.find_end([build_lease()], NOW) == told_to

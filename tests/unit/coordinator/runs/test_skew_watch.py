@@ -1,6 +1,10 @@
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.tables.run_table import fetch_current_run
 from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
@@ -19,12 +23,12 @@ class World:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.roster = ledger, Roster(10.0)
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        self.watch = SkewWatch(ledger, self.assignment)
+        self.watches: dict[str, SkewWatch] = {}
 
     def begin(self, run: str, spec: Spec) -> None:
         """A run begins."""
-        self.ledger.runs.create(run, spec, 0.0)
-        self.ledger.runs.change_state(run, RunState.RUNNING, 1.0)
+        change(self.ledger, create_run, run, spec, 0.0)
+        change(self.ledger, change_state, run, RunState.RUNNING, 1.0)
 
     def look(self, *bounds_s: float | None, run: str = "r1") -> list[float]:
         """The worst bound that a run is flagged with when workers know the clock like that."""
@@ -33,9 +37,11 @@ class World:
             self.roster.record(
                 Progress(worker=name, incarnation=name, at=0.0, clock_bound_s=bound_s), 0.0, 0.0
             )
-        self.assignment.settle(self.ledger.runs.fetch_current())
-        self.watch.look()
-        flags = self.ledger.runs.fetch_snapshot(run).flags
+        self.assignment.settle(read(self.ledger, fetch_current_run))
+        if current := read(self.ledger, fetch_current_run):
+            watch = self.watches.setdefault(current.run, SkewWatch(self.ledger, self.assignment))
+            watch.check(current)
+        flags = read(self.ledger, fetch_snapshot, run).flags
         assert all(flag == Flag.CLOCK_SKEW for flag, _, _ in flags)
         return [worst for _, _, worst in flags]
 
@@ -73,7 +79,7 @@ def test_each_run_is_flagged_by_itself(world: World) -> None:
     """Whatever was seen in the one before."""
     world.begin("r1", OPEN)
     assert world.look(0.02) == [0.02]
-    world.ledger.runs.change_state("r1", RunState.CANCELLING, 2.0)
+    change(world.ledger, change_state, "r1", RunState.CANCELLING, 2.0)
     assert world.look(0.02) == [0.02]
     world.begin("r2", OPEN)
     assert world.look(0.01, run="r2") == [0.01]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger.storage.storage_health import STEADY_S, StorageFault, StorageHealth
 from oku_coordinator.runs.storage_watch import IDLE_S, StorageWatch
@@ -20,7 +21,7 @@ class World:
 
     def set_read_only(self, *, is_on: bool) -> None:
         """Let no change succeed, or let them again."""
-        self.ledger.file.read(lambda transaction: transaction.execute(f"PRAGMA query_only = {int(is_on)}"))
+        read(self.ledger, lambda transaction: transaction.execute(f"PRAGMA query_only = {int(is_on)}"))
 
     def look(self, after_s: float) -> str:
         """What is wrong after so many seconds more."""

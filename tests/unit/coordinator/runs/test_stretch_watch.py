@@ -3,9 +3,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.transactions import change
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
@@ -66,8 +68,8 @@ def watch(ledger: Ledger) -> Callable[..., Watched]:
     """Begins a run of a spec, and watches it."""
 
     def watch(**values: object) -> Watched:
-        ledger.runs.create("r1", parse_spec(Source("spec", values)), 0.0)
-        return Watched(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
+        change(ledger, create_run, "r1", parse_spec(Source("spec", values)), 0.0)
+        return Watched(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
 
     return watch
 

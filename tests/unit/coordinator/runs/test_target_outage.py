@@ -43,7 +43,7 @@ class Target:
             outcomes = sample.get("outcomes", make_counts())
             self.so_far = [sum(pair) for pair in zip(self.so_far, outcomes, strict=True)]
             values = {"outcomes_so_far": self.so_far} | sample
-            if change := self.outage.take(build_tick(float(self.second), values, **tick)):
+            if change := self.outage.record(build_tick(float(self.second), values, **tick)):
                 self.changes.append((self.second, change))
             if self.ended_at is None and self.outage.is_down_for(self.spec) is not None:
                 self.ended_at = self.second

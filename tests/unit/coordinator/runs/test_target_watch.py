@@ -5,12 +5,16 @@ import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.coordinators.ticks import build_tick
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.target_outage import NEVER_OK_STOP_S
-from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetWatch
+from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetNotices, TargetWatch
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import EventType
@@ -26,8 +30,8 @@ class World:
     def __init__(self, ledger: Ledger, begin_run: Callable[..., RunRecord]) -> None:
         self.ledger = ledger
         self._begin_run = begin_run
-        self.signals = CountingSignals()
-        self.watch = TargetWatch(ledger, self.signals)
+        self.signals, self.shown = CountingSignals(), TargetNotices()
+        self.watch = TargetWatch(ledger, self.shown, self.signals)
         self.second = 100
 
     def begin(self, **spec: Any) -> None:
@@ -39,7 +43,7 @@ class World:
         for _ in range(seconds):
             self.second += 1
             tick = build_tick(float(self.second), {"outcomes": outcomes, "outcomes_so_far": outcomes})
-            self.watch.take(self.run, tick, is_heard=is_heard)
+            self.watch.record(self.run, tick, is_heard=is_heard)
 
     def deal(self, size: int) -> LeaseRecord:
         """Deal a lease of the run."""
@@ -56,7 +60,7 @@ class World:
     @property
     def run(self) -> RunRecord:
         """The run."""
-        return self.ledger.runs.fetch("r1")
+        return read(self.ledger, fetch_run, "r1")
 
     def find_state(self) -> RunState:
         """The state of the run now."""
@@ -65,12 +69,12 @@ class World:
     @property
     def notices(self) -> list[str]:
         """What is said of its target."""
-        return list(self.watch.find_notices("r1"))
+        return [notice] if (notice := self.shown.find("r1")) else []
 
     @property
     def events(self) -> list[tuple[float, EventType, str]]:
         """What happened to its target."""
-        events = self.ledger.history.fetch("r1").events
+        events = read(self.ledger, fetch_history, "r1").events
         kinds = (EventType.TARGET_GONE, EventType.TARGET_BACK)
         return [(event.at, event.type, event.text) for event in events if event.type in kinds]
 
@@ -110,9 +114,9 @@ def test_a_run_that_is_paused_and_resumed_begins_anew(world: World) -> None:
     world.pass_seconds(5, OK)
     world.pass_seconds(8, REFUSED)
     for state in (RunState.PAUSING, RunState.PENDING):
-        world.ledger.runs.change_state("r1", state, 120.0)
+        change(world.ledger, change_state, "r1", state, 120.0)
         world.pass_seconds(30, REFUSED)
-    world.ledger.runs.change_state("r1", RunState.RUNNING, 150.0)
+    change(world.ledger, change_state, "r1", RunState.RUNNING, 150.0)
     world.pass_seconds(5, REFUSED)
     assert (world.notices, world.events) == ([], [])
 
@@ -134,7 +138,7 @@ def test_a_run_of_which_nothing_was_ever_ok_fails_with_the_reason(world: World) 
     )
     assert world.run.resent_at_most == 0
     assert world.notices == []
-    world.ledger.runs.change_state("r1", RunState.PENDING, 200.0)
+    change(world.ledger, change_state, "r1", RunState.PENDING, 200.0)
 
 
 def test_a_run_of_which_something_was_ok_is_paused_once_its_leases_are_back(world: World) -> None:
@@ -159,9 +163,9 @@ def test_a_run_that_ends_for_another_reason_in_the_same_second_keeps_that_one(wo
     world.deal(10)
     world.pass_seconds(int(NEVER_OK_STOP_S) - 1, REFUSED)
     before = world.run
-    world.ledger.runs.change_state("r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
+    change(world.ledger, change_state, "r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
     tick = build_tick(130.0, {"outcomes": REFUSED, "outcomes_so_far": REFUSED})
-    world.watch.take(before, tick, is_heard=True)
+    world.watch.record(before, tick, is_heard=True)
     assert (world.run.state, world.run.reason, world.signals.wakes) == (
         RunState.CANCELLING,
         "threshold lost: ok >= 1%: abort",

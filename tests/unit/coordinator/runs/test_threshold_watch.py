@@ -6,10 +6,15 @@ import msgspec
 import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history, keep_second, record_lost_threshold
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_threshold_basis
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord, ThresholdRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_core.accounting.failure_reason import ReasonCount
@@ -55,8 +60,8 @@ class World:
     def look(self, at: float = 4.0, record: RunRecord | None = None, **second: Any) -> list[ThresholdVerdict]:
         """What became of the thresholds in a second; the run is as it is now unless it is given."""
         sample = build_seen(at, **second)
-        record = record or self.ledger.runs.fetch("r1")
-        tick = self.watch.look(record, Tick(run="r1", state=record.state, sample=sample))
+        record = record or read(self.ledger, fetch_run, "r1")
+        tick = self.watch.judge(record, Tick(run="r1", state=record.state, sample=sample))
         return [threshold.verdict for threshold in tick.thresholds]
 
     def end_in(
@@ -78,17 +83,18 @@ class World:
             sequence=self.sequence,
         )
         batch = build_batch(self.lease, checkpoint, told_to=told_to)
-        self.watch.told.note_receipts(self.ledger.leases.apply([batch], lambda *_: 0, told_to + 0.1))
+        [receipt] = change(self.ledger, take_in, [batch], lambda *_: 0, told_to + 0.1)
+        self.watch.told.record_receipt(receipt)
 
     def summarize(self) -> list[ThresholdVerdict]:
         """What the summary says of the thresholds."""
-        summary = build_summary(self.ledger.runs.fetch_snapshot("r1"), 9.0)
+        summary = build_summary(read(self.ledger, fetch_snapshot, "r1"), 9.0)
         return [threshold.verdict for threshold in summary.thresholds]
 
     @property
     def lost(self) -> list[str]:
         """The events of thresholds that were lost."""
-        events = self.ledger.history.fetch("r1").events
+        events = read(self.ledger, fetch_history, "r1").events
         return [event.text for event in events if event.type is EventType.THRESHOLD_LOST]
 
 
@@ -140,7 +146,7 @@ def test_a_threshold_is_lost_as_soon_as_too_many_requests_count_against_it(
     assert world.look() == [_FAILED, _UNDECIDED]
 
     assert world.lost == ["threshold lost: ok >= 90%"]
-    assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+    assert read(world.ledger, fetch_run, "r1").state is RunState.RUNNING
     assert world.summarize() == [_FAILED, _UNDECIDED]
 
 
@@ -161,7 +167,7 @@ def test_a_run_that_is_to_abort_ends_as_a_cancelled_one_does(
     world = build_world("max < 5ms: abort", "ok >= 1%")
     answer(ok=20, timeouts=1)
     assert world.look() == [_FAILED, _PASSED]
-    record = world.ledger.runs.fetch("r1")
+    record = read(world.ledger, fetch_run, "r1")
     assert (record.state, record.reason) == (RunState.CANCELLED, "threshold lost: max < 5ms: abort")
     assert world.signals.wakes == 1
     assert world.summarize() == [_FAILED, _PASSED]
@@ -172,11 +178,11 @@ def test_a_run_that_has_ended_meanwhile_is_not_ended_by_a_threshold(
 ) -> None:
     """Checkpoints are taken in beside the tick: the last one may come within it."""
     world = build_world("max < 5ms: abort")
-    before = world.ledger.runs.fetch("r1")
+    before = read(world.ledger, fetch_run, "r1")
     answer(ok=99, timeouts=1)
-    assert world.ledger.runs.fetch("r1").state is RunState.COMPLETED
+    assert read(world.ledger, fetch_run, "r1").state is RunState.COMPLETED
     assert world.look(record=before) == [_FAILED]
-    assert (world.ledger.runs.fetch("r1").state, world.signals.wakes) == (RunState.COMPLETED, 0)
+    assert (read(world.ledger, fetch_run, "r1").state, world.signals.wakes) == (RunState.COMPLETED, 0)
 
 
 def test_a_lost_threshold_ends_the_run_also_after_a_crash_of_the_coordinator(
@@ -185,11 +191,11 @@ def test_a_lost_threshold_ends_the_run_also_after_a_crash_of_the_coordinator(
     """The ledger has the loss before the run is ended."""
     world = build_world("max < 5ms: abort")
     answer(timeouts=1)
-    world.ledger.runs.note_lost_threshold("r1", 0, 4.5, "threshold lost: max < 5ms: abort")
+    change(world.ledger, record_lost_threshold, "r1", 0, 4.5, "threshold lost: max < 5ms: abort")
     world.watch = world.build_watch()
 
     assert world.look() == [_FAILED]
-    assert world.ledger.runs.fetch("r1").state is RunState.CANCELLED
+    assert read(world.ledger, fetch_run, "r1").state is RunState.CANCELLED
     assert len(world.lost) == 1
 
 
@@ -202,14 +208,14 @@ def test_some_seconds_in_a_row_lose_a_threshold_and_the_worst_of_them_is_kept(
 
     assert world.look(11.0) == [_FAILED, _UNDECIDED, _UNDECIDED]
     assert world.lost == ["threshold lost: rate >= 7/s over 2s"]
-    kept = ledger.runs.fetch_thresholds("r1")
+    kept = read(ledger, fetch_threshold_basis, "r1").thresholds
     loss = StretchValue(4.5, holds=False, clock_s=6.0)
     assert kept == {
         0: ThresholdRecord(5.0, 4.5, loss, 2.0),
         1: ThresholdRecord(None, 4.5, None, 2.0),
         2: ThresholdRecord(None, None, None, 5.0),
     }
-    summary = build_summary(ledger.runs.fetch_snapshot("r1"), 12.0).thresholds[0]
+    summary = build_summary(read(ledger, fetch_snapshot, "r1"), 12.0).thresholds[0]
     assert (summary.lost_s, summary.lost_phase, summary.lost_value) == (6.0, "", 4.5)
 
 
@@ -220,15 +226,15 @@ def test_a_watch_that_begins_in_the_middle_finds_the_same(
     world = build_world("rate >= 5/s over 2s: abort", "rate >= 9/s over 2s")
     world.end_in({3: 1, 4: 1, 5: 9, 6: 9, 7: 5, 8: 9}, told_to=9.2)
     world.look(9.0)
-    before = ledger.runs.fetch_thresholds("r1")
+    before = read(ledger, fetch_threshold_basis, "r1").thresholds
     world.watch = world.build_watch()
     world.end_in({9: 1, 10: 1, 11: 9}, told_to=11.2)
 
     assert world.look(12.0) == [_FAILED, _FAILED]
-    kept = ledger.runs.fetch_thresholds("r1")
+    kept = read(ledger, fetch_threshold_basis, "r1").thresholds
     assert kept[1].loss == before[1].loss == StretchValue(7.0, holds=False, clock_s=5.0)
     assert kept[0].loss == StretchValue(1.0, holds=False, clock_s=8.0)
-    assert ledger.runs.fetch("r1").state is RunState.CANCELLING
+    assert read(ledger, fetch_run, "r1").state is RunState.CANCELLING
 
 
 def test_seconds_that_workers_may_still_tell_of_lose_nothing(build_world: Callable[..., World]) -> None:
@@ -247,7 +253,7 @@ def test_the_end_of_a_run_is_no_stretch_that_could_lose(build_world: Callable[..
     assert world.look(12.0) == [_UNDECIDED] * 2
     world.end_in({13: 1}, told_to=18.0, in_flight=18)
     assert world.look(18.0, done=82, in_flight=18) == [_UNDECIDED] * 2
-    assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+    assert read(world.ledger, fetch_run, "r1").state is RunState.RUNNING
 
 
 @pytest.mark.parametrize(("busy_to", "verdict"), [(11.0, _PASSED), (12.0, _PASSED), (13.0, _FAILED)])
@@ -257,9 +263,9 @@ def test_the_last_seconds_are_judged_when_the_run_is_over(
     """As far as a sample has shown that requests were left: nobody has looked at them before."""
     world = build_world("rate >= 8/s over 6s")
     world.end_in(dict.fromkeys(range(3, 12), 9) | {12: 1, 13: 18}, told_to=15.0, is_final=True)
-    assert ledger.runs.fetch("r1").state is RunState.COMPLETED
+    assert read(ledger, fetch_run, "r1").state is RunState.COMPLETED
     for at, done in ((busy_to + 1, 99), (busy_to + 2, 100)):
-        ledger.history.keep_sample("r1", build_seen(at, done))
+        change(ledger, keep_second, "r1", build_seen(at, done))
     assert world.summarize() == [verdict]
 
 
@@ -270,7 +276,7 @@ def test_a_run_that_waits_for_its_setup_or_its_workers_loses_nothing(
     world = build_world("rate >= 5/s over 1s: abort", "ok >= 1 over 1s: abort", "p50 < 1s over 1s: abort")
     verdicts = [world.look(float(at), outcomes=make_counts(timeout=3)) for at in range(4, 20)]
     assert verdicts == [[_UNDECIDED] * 3] * 16
-    assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+    assert read(world.ledger, fetch_run, "r1").state is RunState.RUNNING
 
 
 def test_a_time_that_is_worse_than_any_can_be_kept(build_world: Callable[..., World]) -> None:
@@ -280,7 +286,8 @@ def test_a_time_that_is_worse_than_any_can_be_kept(build_world: Callable[..., Wo
     for at in range(4, 8):
         world.look(at, outcomes=make_counts(timeout=3))
     assert world.summarize() == [_FAILED]
-    assert world.ledger.runs.fetch_thresholds("r1")[0].worst == math.inf
-    summary = build_summary(world.ledger.runs.fetch_snapshot("r1"), 9.0)
+    basis = read(world.ledger, fetch_threshold_basis, "r1")
+    assert basis.thresholds[0].worst == math.inf
+    summary = build_summary(read(world.ledger, fetch_snapshot, "r1"), 9.0)
     threshold = summary.thresholds[0]
     assert (threshold.value, threshold.lost_value, threshold.lost_s) == (None, None, 3.0)

@@ -3,8 +3,12 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.leases import apply_batches, build_incarnation, deal_lease
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import NOBODY, Readiness
 from oku_coordinator.runs.runs import Runs
@@ -44,13 +48,13 @@ class World:
 
     def submit(self, run: str, after_s: float | None = 300.0, **spec: Any) -> None:
         """Submit a run that is given up after a time."""
-        self.ledger.runs.create(run, Spec(requests=10, give_up_after_s=after_s, **spec), self.now)
+        change(self.ledger, create_run, run, Spec(requests=10, give_up_after_s=after_s, **spec), self.now)
 
     def begin(self, run: str, **spec: Any) -> None:
         """Submit a run, and let it begin with a worker."""
         self.submit(run, **spec)
         self.speak("w1")
-        self.ledger.runs.begin(run, self.now)
+        change(self.ledger, begin_run, run, self.now)
 
     def speak(self, worker: str, **changes: Any) -> None:
         """A worker says that it is here, and what it has in hand."""
@@ -68,8 +72,8 @@ class World:
 
     def look(self) -> None:
         """Look as a round does."""
-        self.readiness.assignment.settle(self.ledger.runs.fetch_current())
-        self.watch.look(self.now)
+        self.readiness.assignment.settle(read(self.ledger, fetch_current_run))
+        self.watch.cancel_abandoned(self.now)
 
     def miss(self, seconds: float) -> None:
         """Let time pass in which nobody can be heard, as a round does that begins after it."""
@@ -80,7 +84,7 @@ class World:
 
     def states(self, *runs: str) -> list[RunState]:
         """The states of runs."""
-        return [self.ledger.runs.fetch(run).state for run in runs]
+        return [read(self.ledger, fetch_run, run).state for run in runs]
 
 
 def held(*leases: str) -> dict[str, LeaseProgress]:
@@ -101,7 +105,7 @@ def test_a_queued_run_without_a_worker_is_cancelled_in_time(world: World) -> Non
     world.pass_time(299)
     assert world.states("r1") == [RunState.PENDING]
     world.pass_time(1)
-    record = world.ledger.runs.fetch("r1")
+    record = read(world.ledger, fetch_run, "r1")
     assert record.state == RunState.CANCELLED
     assert record.reason == f"no worker for 5 min 00 s: {NOBODY}{HINT}"
     assert record.is_given_up
@@ -129,7 +133,7 @@ def test_the_time_behind_other_runs_counts(world: World) -> None:
     assert world.states("r1", "r2", "r3", "r4") == [
         RunState.RUNNING, RunState.CANCELLED, RunState.PENDING, RunState.PENDING,
     ]  # fmt: skip
-    reason = world.ledger.runs.fetch("r2").reason
+    reason = read(world.ledger, fetch_run, "r2").reason
     assert reason == f"no worker for 30 s: waiting for its turn: run r1 is running{HINT}"
 
 
@@ -141,7 +145,7 @@ def test_a_run_whose_workers_are_gone_is_cancelled_in_the_middle(world: World) -
     assert world.states("r1") == [RunState.RUNNING]
     world.pass_time(2)
     assert world.states("r1") == [RunState.CANCELLED]
-    assert world.ledger.runs.fetch("r1").reason == f"no worker for 20 s: {NOBODY}{HINT}"
+    assert read(world.ledger, fetch_run, "r1").reason == f"no worker for 20 s: {NOBODY}{HINT}"
 
 
 def test_a_worker_that_comes_just_in_time_saves_the_run(world: World) -> None:
@@ -159,11 +163,11 @@ def test_only_a_worker_that_can_work_on_the_run_counts(world: World) -> None:
     """One that cannot begin with it does not."""
     world.begin("r1", after_s=20.0)
     world.pass_time(15, "w2")
-    world.roster.note_refusal("w2", build_incarnation("w2"), ("r1", "no such file"), world.now)
+    world.roster.record_refusal("w2", build_incarnation("w2"), ("r1", "no such file"), world.now)
     world.pass_time(19, "w2")
     assert world.states("r1") == [RunState.RUNNING]
     world.pass_time(1, "w2")
-    reason = world.ledger.runs.fetch("r1").reason
+    reason = read(world.ledger, fetch_run, "r1").reason
     assert reason == f"no worker for 20 s: worker w2 gets no leases of this run: no such file{HINT}"
 
 
@@ -239,16 +243,16 @@ def test_a_teardown_for_which_no_worker_is_there_is_given_up(world: World) -> No
     """The run ends as it was to end; one that was given up itself does not wait as long a second time."""
     for run, requests in (("r1", 0), ("r2", 10)):
         world.begin(run, after_s=20.0, hooks=(Hook.SETUP, Hook.TEARDOWN))
-        world.ledger.hooks.begin(run, Hook.SETUP, "w1", "b1", world.now)
+        change(world.ledger, begin_attempt, run, Hook.SETUP, "w1", "b1", world.now)
         report = HookReport(attempt=HookAttempt(run, Hook.SETUP, 1))
         batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
         apply_batches(world.ledger, [batch], now=world.now)
         if not requests:
-            world.ledger.runs.change_state(run, RunState.FAILED, world.now, "it is over")
+            change(world.ledger, change_state, run, RunState.FAILED, world.now, "it is over")
             assert world.states(run) == [RunState.TEARING_DOWN]
         world.look()
         world.pass_time(TIMEOUT_S + 22)
-    ended = [world.ledger.runs.fetch(run) for run in ("r1", "r2")]
+    ended = [read(world.ledger, fetch_run, run) for run in ("r1", "r2")]
     late = "teardown was given up: no worker for 20 s"
     assert [(run.state, run.reason) for run in ended] == [
         (RunState.FAILED, f"it is over; {late}"),

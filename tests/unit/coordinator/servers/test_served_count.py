@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
+from oku_coordinator.ledger.tables.server_table import note_servers
 from oku_coordinator.servers.served_count import (
     Address,
     NamedServers,
@@ -25,7 +28,7 @@ Fetch = Callable[..., Awaitable[ServedTotal | None]]
 @pytest.fixture
 async def start(ledger: Ledger) -> AsyncIterator[Start]:
     """Starts delay servers that answer one thing, for the run r1 and no other; gives the URL of each."""
-    name = ledger.runs.create("r1", Spec(requests=10), 1.0).count_name
+    name = change(ledger, create_run, "r1", Spec(requests=10), 1.0).count_name
     servers: list[TestServer] = []
 
     async def start_server(response: web.Response) -> str:
@@ -122,16 +125,16 @@ async def test_nothing_is_known_when_a_store_that_was_seen_does_not_answer_any_m
 ) -> None:
     """A server that took the place of another one does not have its counts."""
     url = await start(web.json_response({"served": 3, "store": "new"}))
-    ledger.runs.note_servers("r1", ["new"], 1.0)
+    change(ledger, note_servers, "r1", ["new"], 1.0)
     assert await fetch(url) == ServedTotal(3, [])
-    ledger.runs.note_servers("r1", ["old"], 2.0)
+    change(ledger, note_servers, "r1", ["old"], 2.0)
     assert await fetch(url) is None
 
 
 async def test_a_server_that_came_later_counts_as_well(start: Start, fetch: Fetch, ledger: Ledger) -> None:
     """It need not have been seen before."""
     urls = [await start(web.json_response({"served": 3, "store": store})) for store in ("a", "b")]
-    ledger.runs.note_servers("r1", ["a"], 1.0)
+    change(ledger, note_servers, "r1", ["a"], 1.0)
     assert await fetch(*urls) == ServedTotal(6, [])
 
 
@@ -139,7 +142,7 @@ async def test_nothing_is_known_when_nobody_can_say_where_the_servers_are(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Kubernetes may not answer."""
-    ledger.runs.create("r1", Spec(requests=10), 1.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 1.0)
 
     class Lost:
         is_fixed = False

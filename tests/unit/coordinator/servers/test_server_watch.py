@@ -3,9 +3,12 @@ from collections.abc import Callable
 
 import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.server_table import fetch_servers
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter, ServerCount
 from oku_coordinator.servers.server_watch import LONGEST_GAP_S, UNSEEN, ServerWatch
 from oku_core.accounting.run_state import RunState
@@ -55,7 +58,7 @@ class World:
     @property
     def seen(self) -> set[str]:
         """What the ledger knows."""
-        return set(self.ledger.runs.fetch_servers("r1"))
+        return set(read(self.ledger, fetch_servers, "r1"))
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def world(ledger: Ledger) -> World:
 
 def submit(ledger: Ledger, **spec: str) -> RunRecord:
     """A run against the delay servers that waits for its turn."""
-    return ledger.runs.create("r1", Spec(requests=10, **spec), 0.0)  # type: ignore[arg-type]
+    return change(ledger, create_run, "r1", Spec(requests=10, **spec), 0.0)  # type: ignore[arg-type]
 
 
 async def begin(world: World) -> RunRecord:
@@ -74,7 +77,7 @@ async def begin(world: World) -> RunRecord:
     run = submit(world.ledger)
     world.watch.may_begin(run)
     await world.watch.look()
-    return world.ledger.runs.change_state("r1", RunState.RUNNING, world.now)
+    return change(world.ledger, change_state, "r1", RunState.RUNNING, world.now)
 
 
 async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> None:
@@ -90,7 +93,7 @@ async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> Non
 
 def test_a_run_with_a_target_of_its_own_needs_no_look(world: World) -> None:
     """It has no servers."""
-    run = world.ledger.runs.create("r1", Spec(requests=10, urls=(Url("http://h/"),)), 0.0)
+    run = change(world.ledger, create_run, "r1", Spec(requests=10, urls=(Url("http://h/"),)), 0.0)
     assert world.watch.may_begin(run)
 
 
@@ -189,10 +192,10 @@ async def test_fixed_servers_are_looked_at_once(ledger: Ledger) -> None:
 async def test_a_run_that_is_resumed_is_looked_at_again(world: World) -> None:
     """Its servers may be others by now, and those of before are missing then."""
     await begin(world)
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     world.now += 10_000
     await world.watch.look()
-    run = world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    run = change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     assert not world.watch.may_begin(run)
     world.servers.stores = ["c"]
     await world.watch.look()

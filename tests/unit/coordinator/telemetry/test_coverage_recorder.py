@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.history import put_coverage
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.telemetry.coverage_recorder import COVERAGE_S, CoverageRecorder
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -29,8 +37,8 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 def take(ledger: Ledger) -> list[dict[str, Any]]:
     """The lines of coverage in the outbox, which is empty afterwards."""
-    lines = ledger.outbox.take(10_000, 10**9, 100.0)
-    ledger.outbox.remove(lines)
+    lines = change(ledger, take_batch, 10_000, 10**9, 100.0)
+    change(ledger, outbox_table.remove, lines)
     return [json.loads(line.text) for line in lines if line.kind == LineKind.COVERAGE]
 
 
@@ -44,7 +52,7 @@ def test_coverage_is_what_slices_and_lost_leases_are(
     apply([make_batch(deal(10))], 3.0)
     lost = deal(20)
     deal(30)
-    ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    take_back(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
     CoverageRecorder(ledger, lambda: 5.0).record()
     lines = take(ledger)
     sums = {name: sum(line[name] for line in lines) for name in ("accounted", "leased", "pending", "again")}
@@ -58,11 +66,13 @@ def test_a_run_that_is_not_active_has_none(ledger: Ledger, deal: Callable[..., L
     recorder.record()
     deal(10)
     recorder.record()
-    ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 6.0)
     assert len(take(ledger)) == 50
-    ledger.leases.take_back([lease.id for lease in ledger.leases.fetch_open("r1")], ExpiryReason.DROPPED, 6.0)
-    assert ledger.runs.fetch("r1").state == RunState.PAUSED
-    ledger.history.put_coverage("r1", 6.0, [{"part": "00"}])
+    take_back(
+        ledger, [lease.id for lease in read(ledger, fetch_open_leases, "r1")], ExpiryReason.DROPPED, 6.0
+    )
+    assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
+    change(ledger, put_coverage, "r1", 6.0, [{"part": "00"}])
     recorder.record()
     assert take(ledger) == []
 
@@ -95,7 +105,7 @@ async def test_it_records_by_itself(ledger: Ledger, deal: Callable[..., LeaseRec
     recorder = CoverageRecorder(ledger, lambda: 5.0)
     recorder.start(Supervisor())
     async with asyncio.timeout(10):
-        while not ledger.outbox.measure().lines >= 50:  # noqa: ASYNC110  # it is asked, it does not call
+        while not read(ledger, outbox_table.measure).lines >= 50:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
     await recorder.end()
     assert len(take(ledger)) == 50

@@ -6,9 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.telemetry.history_recorder import (
     MOST_ALIKE,
     WORKER_LINES_PER_S,
@@ -31,9 +36,9 @@ from oku_core.spec.spec import Spec
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger whose runs are published, with one that has begun."""
     ledger = open_ledger(path, publishes=True)
-    ledger.runs.create("r1", Spec(requests=100), 0.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
-    ledger.outbox.remove(ledger.outbox.take(100, 10**6, 1.0))
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
+    change(ledger, outbox_table.remove, change(ledger, take_batch, 100, 10**6, 1.0))
     yield ledger
     ledger.close()
 
@@ -62,8 +67,8 @@ def report(recorder: HistoryRecorder, *workers: str, **changes: Any) -> None:
 
 def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
     """The lines of a kind, as objects; all others are removed, too."""
-    lines = ledger.outbox.take(10_000, 10**9, 1.0)
-    ledger.outbox.remove(lines)
+    lines = change(ledger, take_batch, 10_000, 10**9, 1.0)
+    change(ledger, outbox_table.remove, lines)
     return [json.loads(line.text) for line in lines if line.kind == kind]
 
 
@@ -72,20 +77,20 @@ def test_the_sample_of_a_tick_is_kept(ledger: Ledger) -> None:
     recorder = HistoryRecorder(ledger, publishes=False)
     recorder.keep_tick(build_tick(10.0))
     recorder.keep_tick(build_tick(11.5, seconds=1.5))
-    samples = ledger.history.fetch("r1").samples
+    samples = read(ledger, fetch_history, "r1").samples
     assert [(sample.at, sample.seconds, sample.done) for sample in samples] == [
         (10.0, 1.0, 15),
         (11.5, 1.5, 15),
     ]
     assert [sample.requests_ended for sample in samples] == [0, 0], "progress is not the account"
     assert [sample.requests_sent for sample in samples] == [0, 0]
-    assert ledger.outbox.measure().lines == 0
+    assert read(ledger, outbox_table.measure).lines == 0
 
 
 def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> None:
     """They are those of the whole histogram, though the one that is kept is coarse."""
     HistoryRecorder(ledger, publishes=False).keep_tick(build_tick(1.0))
-    (sample,) = ledger.history.fetch("r1").samples
+    (sample,) = read(ledger, fetch_history, "r1").samples
     assert (sample.p50_ms, sample.p99_ms, sample.max_ms) == (1.0, 5.0, 5.0)
     assert sample.histogram(Time.LATENCY) == coarsen(build_tick(1.0).sample.histogram(Time.LATENCY))
 
@@ -95,7 +100,7 @@ def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
     recorder = HistoryRecorder(ledger, publishes=True)
     report(recorder, "w1")
     recorder.keep_tick(build_tick(10.0))
-    lines = ledger.outbox.take(1000, 10**6, 1.0)
+    lines = change(ledger, take_batch, 1000, 10**6, 1.0)
     counts = {kind: sum(line.kind == kind for line in lines) for kind in LineKind}
     assert (counts[LineKind.TICK], counts[LineKind.LATENCY], counts[LineKind.WORKER]) == (0, 2, 1)
     assert counts[LineKind.COVERAGE] == 0
@@ -120,7 +125,7 @@ def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> Non
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
     report(recorder, *names)
     recorder.keep_tick(build_tick(10.5), is_last=True)
-    lines = ledger.outbox.take(10_000, 10**9, 1.0)
+    lines = change(ledger, take_batch, 10_000, 10**9, 1.0)
     assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
     assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
 
@@ -201,7 +206,7 @@ def test_the_end_of_a_process_of_user_code_is_an_event_with_its_reason(ledger: L
     end = HostEnd(run="r1", number=1, reason=HostEndReason.OUT_OF_MEMORY, text="it was killed", requests=3)
     recorder.note_host_end("w1", end, 1.0)
     recorder.keep_tick(build_tick(2.0))
-    event = ledger.history.fetch("r1").events[-1]
+    event = read(ledger, fetch_history, "r1").events[-1]
     assert (event.type, event.worker, event.reason, event.requests) == (
         EventType.HOST_ENDED, "w1", "out_of_memory", 3,
     )  # fmt: skip

@@ -6,8 +6,12 @@ from typing import Any, Self
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.loki import Entry, LokiTarget, Refusal
 from oku_coordinator.telemetry import publisher as publisher_module
 from oku_coordinator.telemetry.metrics import Metrics
@@ -65,7 +69,7 @@ def pusher(monkeypatch: pytest.MonkeyPatch) -> type[FakePusher]:
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger with one run that is published."""
     ledger = open_ledger(path, publishes=True)
-    ledger.runs.create("r1", Spec(requests=10, name="shop"), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10, name="shop"), 0.0)
     yield ledger
     ledger.close()
 
@@ -77,7 +81,8 @@ def keep_ticks(ledger: Ledger, *times: float) -> None:
             at=at, seconds=1.0, requests_total=10, accounted=0, leased=0, pending=10, done=0,
             resent_at_most=0, in_flight=0, workers=1,
         )  # fmt: skip
-        ledger.history.keep_sample("r1", sample, [(LineKind.LATENCY, [{"a": "x" * 1000}])])
+        change(ledger, keep_second, "r1", sample)
+        change(ledger, outbox_table.put, "r1", LineKind.LATENCY, at, [{"a": "x" * 1000}])
 
 
 async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) -> Publisher:
@@ -95,7 +100,7 @@ async def test_lines_go_to_loki_in_order_and_leave_the_outbox(ledger: Ledger) ->
     """They keep their labels and times; late ones go into a stream of their own."""
     now = float(int(time.time()))
     keep_ticks(ledger, now - 1, now)
-    await publish(ledger, lambda: not ledger.outbox.measure().lines)
+    await publish(ledger, lambda: not read(ledger, outbox_table.measure).lines)
     labels = [dict(entry.labels) for entry in FakePusher.taken]
     assert [label["kind"] for label in labels] == ["event", "latency", "latency"]
     common = {"app": "oku", "run": "r1", "name": "shop"}
@@ -109,10 +114,10 @@ async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
     keep_ticks(ledger, 1.0, 2.0)
     FakePusher.refuses = lambda entry: dict(entry.labels)["kind"] == "latency"
     publisher = await publish(
-        ledger, lambda: len(FakePusher.taken) == 2 and not ledger.outbox.measure().lines
+        ledger, lambda: len(FakePusher.taken) == 2 and not read(ledger, outbox_table.measure).lines
     )
     assert publisher.describe()["refused"] == 2
-    event = ledger.history.fetch("r1").events[-1]
+    event = read(ledger, fetch_history, "r1").events[-1]
     assert event.type == EventType.LINES_REFUSED
     assert event.text == "Loki has refused 2 lines: 400 too far behind"
     assert [dict(entry.labels)["kind"] for entry in FakePusher.taken] == ["event", "event"]
@@ -121,9 +126,9 @@ async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
 async def test_an_event_that_is_refused_leads_to_no_other(ledger: Ledger) -> None:
     """Otherwise this would never end."""
     FakePusher.refuses = lambda _: True
-    publisher = await publish(ledger, lambda: not ledger.outbox.measure().lines)
+    publisher = await publish(ledger, lambda: not read(ledger, outbox_table.measure).lines)
     assert publisher.describe()["refused"] == 1
-    assert [event.type for event in ledger.history.fetch("r1").events] == [EventType.STATE]
+    assert [event.type for event in read(ledger, fetch_history, "r1").events] == [EventType.STATE]
 
 
 async def test_trouble_keeps_the_lines_and_is_said(ledger: Ledger) -> None:
@@ -144,7 +149,7 @@ async def test_at_the_end_what_waits_is_delivered(ledger: Ledger) -> None:
     publisher.start(Supervisor())
     keep_ticks(ledger, 1.0, 2.0)
     await publisher.end(5.0)
-    assert ledger.outbox.measure().lines == 0
+    assert read(ledger, outbox_table.measure).lines == 0
     assert len(FakePusher.taken) == 3
 
 
@@ -158,16 +163,18 @@ async def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
     await publisher.bound()
     dropped = publisher.describe()["dropped"]
     assert dropped > 20
-    assert ledger.outbox.measure().bytes < 20_000
-    events = [event for event in ledger.history.fetch("r1").events if event.type == EventType.LINES_DROPPED]
+    assert read(ledger, outbox_table.measure).bytes < 20_000
+    events = [
+        event for event in read(ledger, fetch_history, "r1").events if event.type == EventType.LINES_DROPPED
+    ]
     assert [event.requests for event in events] == [None]
     assert f"{dropped} lines" in events[0].text
 
 
 def test_an_event_of_a_run_that_is_gone_harms_nobody(ledger: Ledger) -> None:
     """It is dropped without an error."""
-    ledger.history.note("unknown", [Event(at=1.0, type=EventType.STATE, text="x")])
-    assert ledger.outbox.measure().lines == 1
+    change(ledger, keep_events, "unknown", [Event(at=1.0, type=EventType.STATE, text="x")])
+    assert read(ledger, outbox_table.measure).lines == 1
 
 
 async def test_lines_from_the_future_wait_until_their_time_is_right(
@@ -179,16 +186,16 @@ async def test_lines_from_the_future_wait_until_their_time_is_right(
     FakePusher.refuses = lambda entry: entry.at_ns > (time.time() + 600) * 1e9
     wall_s = time.time() + 3600
     clock = SteadyClock(lambda: wall_s, time.monotonic)
-    ledger.runs.change_state("r1", RunState.CANCELLED, clock.now())
+    change(ledger, change_state, "r1", RunState.CANCELLED, clock.now())
     publisher = Publisher(ledger, TARGET, 10**9, Metrics(), clock)
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while "future" not in publisher.trouble:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
-        assert ledger.outbox.measure().lines
+        assert read(ledger, outbox_table.measure).lines
         wall_s -= 3600
         clock.find_step()
-        while ledger.outbox.measure().lines or publisher.trouble:  # noqa: ASYNC110
+        while read(ledger, outbox_table.measure).lines or publisher.trouble:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     await publisher.end(0.0)
     assert [entry.at_ns / 1e9 for entry in FakePusher.taken[1:]] == [pytest.approx(time.time(), abs=30)]

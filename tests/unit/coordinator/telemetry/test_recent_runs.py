@@ -2,11 +2,21 @@ import msgspec
 import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change
+from tests.kit.coordinators.transactions import read as read_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import snapshots
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.reclaim import give_up_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord, Standing
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.telemetry.recent_runs import MOST_NAMES, MOST_RUNS, SHOWN_S, RecentRuns
 from oku_core.accounting.run_state import RunState
@@ -32,8 +42,8 @@ class World:
     def begin(self, run: str, spec: Spec | None = None, queued_s: float = 0.0) -> LeaseRecord:
         """Submit a run and let it begin after a wait, all of it leased to one worker."""
         spec = spec or Spec(requests=10)
-        self.ledger.runs.create(run, spec, self.now)
-        self.ledger.runs.change_state(run, RunState.RUNNING, self.now + queued_s)
+        change(self.ledger, create_run, run, spec, self.now)
+        change(self.ledger, change_state, run, RunState.RUNNING, self.now + queued_s)
         self.now += queued_s
         lease = deal_lease(self.ledger, run, 10, self.now)
         assert lease is not None
@@ -83,7 +93,7 @@ def test_the_last_figures_of_a_run_are_those_of_its_summary(world: World) -> Non
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease))], world.now)
     for recent in (world.recent, world.restart()):
         (figures,) = recent.read_runs()
-        summary = build_summary(world.ledger.runs.fetch_snapshot("r1"), world.now + 50.0)
+        summary = build_summary(read_ledger(world.ledger, fetch_snapshot, "r1"), world.now + 50.0)
         assert summary.state == RunState.COMPLETED
         assert list(figures.requests) == [summary.accounted, 0, 0, summary.resent_at_most]
         assert list(figures.outcomes) == list(make_counts(summary.outcomes.ok)) == make_counts(10)
@@ -94,7 +104,7 @@ def test_the_last_figures_of_a_run_are_those_of_its_summary(world: World) -> Non
 
 def test_a_run_is_shown_for_five_minutes_after_its_end(world: World) -> None:
     """A pending one is not shown at all."""
-    world.ledger.runs.create("r1", Spec(requests=10), world.now)
+    change(world.ledger, create_run, "r1", Spec(requests=10), world.now)
     assert world.list_runs() == []
     world.complete("r2")
     world.now += SHOWN_S
@@ -107,14 +117,14 @@ def test_no_figure_of_a_run_that_goes_on_falls(world: World) -> None:
     """A paused run is shown, not its last tick from before the pause, and while it waits again it is not."""
     lease = world.begin("r1")
     world.recent.note_tick(make_tick("r1", accounted=4))
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, done=6))], world.now)
-    assert world.ledger.runs.fetch("r1").state == RunState.PAUSED
+    assert read_ledger(world.ledger, fetch_run, "r1").state == RunState.PAUSED
     world.recent.note_tick(None)
     accounted = [world.recent.read_runs()[0].requests[0]]
-    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     assert world.list_runs() == []
-    world.ledger.runs.change_state("r1", RunState.RUNNING, world.now)
+    change(world.ledger, change_state, "r1", RunState.RUNNING, world.now)
     accounted.append(world.recent.read_runs()[0].requests[0])
     assert accounted == [6, 6]
 
@@ -136,13 +146,13 @@ def test_a_run_that_is_deleted_or_unknown_to_the_ledger_is_not_shown(
     """A scrape on a disk that cannot be read has the other metrics all the same."""
     world.complete("r1")
     assert world.list_runs() == ["r1"]
-    world.ledger.deletions.begin("r1")
+    change(world.ledger, begin_deletion, "r1")
     assert world.list_runs() == []
 
     def fail(*_: object) -> None:
         raise StorageError(StorageFault.IO_ERROR, "said")
 
-    monkeypatch.setattr(world.ledger.runs, "fetch_recent", fail)
+    monkeypatch.setattr(run_table, "fetch_recent", fail)
     assert (world.recent.read_runs(), world.recent.read_targets(), world.recent.read_inner()) == ([], [], [])
 
 
@@ -150,8 +160,9 @@ def test_a_run_whose_account_cannot_be_read_hides_no_other(world: World) -> None
     """Its failure is reported elsewhere."""
     world.complete("r1")
     world.complete("r2")
-    world.ledger.file.change(
-        lambda transaction: transaction.execute("UPDATE accounts SET outcomes = '[]' WHERE run = 'r1'")
+    change(
+        world.ledger,
+        lambda transaction: transaction.execute("UPDATE accounts SET outcomes = '[]' WHERE run = 'r1'"),
     )
     assert [named.run for named in world.recent.read_targets()] == ["r2"]
 
@@ -159,20 +170,21 @@ def test_a_run_whose_account_cannot_be_read_hides_no_other(world: World) -> None
 def test_the_figures_of_a_run_at_rest_are_read_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless its row changes, as that of a paused run whose last checkpoint comes late."""
     reads: list[str] = []
-    fetch = world.ledger.runs.fetch_standing
+    fetch = snapshots.fetch_standing
 
-    def read(run: str) -> Standing:
+    def count(transaction: Transaction, run: str) -> Standing:
         reads.append(run)
-        return fetch(run)
+        return fetch(transaction, run)
 
-    monkeypatch.setattr(world.ledger.runs, "fetch_standing", read)
+    monkeypatch.setattr(snapshots, "fetch_standing", count)
     world.complete("r1")
     world.begin("r2")
     for _ in range(3):
         world.list_runs()
     assert sorted(reads) == ["r1", "r2", "r2", "r2"]
-    world.ledger.file.change(
-        lambda transaction: transaction.execute("UPDATE runs SET resent_at_most = 7 WHERE run = 'r1'")
+    change(
+        world.ledger,
+        lambda transaction: transaction.execute("UPDATE runs SET resent_at_most = 7 WHERE run = 'r1'"),
     )
     assert [figures.requests[3] for figures in world.recent.read_runs()] == [0, 7]
 
@@ -183,7 +195,7 @@ def test_older_runs_have_no_targets_if_there_are_too_many_names(world: World) ->
     spec = parse_spec(Source(None, {"requests": 10, "base-url": "http://shop.test", "targets": urls}))
     for run in ("r1", "r2", "r3"):
         world.begin(run, spec)
-        world.ledger.runs.give_up(run, RunState.FAILED, world.now, "a reason")
+        change(world.ledger, give_up_run, run, RunState.FAILED, world.now, "a reason")
         world.now += 1.0
     shown = [named.run for named in world.recent.read_targets()]
     assert (set(shown), len(shown)) == ({"r3", "r2"}, 2 * len(urls))

@@ -8,9 +8,17 @@ from tests.kit.coordinators.leases import (
     build_incarnation,
     deal_lease,
 )
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.reclaim import give_up_run
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
+from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment, WorkerLimits
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
@@ -21,6 +29,17 @@ from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Hook, Spec
 
 TIMEOUT_S = 10.0
+
+
+class LimitsTwin(WorkerLimits):
+    """The limits of a cluster, which may have another number of pods than a run asks for."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def count_assigned(self, run: RunRecord) -> int | None:
+        """As many as were set."""
+        return super().count_assigned(run) if self._world.limit is None else self._world.limit
 
 
 class World:
@@ -39,20 +58,20 @@ class World:
         self.assignment = Assignment(
             ledger=self.ledger,
             roster=self.roster,
-            find_limit=lambda run: run.spec.workers if self.limit is None else self.limit,
+            limits=LimitsTwin(self),
             monotonic=lambda: self.now,
         )
 
     def begin(self, run: str, workers: int | None, **spec: Any) -> None:
         """A run begins, with the workers that it is assigned."""
-        self.ledger.runs.create(run, Spec(requests=100, workers=workers, **spec), self.now)
+        change(self.ledger, create_run, run, Spec(requests=100, workers=workers, **spec), self.now)
         self.settle()
-        self.ledger.runs.begin(run, self.now)
+        change(self.ledger, begin_run, run, self.now)
 
     def end(self, run: str) -> None:
         """A run is cancelled, and no lease of it is out."""
-        self.ledger.runs.change_state(run, RunState.CANCELLING, self.now)
-        assert self.ledger.runs.fetch(run).state == RunState.CANCELLED
+        change(self.ledger, change_state, run, RunState.CANCELLING, self.now)
+        assert read(self.ledger, fetch_run, run).state == RunState.CANCELLED
 
     def speak(self, *workers: str, leases: tuple[str, ...] = (), **changes: Any) -> None:
         """Workers say what they have in hand."""
@@ -68,7 +87,7 @@ class World:
     def settle(self, after_s: float = 0.0) -> list[str]:
         """The names of the workers of the run that has its turn, after some time."""
         self.now += after_s
-        run = self.ledger.runs.fetch_current()
+        run = read(self.ledger, fetch_current_run)
         self.assignment.settle(run)
         return self.names
 
@@ -85,7 +104,7 @@ class World:
 
     def finish(self, lease: str, run: str = "r1") -> None:
         """The last checkpoint of a lease comes."""
-        [record] = [each for each in self.ledger.leases.fetch_open(run) if each.id == lease]
+        [record] = [each for each in read(self.ledger, fetch_open_leases, run) if each.id == lease]
         apply_batches(self.ledger, [build_batch(record, build_checkpoint(record))], now=self.now)
 
 
@@ -128,7 +147,7 @@ def test_one_that_has_died_is_replaced(world: World) -> None:
     world.speak("w2", "w3", "w4")
     assert [worker.name for worker in world.roster.remove_silent(world.now)] == ["w1"]
     assert world.settle() == []
-    world.ledger.leases.take_back([lease], ExpiryReason.WORKER_LOST, world.now)
+    take_back(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
     assert len(world.settle()) == 1
     assert world.names != ["w1"]
 
@@ -143,7 +162,7 @@ def test_one_that_leaves_or_refuses_is_replaced_when_it_has_given_back_its_lease
     world.finish(lease)
     assert world.settle() == ["w2"]
     lease = world.hold("w2")
-    world.roster.note_refusal("w2", "b2", ("r1", "no file"), world.now)
+    world.roster.record_refusal("w2", "b2", ("r1", "no file"), world.now)
     assert world.settle() == []
     world.finish(lease)
     assert world.settle() == ["w3"]
@@ -182,7 +201,7 @@ def test_a_worker_is_free_once_the_ledger_has_its_last_checkpoint(world: World) 
     world.begin("r1", 1)
     lost, closed = world.hold("w1"), world.hold("w1")
     world.finish(closed)
-    world.ledger.leases.take_back([lost], ExpiryReason.DROPPED, world.now)
+    take_back(world.ledger, [lost], ExpiryReason.DROPPED, world.now)
     world.end("r1")
     world.speak("w1", leases=(lost, closed))
     world.begin("r2", 4)
@@ -195,9 +214,9 @@ def test_a_worker_is_free_once_its_hook_has_returned(world: World) -> None:
     """A worker that still calls a hook that nobody waits for is not."""
     world.begin("r1", 1, hooks=(Hook.SETUP, Hook.TEARDOWN))
     attempt = HookAttempt("r1", Hook.SETUP, 1)
-    world.ledger.hooks.begin("r1", Hook.SETUP, "w1", "b1", world.now)
+    change(world.ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", world.now)
     world.speak("w1", hooks=[attempt])
-    world.ledger.runs.give_up("r1", RunState.FAILED, world.now, "x")
+    change(world.ledger, give_up_run, "r1", RunState.FAILED, world.now, "x")
     world.begin("r2", 4)
     assert world.settle() == ["w2", "w3", "w4"]
     world.speak("w1")
@@ -208,11 +227,11 @@ def test_what_a_hook_returned_is_enough(world: World) -> None:
     """The worker repeats it until it is told that the ledger has it."""
     world.begin("r1", 1, hooks=(Hook.SETUP,))
     attempt = HookAttempt("r1", Hook.SETUP, 1)
-    world.ledger.hooks.begin("r1", Hook.SETUP, "w1", "b1", world.now)
+    change(world.ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", world.now)
     report = HookReport(attempt=attempt, error="ValueError")
     batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
     apply_batches(world.ledger, [batch], now=world.now)
-    assert world.ledger.runs.fetch("r1").state == RunState.FAILED
+    assert read(world.ledger, fetch_run, "r1").state == RunState.FAILED
     world.speak("w1", hooks=[attempt])
     world.begin("r2", 4)
     assert world.settle() == ["w1", "w2", "w3", "w4"]
@@ -233,7 +252,7 @@ def test_a_new_coordinator_takes_those_that_hold_leases_first(world: World) -> N
 def test_a_new_coordinator_takes_the_one_that_calls_the_setup(world: World) -> None:
     """Nobody holds a lease meanwhile."""
     world.begin("r1", 1, hooks=(Hook.SETUP,))
-    world.ledger.hooks.begin("r1", Hook.SETUP, "w4", "b4", world.now)
+    change(world.ledger, begin_attempt, "r1", Hook.SETUP, "w4", "b4", world.now)
     world.start_coordinator()
     world.speak("w1", "w2", "w3")
     assert world.settle(HEARD_WITHIN_S) == []
@@ -269,9 +288,9 @@ def test_a_run_that_stops_needs_nobody_else(world: World) -> None:
     """Its leases are called back."""
     world.begin("r1", 1)
     lease = world.hold("w1")
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     world.speak("w1", incarnation="new")
-    world.ledger.leases.take_back([lease], ExpiryReason.WORKER_LOST, world.now)
+    take_back(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
     world.settle()
     assert world.assignment.find_members("r1") == []
 
@@ -280,10 +299,10 @@ def test_a_teardown_that_nobody_is_there_for_gets_one_worker(world: World) -> No
     """As that of a run which was paused and is cancelled."""
     world.begin("r1", 3, hooks=(Hook.TEARDOWN,))
     world.finish(world.hold("w2"))
-    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     assert world.settle() == []
-    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
-    assert world.ledger.runs.fetch("r1").state == RunState.TEARING_DOWN
+    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
+    assert read(world.ledger, fetch_run, "r1").state == RunState.TEARING_DOWN
     assert world.settle() == ["w2"]
 
 
@@ -300,8 +319,8 @@ def test_the_number_may_change_meanwhile(world: World) -> None:
 
 def test_those_that_are_new_are_told(world: World) -> None:
     """Once each."""
-    world.ledger.runs.create("r1", Spec(requests=9, workers=2), 0.0)
-    run = world.ledger.runs.fetch_current()
+    change(world.ledger, create_run, "r1", Spec(requests=9, workers=2), 0.0)
+    run = read(world.ledger, fetch_current_run)
     assert [worker.name for worker in world.assignment.settle(run)] == ["w1", "w2"]
     assert world.assignment.settle(run) == []
 

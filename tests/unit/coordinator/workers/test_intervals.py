@@ -1,15 +1,37 @@
-from tests.kit.coordinators.broker_twin import BrokerTwin
+from pathlib import Path
 
+from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_file_access
+
+from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_core.messaging.order import ClockNotice
+from oku_core.process.clock import SteadyClock
 
 CLOCK = ClockNotice(kernel="boot", offset_ns=1)
+
+
+class ClockStoreTwin(ClockStore):
+    """Gives one notice after the other, the last one again and again."""
+
+    def __init__(self, *notices: ClockNotice) -> None:
+        super().__init__(SteadyClock(), Path("nowhere"), "boot")
+        self._notices = list(notices)
+
+    def describe(self) -> ClockNotice:
+        """The next notice."""
+        return self._notices.pop(0) if len(self._notices) > 1 else self._notices[0]
+
+
+def build_announcer(broker: BrokerTwin, *notices: ClockNotice) -> IntervalAnnouncer:
+    """Build an announcer of a clock of which these are told."""
+    return IntervalAnnouncer(broker, ClockStoreTwin(*notices), build_file_access())
 
 
 def test_the_intervals_are_announced_when_one_changes_and_again_after_a_while() -> None:
     """The order may be lost."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
+    announcer = build_announcer(broker, CLOCK)
     for heartbeat_s, checkpoint_s, now in (
         (1.0, 3.0, 0.0),
         (1.0, 3.0, 1.0),
@@ -18,28 +40,28 @@ def test_the_intervals_are_announced_when_one_changes_and_again_after_a_while() 
         (3.0, 5.0, 7.9),
         (3.0, 5.0, 8.0),
     ):
-        announcer.step(heartbeat_s, checkpoint_s, now)
+        announcer.announce(heartbeat_s, checkpoint_s, now)
     assert broker.intervals_s == [(1.0, 3.0), (3.0, 3.0), (3.0, 5.0), (3.0, 5.0)]
 
 
 def test_the_intervals_are_announced_when_a_broker_that_was_away_is_back() -> None:
     """The order goes out at once."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
+    announcer = build_announcer(broker, CLOCK)
     for answers, now in ((False, 0.0), (False, 0.5), (True, 1.0), (True, 2.0)):
         broker.answers = answers
-        announcer.step(1.0, 3.0, now)
+        announcer.announce(1.0, 3.0, now)
     assert broker.intervals_s == [(1.0, 3.0)]
 
 
 def test_the_intervals_are_announced_again_to_those_who_listen_only_now() -> None:
     """The next step announces them, whenever they were announced before."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
-    announcer.step(1.0, 3.0, 0.0)
+    announcer = build_announcer(broker, CLOCK)
+    announcer.announce(1.0, 3.0, 0.0)
     announcer.repeat()
-    announcer.step(1.0, 3.0, 0.1)
-    announcer.step(1.0, 3.0, 0.2)
+    announcer.announce(1.0, 3.0, 0.1)
+    announcer.announce(1.0, 3.0, 0.2)
     assert broker.intervals_s == [(1.0, 3.0)] * 2
 
 
@@ -48,29 +70,29 @@ def test_workers_hear_of_a_new_clock_at_once() -> None:
     broker = BrokerTwin()
     clocks = [ClockNotice(kernel="boot", offset_ns=number) for number in (1, 2, 2, 3)]
     told = iter(clocks)
-    announcer = IntervalAnnouncer(broker, lambda: next(told))
+    announcer = build_announcer(broker, *told)
     for now in range(len(clocks)):
-        announcer.step(1.0, 3.0, now)
+        announcer.announce(1.0, 3.0, now)
     assert broker.clocks == [clocks[0], clocks[1], clocks[3]]
 
 
 def test_workers_hear_at_once_which_run_has_its_turn() -> None:
     """And that none has it any more: they log what they have done of it."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
+    announcer = build_announcer(broker, CLOCK)
     for now, run in enumerate(("", "r1", "r1", "", "r2")):
-        announcer.step(1.0, 3.0, now, run)
+        announcer.announce(1.0, 3.0, now, run)
     assert broker.turns == ["", "r1", "", "r2"]
 
 
 def test_one_who_has_just_come_need_not_wait_for_long() -> None:
     """What time it is, for example, is announced at once, and again: it may not have listened yet."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
-    announcer.step(1.0, 3.0, 0.0)
-    announcer.greet()
+    announcer = build_announcer(broker, CLOCK)
+    announcer.announce(1.0, 3.0, 0.0)
+    announcer.repeat_soon()
     told = []
     for now in (0.2, 0.4, 1.1, 1.2, 2.2, 6.1, 6.2):
-        announcer.step(1.0, 3.0, now)
+        announcer.announce(1.0, 3.0, now)
         told.append(len(broker.intervals_s) - 1)
     assert told == [1, 1, 1, 2, 2, 2, 3]

@@ -234,7 +234,7 @@ def test_a_rate_is_that_of_the_run_that_the_worker_is_busy_with(roster: Roster) 
     """A new run begins with none, and what was taken of the old one does not count."""
     for second in range(3):
         record(roster, build_progress(leases=("r1.000000001.a",), ended=1000), second)
-    roster.note_taken(CheckpointBatch(worker="w1", incarnation="b1", run="r1", taken=3000, checkpoints=[]))
+    roster.record_taken(CheckpointBatch(worker="w1", incarnation="b1", run="r1", taken=3000, checkpoints=[]))
     [worker] = roster.workers()
     assert (round(worker.find_rate("r1").rate_rps or 0), worker.find_rate("r1").taken) == (1000, 3000)
     assert worker.find_rate("r2").rate_rps is None  # it has its turn now
@@ -257,7 +257,7 @@ def test_the_last_word_on_a_run_does_not_make_the_rate_of_the_next_forgotten(ros
     assert worker.rate.mean_in_flight == 0.0
     record(roster, build_progress(leases=("r1.000000009.a",), ended=7000), 5.0)
     for run, taken in (("r2", 120), ("r1", 7000)):
-        roster.note_taken(
+        roster.record_taken(
             CheckpointBatch(worker="w1", incarnation="b1", run=run, taken=taken, checkpoints=[])
         )
     assert (round(worker.find_rate("r2").rate_rps or 0), worker.find_rate("r2").taken) == (40, 120)

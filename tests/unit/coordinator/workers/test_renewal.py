@@ -24,7 +24,7 @@ class World:
     def look(self, turn: str, now: float) -> list[Control]:
         """What is told then."""
         before = len(self.broker.controls)
-        self.renewal.look(turn, now)
+        self.renewal.renew_used(turn, now)
         return self.broker.controls[before:]
 
 

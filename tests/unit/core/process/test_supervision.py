@@ -27,7 +27,7 @@ ALONE = {
     ("oku_workers/zygote.py", "_fork_worker"): "waits for the end of the zygote, and ends the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
     ("oku_workers/runs/engine_switch.py", "end_kept"): "its lease is finished, whatever becomes of it",
-    ("oku_workers/runs/engine_switch.py", "_fetch_files"): "awaited where it is made",
+    ("oku_workers/runs/run_sources.py", "fetch_for"): "awaited where it is made",
     ("oku_workers/runs/engine_switch.py", "load_ahead"): "one loading: the coordinator asks for it again",
     ("oku_workers/files/file_fetcher.py", "_have"): "awaited where it is made",
     ("oku_workers/files/run_files.py", "_begin"): "one file: whoever needs it hears of a failure",

@@ -22,7 +22,7 @@ class Sleeper:
 def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[float, float]]) -> None:
     """A waiter is woken after its delay, and at most two milliseconds late."""
     time = Time()
-    wheel = TimingWheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time)
     sleepers: list[tuple[Sleeper, float]] = []
     for delay_s, pause_s in waits:
         sleepers.append((Sleeper(time), time.now_s + delay_s))
@@ -39,7 +39,7 @@ def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[floa
 def test_a_waiter_that_is_removed_is_not_woken() -> None:
     """The others in its bucket are woken, and an empty wheel sets no timer."""
     time = Time()
-    wheel = TimingWheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time)
     one, other = Sleeper(time), Sleeper(time)
     tick = wheel.add(one, 0.01)
     assert wheel.add(other, 0.01) == tick
@@ -56,7 +56,7 @@ def test_a_waiter_that_is_removed_is_not_woken() -> None:
 def test_a_wheel_goes_on_after_it_was_empty(first_s: float) -> None:
     """The wheel wakes a new waiter whatever it waited for before."""
     time = Time()
-    wheel = TimingWheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time)
     gone, sleeper = Sleeper(time), Sleeper(time)
     wheel.remove(gone, wheel.add(gone, first_s))
     time.pass_s(5.0, 0.1)
@@ -70,7 +70,7 @@ def test_a_wheel_goes_on_after_it_was_empty(first_s: float) -> None:
 def test_a_long_wait_needs_few_looks(waiters: int) -> None:
     """While nothing is due, the wheel looks once in so many ticks, or not at all."""
     time = Time()
-    wheel = TimingWheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time)
     sleepers = [Sleeper(time) for _ in range(waiters)]
     for number, sleeper in enumerate([Sleeper(time), *sleepers]):
         wheel.add(sleeper, 0.001 if number == 0 else 2.0 + number / 1000)
@@ -88,7 +88,7 @@ def test_a_long_wait_needs_few_looks(waiters: int) -> None:
 def test_whoever_waits_again_when_woken_is_woken_again() -> None:
     """This holds even without a delay; the next wake never comes in the same turn of the loop."""
     time = Time()
-    wheel = TimingWheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time)
 
     class Restless(Sleeper):
         def wake(self) -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.server.client import build_registry
 
 from oku_core.errors import UserError
-from oku_server.counts.count_store import CountStore, FileStore, MemoryStore, read_served
+from oku_server.counts.count_store import CountStore, FileCountStore, MemoryCountStore, read_served
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable
 from oku_server.counts.run_registry import KEPT_S, PLACES
 
@@ -12,7 +12,7 @@ from oku_server.counts.run_registry import KEPT_S, PLACES
 @pytest.fixture(params=["memory", "files"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> CountStore:
     """A store for three processes."""
-    return MemoryStore(3) if request.param == "memory" else FileStore(tmp_path / "counts", 3)
+    return MemoryCountStore(3) if request.param == "memory" else FileCountStore(tmp_path / "counts", 3)
 
 
 def test_the_counts_of_all_processes_are_summed(store: CountStore) -> None:
@@ -32,7 +32,7 @@ def test_a_name_that_is_not_a_run_was_served_nothing(store: CountStore) -> None:
 
 def test_two_servers_of_a_directory_have_files_of_their_own_and_one_sum(tmp_path: Path) -> None:
     """No two processes write to the same file, and both servers report the same sum."""
-    stores = [FileStore(tmp_path, 2), FileStore(tmp_path, 1)]
+    stores = [FileCountStore(tmp_path, 2), FileCountStore(tmp_path, 1)]
     for store in stores:
         for block in store.blocks:
             CountTable(block, store.registry).add("a")
@@ -52,7 +52,7 @@ def test_a_file_without_an_owner_is_carried_on(tmp_path: Path) -> None:
     block = bytearray(EMPTY_TABLE)
     CountTable(block, build_registry()).add("a")
     (tmp_path / "served-0.bin").write_bytes(block)
-    store = FileStore(tmp_path, 1)
+    store = FileCountStore(tmp_path, 1)
     CountTable(store.blocks[0], store.registry).add("a")
     assert store.sum_up("a").served == 2
     assert [path.name for path in tmp_path.glob("served-*.bin")] == ["served-0.bin"]
@@ -62,14 +62,14 @@ def test_a_file_without_an_owner_is_carried_on(tmp_path: Path) -> None:
 def test_a_file_whose_making_was_cut_short_is_made_again(tmp_path: Path, length: int) -> None:
     """A crash at the wrong moment does not keep a server from starting."""
     (tmp_path / "served-0.bin").write_bytes(EMPTY_TABLE[:length])
-    store = FileStore(tmp_path, 1)
+    store = FileCountStore(tmp_path, 1)
     CountTable(store.blocks[0], store.registry).add("a")
     assert store.sum_up("a").served == 1
 
 
 def test_a_file_in_the_making_is_left_out_of_the_sum(tmp_path: Path) -> None:
     """Another server may be creating its file at this moment."""
-    store = FileStore(tmp_path, 1)
+    store = FileCountStore(tmp_path, 1)
     CountTable(store.blocks[0], store.registry).add("a")
     (tmp_path / "served-1.bin").touch()
     assert store.sum_up("a").served == 1
@@ -80,7 +80,7 @@ def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "served-0.bin"
     path.write_bytes(b"precious")
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} is not a file of counts$"):
-        FileStore(tmp_path, 1)
+        FileCountStore(tmp_path, 1)
     assert path.read_bytes() == b"precious"
 
 
@@ -89,14 +89,14 @@ def test_a_directory_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} cannot be used: Not a directory$"):
-        FileStore(path, 1)
+        FileCountStore(path, 1)
 
 
 def test_stores_with_the_same_counts_have_the_same_id(tmp_path: Path) -> None:
     """The id shows anyone who asks several servers whose counts to add up."""
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    stores: list[CountStore] = [FileStore(tmp_path / name, 1) for name in ("a", "a", "link", "b")]
-    stores += [MemoryStore(1), MemoryStore(1)]
+    stores: list[CountStore] = [FileCountStore(tmp_path / name, 1) for name in ("a", "a", "link", "b")]
+    stores += [MemoryCountStore(1), MemoryCountStore(1)]
     first, second, linked, *others = [store.sum_up("a").id for store in stores]
     assert first == second == linked
     assert len({first, *others}) == 4
@@ -119,10 +119,10 @@ def test_an_announced_run_is_known_to_all_processes(store: CountStore) -> None:
 
 def test_a_server_that_comes_back_knows_what_was_announced(tmp_path: Path) -> None:
     """The server reads the announced runs and their counts from its files."""
-    store = FileStore(tmp_path, 1)
+    store = FileCountStore(tmp_path, 1)
     store.registry.announce("live", 1000.0)
     CountTable(store.blocks[0], store.registry).add("live")
-    again = FileStore(tmp_path, 1)
+    again = FileCountStore(tmp_path, 1)
     assert again.sum_up("live") == store.sum_up("live")
     assert read_served(tmp_path, "live") == 1
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from oku_server.http.admin import Description, answer_admin
-from oku_server.http.response import Content
+from oku_server.http.planned_response import Content
 
 
 def ask(target: bytes) -> Content:

@@ -3,8 +3,8 @@ import logging
 import pytest
 from tests.unit.server.client import GET, OK, Server
 
-from oku_server.http import connection
-from oku_server.http.response import CONTINUE
+from oku_server.http import server_connection
+from oku_server.http.planned_response import CONTINUE
 
 
 def test_requests_of_one_connection_are_answered_in_order() -> None:
@@ -24,11 +24,11 @@ def test_a_client_that_sends_ahead_without_end_is_not_read_meanwhile() -> None:
     """The server reads only so far ahead of its answers; after them, the connection goes on."""
     server = Server(delay="1ms")
     client = server.connect_known()
-    client.say(GET * (connection.MOST_QUEUED + 2))
+    client.say(GET * (server_connection.MOST_QUEUED + 2))
     assert not client.is_read
     server.time.pass_s(1.0)
     assert client.is_read
-    assert client.written.count(b"HTTP/1.1 200 OK") == connection.MOST_QUEUED + 2
+    assert client.written.count(b"HTTP/1.1 200 OK") == server_connection.MOST_QUEUED + 2
     assert client.say(GET) == b""
 
 

@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 from tests.unit.server.client import GET, LINES, OK, Server
 
 from oku_server.http.head_cache import LONGEST_BYTES, MOST, HeadCache
-from oku_server.http.response import Response
+from oku_server.http.planned_response import DelayedResponse
 
 
-def find_response(_: bytes) -> Response:
+def find_response(_: bytes) -> DelayedResponse:
     """Fail, because a cache alone asks for no response."""
     pytest.fail("only a connection asks for a response")
 

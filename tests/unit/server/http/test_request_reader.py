@@ -8,8 +8,8 @@ from tests.unit.server.client import build_registry
 from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.overrides import Overrides
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
+from oku_server.http.planned_response import CLOSE, KEEP_ALIVE
 from oku_server.http.request_reader import LONGEST_HEAD_BYTES, Request, RequestReader
-from oku_server.http.response import CLOSE, KEEP_ALIVE
 
 STREAM = (
     b"GET /1 HTTP/1.1\r\nHost: a\r\nOku-Seed: 7\r\nOku-Run: r1\r\noku-delay:0..3s \r\n\r\n"

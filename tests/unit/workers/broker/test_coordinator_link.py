@@ -20,7 +20,7 @@ class Desk:
         self.caplog.clear()
         for pause_s in pauses_s:
             self.now += pause_s
-            self.link.note_heard()
+            self.link.on_heard()
         return self.caplog.messages
 
 
@@ -32,7 +32,7 @@ def desk(caplog: pytest.LogCaptureFixture) -> Desk:
 
 def test_the_first_word_of_the_coordinator_is_logged(desk: Desk) -> None:
     """Once, with the broker in between and without its password; a connection to that alone is none."""
-    desk.link.note_connected()
+    desk.link.on_connected()
     assert desk.caplog.messages == []
     assert desk.hear(0.0, 5.0, 5.0, 1.0) == ["connected to the coordinator through redis://***@valkey:6379/0"]
 
@@ -42,7 +42,7 @@ def test_a_link_that_was_made_stays(desk: Desk) -> None:
     assert not desk.link.is_made
     desk.hear(0.0)
     desk.now += 3600
-    desk.link.note_connected()
+    desk.link.on_connected()
     assert desk.link.is_made
 
 
@@ -58,7 +58,7 @@ def test_a_coordinator_that_was_silent_is_logged_once_it_is_back(desk: Desk) -> 
 def test_a_new_connection_to_the_broker_is_logged_once_the_coordinator_is_heard(desk: Desk) -> None:
     """However short the outage was: Celery has logged that it began."""
     desk.hear(0.0, 5.0)
-    desk.link.note_connected()
+    desk.link.on_connected()
     assert desk.hear(3.0, 5.0) == ["connected to the coordinator again after 3 s"]
 
 
@@ -67,7 +67,7 @@ def test_a_connection_that_breaks_again_and_again_does_not_fill_the_log(desk: De
     desk.hear(0.0)
     said = []
     for silent_s in [2.0, 9.0, 4.0] * 20:
-        desk.link.note_connected()
+        desk.link.on_connected()
         said += desk.hear(silent_s)
     assert said == [f"connected to the coordinator again after {silent_s} s" for silent_s in (2, 9, 9, 9, 9)]
     assert desk.hear(*[5.0] * 20) == ["connected to the coordinator again after 9 s"]

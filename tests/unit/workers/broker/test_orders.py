@@ -30,11 +30,11 @@ class FakeRunner:
         self.turns: list[str] = []
         self.coordinator_clock = CoordinatorClock("boot", lambda: 0)
 
-    def note_heard(self) -> None:
+    def on_heard(self) -> None:
         """As the lease runner."""
         self.heard += 1
 
-    def note_current(self, run: str) -> None:
+    def set_current_run(self, run: str) -> None:
         """As the lease runner."""
         self.turns.append(run)
 
@@ -58,7 +58,7 @@ class FakeHeartbeat:
         self.intervals: list[float] = []
         self.hurries = 0
 
-    def hurry(self) -> None:
+    def send_now(self) -> None:
         """As the heartbeat."""
         self.hurries += 1
 
@@ -87,15 +87,15 @@ def desk() -> Desk:
 )
 def test_an_order_about_leases_reaches_the_lease_runner(desk: Desk, order: Stop | Control) -> None:
     """The runner gets it unchanged, for it knows which leases are meant."""
-    desk.orders.obey(order)
+    desk.orders.handle(order)
     assert desk.runner.orders == [order]
 
 
 def test_orders_to_this_worker_alone_are_counted(desk: Desk) -> None:
     """Those to all come another way: a worker that hears them may be deaf to what waits for it."""
-    desk.orders.obey(Control(incarnation="b0"))
-    desk.orders.obey(build_intervals(1, 1.0))
-    desk.orders.obey(Stop(run="r1", up_to=3, grace_s=2.5))
+    desk.orders.handle(Control(incarnation="b0"))
+    desk.orders.handle(build_intervals(1, 1.0))
+    desk.orders.handle(Stop(run="r1", up_to=3, grace_s=2.5))
     assert desk.orders.count == 1
 
 
@@ -107,7 +107,7 @@ def build_intervals(number: int, heartbeat_s: float) -> Intervals:
 def test_intervals_hold_until_a_newer_one_arrives(desk: Desk) -> None:
     """Copies of an old one, with which somebody would slow the workers down, have no effect."""
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
-        desk.orders.obey(build_intervals(number, seconds))
+        desk.orders.handle(build_intervals(number, seconds))
     assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
     assert desk.runner.intervals == [9.0, 3.0, 6.0]
 
@@ -115,37 +115,37 @@ def test_intervals_hold_until_a_newer_one_arrives(desk: Desk) -> None:
 def test_the_runner_learns_that_the_coordinator_speaks(desk: Desk) -> None:
     """It may have been away, and says the same as before when it is back."""
     for _ in range(2):
-        desk.orders.obey(build_intervals(5, 1.0))
+        desk.orders.handle(build_intervals(5, 1.0))
     assert desk.runner.heard == 2
 
 
 def test_the_worker_is_linked_to_the_coordinator_once_that_speaks_to_all(desk: Desk) -> None:
     """An order about leases may be as old as the run."""
-    desk.orders.obey(Control(incarnation="b1", limits={"l1": 5}))
+    desk.orders.handle(Control(incarnation="b1", limits={"l1": 5}))
     assert not desk.link.is_made
-    desk.orders.obey(build_intervals(5, 1.0))
+    desk.orders.handle(build_intervals(5, 1.0))
     assert desk.link.is_made
 
 
 def test_the_runner_learns_which_run_has_its_turn(desk: Desk) -> None:
     """A copy of an old order does not say that the run has it still."""
     for number, run in ((5, "r1"), (6, ""), (5, "r1"), (7, "r2")):
-        desk.orders.obey(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, run=run))
+        desk.orders.handle(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, run=run))
     assert desk.runner.turns == ["r1", "", "r2"]
 
 
 def test_any_intervals_are_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
     """The numbers come from the clock of the coordinator, and that of a new one may be behind."""
-    desk.orders.obey(build_intervals(100, 3.0))
+    desk.orders.handle(build_intervals(100, 3.0))
     desk.now += 60
-    desk.orders.obey(build_intervals(7, 1.0))
+    desk.orders.handle(build_intervals(7, 1.0))
     assert desk.heartbeat.intervals == [3.0, 1.0]
 
 
 def test_the_first_intervals_are_answered_at_once(desk: Desk) -> None:
     """A coordinator that has just begun to listen learns of the worker; later ones change the pace alone."""
     for number in (5, 5, 6):
-        desk.orders.obey(build_intervals(number, 1.0))
+        desk.orders.handle(build_intervals(number, 1.0))
     assert desk.heartbeat.hurries == 1
 
 
@@ -154,8 +154,8 @@ def test_the_newest_order_says_what_the_clock_of_the_coordinator_is(desk: Desk) 
     clock = desk.runner.coordinator_clock
     for number, seconds in [(5, 300), (6, 400), (5, 300)]:
         notice = ClockNotice(kernel="boot", offset_ns=seconds * 10**9)
-        desk.orders.obey(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, clock=notice))
-    desk.orders.obey(build_intervals(7, 1.0))
+        desk.orders.handle(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, clock=notice))
+    desk.orders.handle(build_intervals(7, 1.0))
     assert clock.now() == 400.0
 
 

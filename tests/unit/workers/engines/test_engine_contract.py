@@ -188,7 +188,7 @@ async def test_what_is_in_flight_is_known_by_index(bench: EngineBench) -> None:
     assert bench.engine.window == 3
 
 
-@pytest.mark.parametrize("ask", ["count_waiting", "group_in_flight", "cut_off", "close"])
+@pytest.mark.parametrize("ask", ["flush_counts", "group_in_flight", "cancel", "close"])
 async def test_no_answer_is_in_flight_for_whoever_asks(bench: EngineBench, ask: str) -> None:
     """Answers may be counted at the end of a turn of the event loop, but at once if somebody looks."""
     execution = bench.add((0, 30))
@@ -196,12 +196,12 @@ async def test_no_answer_is_in_flight_for_whoever_asks(bench: EngineBench, ask: 
         await settle()
         for number in range(3):
             bench.answer(begin + number)
-    bench.feed.withdraw(execution)
+    bench.feed.shorten(execution, 0)
     closing = asyncio.ensure_future(bench.engine.close()) if ask == "close" else None
     if closing is not None:
         await asyncio.sleep(0)
-    elif ask == "cut_off":
-        bench.engine.cut_off(execution)
+    elif ask == "cancel":
+        bench.engine.cancel(execution)
     else:
         getattr(bench.engine, ask)()
     assert execution.in_flight <= bench.engine.window
@@ -217,7 +217,7 @@ async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
     await settle()
     second = bench.add((3, 6))
 
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
     await settle()
 
     assert first.finished.done()
@@ -232,8 +232,8 @@ async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: in
     for _ in range(turns):
         await asyncio.sleep(0)
     taken = execution.taken
-    bench.feed.withdraw(execution)
-    bench.engine.cut_off(execution)
+    bench.feed.shorten(execution, 0)
+    bench.engine.cancel(execution)
     await settle()
     assert execution.given_back == list(range(taken))
     assert (bench.engine.in_flight, execution.finished.done()) == (0, True)
@@ -247,12 +247,12 @@ async def test_a_second_cut_does_nothing(bench: EngineBench) -> None:
     """It does not matter whether it comes at once or later."""
     first = bench.add((0, 3))
     await settle()
-    bench.engine.cut_off(first)
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
+    bench.engine.cancel(first)
     await settle()
     second = bench.add((3, 6))
     await settle()
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
     await settle()
     assert (first.given_back, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
 
@@ -266,8 +266,8 @@ async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
     await settle()
     bench.advance(1)
     bench.engine.sweep()
-    bench.engine.cut_off(first)
-    bench.engine.cut_off(second)
+    bench.engine.cancel(first)
+    bench.engine.cancel(second)
     await settle()
     assert (first.outcomes[TIMEOUT], first.given_back) == (1, [])
     assert (second.outcomes[TIMEOUT], second.given_back) == (0, [0, 1])
@@ -283,8 +283,8 @@ async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
     await settle()
     assert bench.sent == [0, 1, 2, 3, 4]
 
-    bench.engine.cut_off(first)
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
+    bench.engine.cancel(first)
     await settle()
 
     assert first.given_back == [2, 3]
@@ -297,7 +297,7 @@ async def test_a_cut_while_nothing_is_in_flight(bench: EngineBench) -> None:
     await settle()
     bench.answer(0)
     await settle()
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
     await settle()
     second = bench.add((1, 4))
     await settle()
@@ -308,7 +308,7 @@ async def test_an_answer_after_a_cut_does_not_count(bench: EngineBench) -> None:
     """The index was given back, and has one end."""
     execution = bench.add((0, 3))
     await settle()
-    bench.engine.cut_off(execution)
+    bench.engine.cancel(execution)
     bench.answer(0)
     await settle()
     assert (execution.given_back, execution.outcomes[OK]) == ([0, 1, 2], 0)
@@ -338,7 +338,7 @@ async def test_closing_right_after_a_cut(bench: EngineBench) -> None:
     """The end of the cut is waited for once."""
     execution = bench.add((0, 3))
     await settle()
-    bench.engine.cut_off(execution)
+    bench.engine.cancel(execution)
     await asyncio.wait_for(bench.engine.close(), 1)
     assert execution.given_back == [0, 1, 2]
 

@@ -151,7 +151,7 @@ def test_a_lease_without_a_range_has_no_index(build_execution: BuildExecution) -
     """It is finished at once."""
     execution = build_execution()
     assert (execution.untaken, execution.begin_segment()) == (0, False)
-    execution.settle()
+    execution.finish_if_done()
     assert execution.finished.done()
 
 

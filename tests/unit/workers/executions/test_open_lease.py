@@ -122,7 +122,7 @@ def test_news_are_what_the_broker_has_not(desk: Desk) -> None:
     assert desk.lease.has_news
     sequence = desk.build().sequence
     assert desk.lease.has_news
-    desk.lease.note_sent(sequence)
+    desk.lease.on_sent(sequence)
     assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, False)
     desk.lease.confirm(sequence)
     assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, True)

@@ -83,7 +83,7 @@ class Story:
         elif event == "limit":
             bench.feed.raise_limits({execution: number})
         else:
-            bench.feed.look()
+            bench.feed.refresh()
 
     async def end(self) -> None:
         """All limits rise, all is answered, and time goes by until nothing is left."""
@@ -95,7 +95,7 @@ class Story:
             self.now_s += 1.0
             bench.time.turn(self.now_s)
             await asyncio.sleep(0.01)  # in which due times are computed
-            bench.feed.look()
+            bench.feed.refresh()
         bench.answer()
 
     def check(self) -> None:

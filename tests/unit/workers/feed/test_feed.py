@@ -1,4 +1,5 @@
 import asyncio
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,15 +24,34 @@ BuildExecution = Callable[..., Execution]
 FAILURES = range(2, 6)
 
 
+class Requester:
+    """Counts how often higher limits are asked for.
+
+    Args:
+        reserve: what is enough to have left.
+    """
+
+    def __init__(self, reserve: float = math.inf) -> None:
+        self.requests = 0
+        self._reserve = reserve
+
+    def request_limits(self) -> None:
+        """Count it."""
+        self.requests += 1
+
+    def find_reserve(self) -> float:
+        """What is enough."""
+        return self._reserve
+
+
 class FeedMachine(RuleBasedStateMachine):
     """Leases come, are taken from, answered, failed, cut off, shortened and allowed more, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.feed = Feed()
-        self.lows = 0
-        self.feed.on_low = self.note_low
+        self.requester = Requester()
+        self.feed = Feed(requester=self.requester)
         self.meter = ProgressMeter(lambda: 0.0, lambda: 0.0)
         self.meter.start()
         self.seconds: list[RunProgress] = []
@@ -43,13 +63,9 @@ class FeedMachine(RuleBasedStateMachine):
         self.taken: dict[Execution, list[int]] = {}
         self.at = 0
 
-    def note_low(self) -> None:
-        """Less than a third is left of what may be taken."""
-        self.lows += 1
-
     def teardown(self) -> None:
         """Whatever happened, the seconds add up to what the leases count."""
-        self.look()
+        self.refresh()
         for position, executions in enumerate(
             zip(*(execution.outcomes for execution in self.executions), strict=True)
         ):
@@ -122,7 +138,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.in_flight)
     @rule(data=st.data())
-    def cut_off(self, data: st.DataObject) -> None:
+    def cancel(self, data: st.DataObject) -> None:
         """What is in flight of a lease is given back."""
         execution = data.draw(st.sampled_from([tally.execution for tally, _ in self.in_flight]))
         for coordinate in [each for tally, each in self.in_flight if tally.execution is execution]:
@@ -154,7 +170,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.feed.enter(phase)
 
     @rule()
-    def look(self) -> None:
+    def refresh(self) -> None:
         """A second is over."""
         held = [execution for execution in self.executions if execution not in self.let_go]
         self.seconds += self.meter.take(held, {}, len(self.in_flight)).runs.values()
@@ -209,7 +225,7 @@ class FeedMachine(RuleBasedStateMachine):
     def who_waits_for_a_limit_was_told_of(self) -> None:
         """As long as nothing may be taken although something is left, somebody was asked for more."""
         if self.feed.find_first() is not None and self.feed.current is None:
-            assert self.lows
+            assert self.requester.requests
 
     def count_allowed(self, execution: Execution) -> int:
         """How many positions may be taken now."""
@@ -285,12 +301,10 @@ def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildExecuti
     assert (first.started_at, second.started_at) == (100.0, 107.0)
 
 
-def count_taken_until_low(feed: Feed) -> int:
-    """How many indices can be taken before the feed says that little is left."""
-    lows: list[int] = []
-    feed.on_low = lambda: lows.append(1)
-    taken = 0
-    while not lows:
+def count_taken_until_low(feed: Feed, requester: Requester) -> int:
+    """How many indices can be taken before the feed asks for higher limits."""
+    requests, taken = requester.requests, 0
+    while requester.requests == requests:
         assert feed.current is not None
         feed.take()
         taken += 1
@@ -299,45 +313,41 @@ def count_taken_until_low(feed: Feed) -> int:
 
 def test_it_tells_when_a_third_of_what_may_be_taken_is_left(build_execution: BuildExecution) -> None:
     """It counts what may be taken of all leases together; each rise begins anew."""
-    feed = Feed()
+    requester = Requester()
+    feed = Feed(requester=requester)
     first, second = build_execution((0, 10)), build_execution((10, 99), limit=30)
     feed.add(first)
     feed.add(second)
-    assert count_taken_until_low(feed) == 27
+    assert count_taken_until_low(feed, requester) == 27
     feed.raise_limits({second: 50})
-    assert count_taken_until_low(feed) == 22
+    assert count_taken_until_low(feed, requester) == 22
 
 
 def test_it_tells_once_that_nothing_may_be_taken(build_execution: BuildExecution) -> None:
     """However many leases come that may not be taken from either."""
-    feed, lows = Feed(), 0
-
-    def note_low() -> None:
-        nonlocal lows
-        lows += 1
-
-    feed.on_low = note_low
+    requester = Requester()
+    feed = Feed(requester=requester)
     for start in range(0, 50, 10):
         feed.add(build_execution((start, start + 10), limit=0))
-    assert lows == 1
+    assert requester.requests == 1
 
 
 def test_what_is_enough_is_not_little_though_it_is_less_than_a_third(build_execution: BuildExecution) -> None:
     """Whoever may take much need not ask so early; whoever may take little asks as always."""
-    feed = Feed()
-    feed.find_enough = lambda: 8.0
+    requester = Requester(8.0)
+    feed = Feed(requester=requester)
     execution = build_execution((0, 999), limit=60)
     feed.add(execution)
-    assert count_taken_until_low(feed) == 52
+    assert count_taken_until_low(feed, requester) == 52
     feed.raise_limits({execution: 64})
-    assert count_taken_until_low(feed) == 8
+    assert count_taken_until_low(feed, requester) == 8
 
 
 def test_it_says_nothing_when_limits_hold_nothing_back(build_execution: BuildExecution) -> None:
     """Nobody could allow more."""
-    feed, lows = Feed(), []
-    feed.on_low = lambda: lows.append(1)
+    requester = Requester()
+    feed = Feed(requester=requester)
     feed.add(build_execution((0, 10)))
     while feed.current is not None:
         feed.take()
-    assert lows == []
+    assert requester.requests == 0

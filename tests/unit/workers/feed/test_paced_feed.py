@@ -8,6 +8,7 @@ from itertools import pairwise
 from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, FakeTiming
 
 from oku_workers.executions.execution import Execution
+from oku_workers.feed.feed_protocol import NO_TAKER
 from oku_workers.feed.paced_feed import PacedFeed
 
 BuildExecution = Callable[..., Execution]
@@ -19,13 +20,22 @@ class PacedBench:
     def __init__(self) -> None:
         self.time = FakeTiming()
         self.feed = PacedFeed(self.time.timing, Fraction(10))
-        self.feed.on_due = self.fill
-        self.has_room = True
+        self.feed.attach(self)
+        self.is_free = True
         self.taken_s: list[float] = []
+
+    def has_room(self) -> bool:
+        """Whether it takes anything now."""
+        return self.is_free
+
+    def take_due(self) -> bool:
+        """Take it at once."""
+        self.fill()
+        return True
 
     def fill(self) -> None:
         """Take what there is to take."""
-        while self.has_room and self.feed.current is not None:
+        while self.is_free and self.feed.current is not None:
             self.feed.take()
             self.taken_s.append(round((self.time.now_ns - BOOTED_NS) / NS, 6))
 
@@ -59,9 +69,9 @@ async def test_slots_that_were_not_used_are_lost(build_execution: BuildExecution
     bench = PacedBench()
     bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))
-    bench.has_room = False
+    bench.is_free = False
     bench.time.turn(3.0)
-    bench.has_room = True
+    bench.is_free = True
     bench.fill()
     assert len(bench.taken_s) == 1
     bench.time.turn(4.0)
@@ -79,7 +89,7 @@ async def test_a_limit_and_the_end_of_a_lease_hold_as_ever(build_execution: Buil
     bench.feed.raise_limits({first: 4})
     bench.time.turn(10.0)
     assert len(bench.taken_s) == 4
-    bench.feed.withdraw(first)
+    bench.feed.shorten(first, 0)
     bench.feed.add(second)
     bench.time.turn(15.0)
     assert (first.taken, second.taken, bench.feed.find_first()) == (4, 3, None)
@@ -99,7 +109,7 @@ async def test_work_is_lacking_when_a_slot_has_come_for_which_there_is_none(
     assert bench.feed.lacks_work
     bench.feed.raise_limits({execution: 50})
     assert not bench.feed.lacks_work
-    bench.has_room = False
+    bench.is_free = False
     bench.time.turn(5.0)
     assert not bench.feed.lacks_work
 
@@ -107,7 +117,7 @@ async def test_work_is_lacking_when_a_slot_has_come_for_which_there_is_none(
 async def test_those_who_wait_are_woken_one_for_each_slot(build_execution: BuildExecution) -> None:
     """Whoever finds nothing waits for the next one."""
     bench = PacedBench()
-    bench.feed.on_due = None
+    bench.feed.attach(NO_TAKER)
     bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))
     waiting = [asyncio.ensure_future(bench.feed.wait()) for _ in range(3)]
@@ -124,9 +134,9 @@ async def test_the_same_share_once_more_takes_no_slot_away(build_execution: Buil
     bench = PacedBench()
     bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))
-    bench.has_room = False
+    bench.is_free = False
     bench.time.turn(0.055)
     bench.feed.share((0, 1))
-    bench.has_room = True
+    bench.is_free = True
     bench.fill()
     assert len(bench.taken_s) == 1

@@ -24,6 +24,7 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.load_values import Late
 from oku_core.spec.values.url import Url
 from oku_workers.executions.tally import NOT_SENT
+from oku_workers.feed.feed_protocol import NO_TAKER
 
 TEN_PER_S = build_open_spec("10/s", 4.0)
 TARGETS = tuple(
@@ -85,7 +86,7 @@ async def test_dense_requests_share_wakes() -> None:
     bench.add(list_waves(bench.schedule)[0])
     for step in range(42):
         await asyncio.sleep(0.01)
-        bench.feed.look()
+        bench.feed.refresh()
         bench.time.turn(step / 20)
     sent_ns = [BOOTED_NS + round(at_s * NS) for at_s, _ in bench.taken]
     assert bench.indices == list(range(40_000))
@@ -178,7 +179,7 @@ async def test_a_window_that_was_full_before_a_pause_is_no_excuse_either() -> No
     first, second = list_waves(bench.schedule)[:2]
     execution = bench.add(first)
     bench.time.turn(0.26)
-    bench.feed.withdraw(execution)
+    bench.feed.shorten(execution, 0)
     bench.answer()
     bench.add(second)
     bench.time.stall(3.1)
@@ -211,12 +212,11 @@ async def test_every_request_is_sent_if_the_spec_says_so() -> None:
 
 async def test_a_limit_holds_back_what_lies_beyond_and_somebody_is_told() -> None:
     """It goes on when the limit has risen; what has become too late meanwhile is not sent."""
-    bench, lows = ScheduledBench(TEN_PER_S), []
-    bench.feed.on_low = lambda: lows.append(1)
+    bench = ScheduledBench(TEN_PER_S)
     execution = bench.add(list_waves(bench.schedule)[0], limit=3)
     assert bench.feed.find_starved() is None
     bench.time.turn(1.6)
-    assert (bench.indices, len(lows), bench.feed.find_starved()) == ([0, 1, 2], 1, execution)
+    assert (bench.indices, bench.requests, bench.feed.find_starved()) == ([0, 1, 2], 1, execution)
     bench.feed.raise_limits({execution: 20})
     bench.time.turn(2.0)
     assert bench.indices == [0, 1, 2, *range(6, 20)]
@@ -241,7 +241,7 @@ async def test_a_withdrawn_lease_is_over_at_once() -> None:
     bench = ScheduledBench(TEN_PER_S)
     [wave, _] = list_waves(bench.schedule, lanes=2)
     first, second = bench.add(wave, 0), bench.add(wave, 1)
-    bench.feed.withdraw(first)
+    bench.feed.shorten(first, 0)
     bench.time.turn(2.0)
     assert first.finished.done()
     assert bench.indices == list(range(1, 20, 2))
@@ -267,14 +267,14 @@ async def test_the_clock_of_the_schedule_goes_on_where_a_pause_left_it() -> None
 
 
 async def test_without_the_coordinators_clock_nothing_is_shown() -> None:
-    """It begins at the next look once the clock is known."""
+    """It begins at the next refresh once the clock is known."""
     bench = ScheduledBench(TEN_PER_S, is_known=False)
     bench.add(list_waves(bench.schedule)[0])
     bench.time.turn(0.5)
-    bench.feed.look()
+    bench.feed.refresh()
     assert bench.taken == []
     bench.time.tell()
-    bench.feed.look()
+    bench.feed.refresh()
     bench.time.turn(0.55)
     assert bench.indices == [0, 1, 2, 3, 4, 5]
 
@@ -294,7 +294,7 @@ async def test_due_times_are_those_of_the_schedule(arrivals: Arrivals) -> None:
     ]
     for step in range(-20, 82):
         await asyncio.sleep(0.05)
-        bench.feed.look()
+        bench.feed.refresh()
         bench.time.turn(step / 20)
     assert [(taken[2], taken[3]) for _, taken in bench.taken] == expected
     assert all(BOOTED_NS + round(at_s * NS) - taken[3] < NS // 20 for at_s, taken in bench.taken)
@@ -303,7 +303,7 @@ async def test_due_times_are_those_of_the_schedule(arrivals: Arrivals) -> None:
 async def test_those_who_wait_are_woken_one_for_each_request_that_is_due() -> None:
     """A thousand idle slots do not all get up for one request."""
     bench = ScheduledBench(TEN_PER_S)
-    bench.feed.on_due = None
+    bench.feed.attach(NO_TAKER)
     bench.add(list_waves(bench.schedule)[0])
     waiting = [asyncio.ensure_future(bench.feed.wait()) for _ in range(5)]
     await asyncio.sleep(0)
@@ -363,7 +363,7 @@ def test_requests_that_cannot_be_sent_are_not_visited_one_by_one(
         for step in range(25):
             bench.time.turn(step / 5)
             bench.answer()
-            bench.feed.look()
+            bench.feed.refresh()
             await asyncio.sleep(0.1)  # in which due times are computed
         return bench
 
@@ -422,7 +422,7 @@ def test_due_times_are_not_computed_without_end() -> None:
             bench.add(wave, limit=10**10)
         for step in range(20):
             bench.time.turn(float(step))
-            bench.feed.look()
+            bench.feed.refresh()
             await asyncio.sleep(0.1)
         ready = [execution.fetched_chunks for execution in bench.executions]
         assert 100 < sum(ready) < 2000

@@ -234,7 +234,7 @@ def test_a_heartbeat_that_is_hurried_does_not_wait_for_its_time() -> None:
 
     def hurry_then_end() -> None:
         if len(stage.broker.sent) < 3:
-            stage.heartbeat.hurry()
+            stage.heartbeat.send_now()
         else:
             stage.heartbeat.end()
 

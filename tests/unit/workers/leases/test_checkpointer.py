@@ -29,7 +29,7 @@ class Bench:
         self.heard: list[CheckpointBatch] = []
         self._is_repeat = False
         self._began_at = asyncio.get_running_loop().time()
-        self.checkpointer = Checkpointer(self._send, self._collect, self.heard.append, spread)
+        self.checkpointer = Checkpointer(self, self, spread)
         self.health = Health("checkpoints")
         self.task = asyncio.ensure_future(self.checkpointer.keep_sending(self.health))
 
@@ -50,13 +50,19 @@ class Bench:
     def confirm(self) -> None:
         """All that was sent is known."""
         self.is_open = False
-        self.checkpointer.note_all_confirmed()
+        self.checkpointer.on_all_confirmed()
 
-    def _collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # as it is called
+    def on_sent(self, batch: CheckpointBatch) -> None:
+        """Note it."""
+        self.heard.append(batch)
+
+    def collect(self, *, is_repeat: bool) -> CheckpointBatch | None:
+        """Build a message, if there is anything to say."""
         self._is_repeat = is_repeat
         return BATCH if self.has_news or (is_repeat and self.is_open) else None
 
-    async def _send(self, batch: CheckpointBatch) -> None:
+    async def send(self, batch: CheckpointBatch) -> None:
+        """Send it, or fail."""
         self.sent.append((self.now, self._is_repeat))
         await asyncio.sleep(self.takes_s)
         if self.error is not None:
@@ -126,7 +132,7 @@ async def test_what_is_wanted_goes_at_once_and_not_too_often() -> None:
     await bench.wait_until(1.0)
     for _ in range(10):
         bench.has_news = True
-        bench.checkpointer.want()
+        bench.checkpointer.request()
         await asyncio.sleep(0.01)
         bench.confirm()
     assert bench.times == pytest.approx([1.0, 1.0 + COALESCE_S])
@@ -138,7 +144,7 @@ async def test_leases_that_end_together_are_one_message() -> None:
     await bench.wait_until(1.0)
     bench.has_news = True
     for _ in range(4):
-        bench.checkpointer.want(COALESCE_S)
+        bench.checkpointer.request(COALESCE_S)
         await asyncio.sleep(0.01)
     await bench.wait_until(2.0)
     assert bench.times == pytest.approx([1.0 + COALESCE_S])
@@ -149,7 +155,7 @@ async def test_what_is_not_confirmed_is_repeated_with_growing_pauses() -> None:
     bench = Bench()
     bench.checkpointer.set_interval(6.0)
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(15.0)
     assert bench.times == pytest.approx([0.0, 2.0, 6.0, 12.0])
     assert [is_repeat for _, is_repeat in bench.sent] == [False, True, True, True]
@@ -158,11 +164,11 @@ async def test_what_is_not_confirmed_is_repeated_with_growing_pauses() -> None:
     await bench.wait_until(30.0)
     assert bench.sent == []
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(30.1)
     bench.confirm()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(33.0)
     assert bench.times == pytest.approx([30.0, 30.1, 32.1])
 
@@ -171,12 +177,12 @@ async def test_an_answer_that_took_very_long_does_not_delay_the_next_repetition_
     """The broker may have been away; if the next message is lost, it is repeated after ten seconds."""
     bench = Bench()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(20.0)
     bench.confirm()
     bench.sent.clear()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(39.0)
     assert bench.times == pytest.approx([20.0, 30.0])
 
@@ -186,11 +192,11 @@ async def test_the_next_message_waits_for_the_answer_to_the_one_before() -> None
     bench = Bench()
     for until in (0.1, 0.2, 0.9, 1.5):
         bench.has_news = True
-        bench.checkpointer.want()
+        bench.checkpointer.request()
         await bench.wait_until(until)
     assert bench.sent == [(0.0, False), (1.0, True)]
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     bench.confirm()
     await bench.wait_until(1.6)
     assert bench.sent[2:] == [(1.5, False)]
@@ -202,7 +208,7 @@ async def test_a_slow_coordinator_gets_few_repetitions() -> None:
     for begin in (0.0, 100.0, 200.0, 300.0):
         await bench.wait_until(begin)
         bench.has_news = True
-        bench.checkpointer.want()
+        bench.checkpointer.request()
         await bench.wait_until(begin + 4.5)
         bench.confirm()
         bench.has_news = False
@@ -214,7 +220,7 @@ async def test_a_message_that_cannot_be_sent_is_tried_again_soon() -> None:
     bench = Bench()
     bench.error = OSError("no broker")
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(10.0)
     assert bench.health.trouble == "checkpoints: OSError: no broker"
     pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
@@ -233,7 +239,7 @@ async def test_one_message_follows_the_other() -> None:
     for at in (0.0, 0.5, 1.0):
         await bench.wait_until(at)
         bench.has_news = True
-        bench.checkpointer.want()
+        bench.checkpointer.request()
     await bench.wait_until(2.6)
     bench.has_news = True
     await bench.wait_until(3.5)
@@ -246,7 +252,7 @@ async def test_little_is_sent_to_a_coordinator_that_is_away() -> None:
     bench = Bench()
     while bench.now < 3600.0:
         bench.has_news = True
-        bench.checkpointer.want()
+        bench.checkpointer.request()
         await asyncio.sleep(1.0)
     assert 60 <= len([at for at in bench.times if at > 60.0]) <= 65
     assert len(bench.sent) < 120
@@ -257,10 +263,10 @@ async def test_a_coordinator_that_is_heard_of_again_is_told_at_once(*, is_confir
     """From then on everything is as before it went away."""
     bench = Bench()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     await bench.wait_until(1000.0)
     bench.sent.clear()
-    bench.checkpointer.note_heard()
+    bench.checkpointer.on_heard()
     await bench.wait_until(1000.1)
     assert bench.times == pytest.approx([1000.0])
     if is_confirmed:
@@ -275,10 +281,10 @@ async def test_a_coordinator_that_speaks_is_not_away() -> None:
     """However long it does not confirm: what it says in between begins the count anew."""
     bench = Bench()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     for _ in range(100):
         await asyncio.sleep(2.0)
-        bench.checkpointer.note_heard()
+        bench.checkpointer.on_heard()
     pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
     assert max(pauses) < 3.1
 
@@ -287,17 +293,17 @@ async def test_a_coordinator_that_speaks_and_takes_nothing_in_is_told_little() -
     """Its queue would fill the broker; once it has answered, everything is as before."""
     bench = Bench()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     while bench.now < 3600.0:
         await asyncio.sleep(5.0)
-        bench.checkpointer.note_heard()
+        bench.checkpointer.on_heard()
     assert 100 < len(bench.sent) < 220
-    bench.checkpointer.note_heard(begins_anew=True)
+    bench.checkpointer.on_heard(begins_anew=True)
     bench.confirm()
     bench.sent.clear()
     bench.has_news = True
-    bench.checkpointer.want()
+    bench.checkpointer.request()
     for _ in range(4):
         await asyncio.sleep(2.5)
-        bench.checkpointer.note_heard()
+        bench.checkpointer.on_heard()
     assert len(bench.sent) >= 3

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.kit.workers.engines_in_memory import SPEC, Bench, build_lease, settle
+from tests.kit.workers.engines_in_memory import SPEC, Bench, build_lease, build_simulated_meter, settle
 from tests.kit.workers.leftovers import without_collector
 
 from oku_core.messaging.order import Stop
@@ -85,7 +85,7 @@ class Here:
     def release(self, _: object) -> None:
         """Nobody has it."""
 
-    def note_tickets(self, _: object) -> None:
+    def add_tickets(self, _: object) -> None:
         """They are of no use."""
 
     async def close(self) -> None:
@@ -116,14 +116,14 @@ CASES: dict[str, tuple[Spec, Callable[[Bench], Awaitable[None]]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_a_lease_that_is_over_is_gone(bench: Bench, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+async def test_a_lease_that_is_over_is_gone(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """However it has ended, counting references frees it, once a progress has told of it."""
     spec, end = CASES[case]
     # pytest keeps records, and errors with them
     monkeypatch.setattr(logging.getLogger("oku_workers.leases.lease_runner"), "disabled", True)
+    bench = Bench(build_simulated_meter(), Away() if spec is _WITH_FILE else Here())
     with without_collector() as list_alive:
         bench.built.error = EngineError("cacert /ca.pem cannot be used") if case == "refused" else None
-        bench.engines.files = Away() if spec is _WITH_FILE else Here()  # type: ignore[assignment]
         bench.take(build_lease(0, 30), spec=spec)
         await asyncio.sleep(0.2 if spec is _CODE else 0)
         await settle()
@@ -134,3 +134,4 @@ async def test_a_lease_that_is_over_is_gone(bench: Bench, monkeypatch: pytest.Mo
         bench.runner.build_progress()
         assert bench.runner.lease_ids == []
         assert list_alive() == []
+    await bench.close()

@@ -9,6 +9,7 @@ import pytest
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import LONGEST_HOOK_ERROR, MOST_RESULT_BYTES, HookAttempt, HookReport
 from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.process.clock import SteadyClock
 from oku_core.process.redaction import hide
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Hook, Spec
@@ -17,6 +18,7 @@ from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.engines.user_code.hook_caller import HostLostError
 from oku_workers.leases.hook_runner import HookRunner
 from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.runs.run_sources import RunSources
 from oku_workers.settings import WorkerIdentity
 
 SETUP = HookAttempt("r1", Hook.SETUP, 1)
@@ -37,12 +39,17 @@ class Desk:
         self.calls: list[HookAttempt] = []
         self.contexts: list[EngineContext] = []
         self.ending: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
-        engines = EngineSwitch(Supervisor(), run_blocking=_call_here)
+        engines = EngineSwitch(Supervisor(), RunSources(run_blocking=_call_here))
         self.runner = HookRunner(
-            WorkerIdentity("w1", "b1"), engines, self._send, lambda: self.now, self._call
+            WorkerIdentity("w1", "b1"),
+            engines,
+            self,
+            SteadyClock(lambda: self.now, lambda: self.now),
+            self._call,
         )
 
-    async def _send(self, batch: CheckpointBatch) -> None:
+    async def send(self, batch: CheckpointBatch) -> None:
+        """Take a message, or refuse it."""
         if self.refuses:
             self.refuses -= 1
             raise ConnectionError("the broker is away")

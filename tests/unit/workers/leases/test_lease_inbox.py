@@ -6,6 +6,7 @@ from tests.kit.workers.engines_in_memory import OTHER_SPEC, SPEC, build_lease
 from oku_core.messaging.hook import SetupData
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Stop
+from oku_core.process.clock import SteadyClock
 from oku_workers.leases.lease_inbox import LATEST_S, MOST_SPECS, REMEMBERED_S, Arrival, LeaseInbox, Objection
 
 
@@ -14,7 +15,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.inbox = LeaseInbox("b1", lambda: self.now)
+        self.inbox = LeaseInbox("b1", SteadyClock(lambda: self.now, lambda: self.now))
 
     def accept(self, *leases: Lease, **changes: Any) -> list[Arrival]:
         """Leases arrive in one message."""
@@ -106,8 +107,8 @@ def test_an_id_is_remembered_until_no_message_with_it_can_be_in_time(desk: Desk)
 
 def test_a_lease_that_was_ended_before_it_came_is_objected_to(desk: Desk) -> None:
     """Its coordinator was told that nothing of it is taken, and must be able to rely on that."""
-    assert desk.inbox.end_unknown("r1.1.aa")
-    assert not desk.inbox.end_unknown("r1.1.aa")
+    assert desk.inbox.refuse_unknown("r1.1.aa")
+    assert not desk.inbox.refuse_unknown("r1.1.aa")
     desk.now += REMEMBERED_S - 1
     assert desk.accept_one(build_lease(0, 5, name="r1.1.aa")) == Objection.ENDED
 
@@ -115,7 +116,7 @@ def test_a_lease_that_was_ended_before_it_came_is_objected_to(desk: Desk) -> Non
 def test_a_known_lease_is_not_ended_as_an_unknown_one(desk: Desk) -> None:
     """It has a state of its own, or had one."""
     desk.accept(build_lease(0, 5, name="r1.1.aa"))
-    assert not desk.inbox.end_unknown("r1.1.aa")
+    assert not desk.inbox.refuse_unknown("r1.1.aa")
 
 
 def test_what_was_sent_of_is_known_for_a_while_after_its_end(desk: Desk) -> None:
@@ -124,15 +125,15 @@ def test_what_was_sent_of_is_known_for_a_while_after_its_end(desk: Desk) -> None
     for lease in (over, lost):
         desk.accept(build_lease(0, 5, name=lease))
     desk.now += 1000
-    desk.inbox.note_over(over)
-    desk.inbox.note_lost(lost)
+    desk.inbox.record_end(over)
+    desk.inbox.record_loss(lost)
     desk.now += LATEST_S
     desk.accept(build_lease(5, 9))
-    assert [desk.inbox.end_unknown(lease) for lease in (over, lost)] == [False, False]
+    assert [desk.inbox.refuse_unknown(lease) for lease in (over, lost)] == [False, False]
     assert desk.accept(build_lease(0, 5, name=lost)) == []
     desk.now += REMEMBERED_S
     desk.accept(build_lease(9, 10))
-    assert [desk.inbox.end_unknown(lease) for lease in (over, lost)] == [True, True]
+    assert [desk.inbox.refuse_unknown(lease) for lease in (over, lost)] == [True, True]
 
 
 @pytest.mark.parametrize(

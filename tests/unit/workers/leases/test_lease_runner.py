@@ -514,7 +514,7 @@ async def test_the_last_word_of_a_worker_that_leaves_goes_at_once(bench: Bench) 
     bench.engine.fill()
     for _ in range(120):
         await asyncio.sleep(5.0)
-        bench.runner.note_heard()
+        bench.runner.on_heard()
     bench.engine.answer_all()
     bench.runner.stop_all(1.0)
     await asyncio.sleep(1.1)
@@ -608,9 +608,9 @@ async def test_a_window_that_is_not_full_is_told_of(bench: Bench) -> None:
     """A limit that holds it back counts as well: there was something to send."""
     [account] = bench.take(build_lease(0, 1000, limit=400))
     await settle()
-    for look in range(400):
+    for refresh in range(400):
         bench.engine.fill()
-        while look >= 200 and len(bench.engine.flights) > 1:
+        while refresh >= 200 and len(bench.engine.flights) > 1:
             bench.engine.flights.pop()[0].answer(OK, 200, 1, 1)
         await asyncio.sleep(0.05)
         if bench.engine.flights:
@@ -633,28 +633,24 @@ async def test_many_leases_in_hand_do_not_hold_the_loop_up(bench: Bench) -> None
 
 async def test_a_worker_that_has_run_user_code_takes_nothing_of_another_run(bench: Bench) -> None:
     """It gives it back unbegun, and leaves; its own run goes on."""
-    used: list[str] = []
-    bench.runner.on_used = lambda: used.append(bench.runner.build_progress().code_run)
     code = Spec(engine=Engine.PYTHON, concurrency=5)
     bench.take(build_lease(0, 3), spec=code)
     await settle()
     assert bench.runner.build_progress().code_run == "r1"
     bench.take(build_lease(3, 6), spec=None)
     await settle()
-    assert used == []
+    assert bench.renewals == 0
     [other] = bench.take(build_lease(0, 10, "r2"))
     await asyncio.sleep(0.1)
-    assert used == ["r1"]
+    assert (bench.renewals, bench.runner.build_progress().code_run) == (1, "r1")
     assert other.checkpoint.is_final
     assert (other.checkpoint.done, other.checkpoint.end) == (0, 0)
 
 
 async def test_a_worker_leaves_when_the_run_is_over_whose_user_code_it_has_run(bench: Bench) -> None:
     """The coordinator says so, to this process."""
-    used: list[bool] = []
-    bench.runner.on_used = lambda: used.append(True)
     bench.runner.control(Control(incarnation="another", renew=True))
     bench.control(may_leave=True)
-    assert used == []
+    assert bench.renewals == 0
     bench.control(renew=True)
-    assert used == [True]
+    assert bench.renewals == 1

@@ -43,14 +43,14 @@ async def test_a_run_has_one_line_when_it_has_lost_its_turn(
     """However many leases there were, and however often the coordinator says that it goes on."""
     for number in range(20):
         await work(bench, 10 * number, 10 * number + 10, spec=_NAMED)
-        bench.runner.note_current("r1")
+        bench.runner.set_current_run("r1")
     assert list_lines(caplog) == []
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     [record] = caplog.records
     assert list_lines(caplog) == ["run r1 (checkout): 200 requests in 29.5 s: 200 ok"]
     fields = {"run": "r1", "run_name": "checkout", "requests": 200, "seconds": 29.5, "ok": 200}
     assert fields.items() <= record.__dict__.items()
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     await bench.close()
     assert list_lines(caplog) == []
 
@@ -64,7 +64,7 @@ async def test_each_outcome_is_counted(bench: Bench, caplog: pytest.LogCaptureFi
     tally.fail(TIMEOUT, coordinate, "no answer")
     bench.engine.answer_all()
     await asyncio.sleep(0.5)
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     [record] = caplog.records
     assert list_lines(caplog) == ["run r1: 3 requests in 0.0 s: 2 ok, 1 timeout"]
     assert record.__dict__["timeout"] == 1
@@ -79,7 +79,7 @@ async def test_a_run_is_not_over_before_its_last_lease_is(
     await settle()
     bench.engine.fill()
     bench.runner.stop(Stop(run="r1", up_to=10**9, grace_s=10.0))
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     await asyncio.sleep(1.0)
     assert list_lines(caplog) == []
     bench.engine.answer_all()
@@ -90,9 +90,9 @@ async def test_a_run_is_not_over_before_its_last_lease_is(
 async def test_a_run_that_is_resumed_has_another_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """Each counts what came of it since the last."""
     for number, expected in ((0, 10), (1, 20)):
-        bench.runner.note_current("r1")
+        bench.runner.set_current_run("r1")
         await work(bench, 100 * number, 100 * number + expected)
-        bench.runner.note_current("")
+        bench.runner.set_current_run("")
         [line] = list_lines(caplog)
         assert line.startswith(f"run r1: {expected} requests in ")
 
@@ -101,7 +101,7 @@ async def test_a_run_begins_before_the_coordinator_has_said_so(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its leases come another way than that word, and the first may be over by then."""
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     await work(bench, 0, 10)
     await work(bench, 10, 20)
     assert list_lines(caplog) == []
@@ -129,7 +129,7 @@ async def test_a_run_of_which_nothing_was_taken_has_no_line(
     """Its leases were given back."""
     bench.take(build_lease(0, 10), start_by=0.0)
     await asyncio.sleep(0.5)
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     await bench.close()
     assert list_lines(caplog) == []
 
@@ -137,7 +137,7 @@ async def test_a_run_of_which_nothing_was_taken_has_no_line(
 async def test_iterations_are_called_so(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """As everywhere else."""
     await work(bench, 0, 10, spec=msgspec.structs.replace(SPEC, engine=Engine.PYTHON))
-    bench.runner.note_current("")
+    bench.runner.set_current_run("")
     assert list_lines(caplog)[0].startswith("run r1: 10 iterations in ")
 
 

@@ -112,8 +112,8 @@ class Play:
                 feed.raise_limits({execution: execution.taken + ahead})
             engines.work(now)
             if step % STEPS_PER_LOOK == 0:
-                feed.look()
-                watch.look((time.now_ns - BOOTED_NS) / NS, {execution: opened})
+                feed.refresh()
+                watch.sample((time.now_ns - BOOTED_NS) / NS, {execution: opened})
         return opened.watched_s, opened.underfilled_s, engines.sent
 
 

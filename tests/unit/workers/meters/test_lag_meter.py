@@ -15,6 +15,17 @@ class Clock:
         return self.now
 
 
+class Listener:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lateness_s: list[float] = []
+
+    def sample(self, late_s: float) -> None:
+        """Keep it."""
+        self.lateness_s.append(late_s)
+
+
 async def let_the_loop_call() -> None:
     """Let everything happen that can happen without time going by."""
     for _ in range(5):
@@ -29,13 +40,13 @@ def test_a_meter_that_does_not_run_measures_nothing() -> None:
 async def test_lateness_is_the_time_after_a_call_was_due() -> None:
     """The meter tells each one."""
     clock = Clock()
-    told: list[float] = []
-    meter = LagMeter(told.append, clock, interval_s=0.0)
-    meter.start()
+    listener = Listener()
+    meter = LagMeter(clock, interval_s=0.0)
+    meter.start(listener)
     for seconds in (0.0, 0.3, 0.01):
         clock.now += seconds
         await let_the_loop_call()
-    assert [late_s for late_s in told if late_s] == pytest.approx([0.3, 0.01])
+    assert [late_s for late_s in listener.lateness_s if late_s] == pytest.approx([0.3, 0.01])
     meter.stop()
 
 
@@ -43,7 +54,7 @@ async def test_a_loop_that_has_not_called_for_a_while_is_late() -> None:
     """Its lateness counts before its next call comes."""
     clock = Clock()
     meter = LagMeter(clock=clock, interval_s=0.05)
-    meter.start()
+    meter.start(Listener())
     clock.now += 2.05
     assert meter.late_s == pytest.approx(2.0)
     meter.stop()
@@ -53,12 +64,12 @@ async def test_a_loop_that_has_not_called_for_a_while_is_late() -> None:
 async def test_the_event_loop_calls_by_itself_until_the_end() -> None:
     """The meter asks again after each call."""
     clock = Clock()
-    told: list[float] = []
-    meter = LagMeter(told.append, clock, interval_s=0.0)
-    meter.start()
+    listener = Listener()
+    meter = LagMeter(clock, interval_s=0.0)
+    meter.start(listener)
     await let_the_loop_call()
-    assert len(told) > 1
+    assert len(listener.lateness_s) > 1
     meter.stop()
-    told.clear()
+    listener.lateness_s.clear()
     await let_the_loop_call()
-    assert told == []
+    assert listener.lateness_s == []

@@ -96,7 +96,7 @@ def test_executions_are_added_up(build_execution: BuildExecution) -> None:
 
 
 def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> None:
-    """What it did since the last look is not lost, and not counted twice."""
+    """What it did since the last sample is not lost, and not counted twice."""
     meter = build_meter()
     execution.tally.answer(OK, 200, 10, 1)
     take(meter, execution)

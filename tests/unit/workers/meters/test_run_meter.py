@@ -19,7 +19,7 @@ class Worker:
         for _ in range(round(seconds / LOOK_S)):
             self.now += LOOK_S
             new = round(rate * LOOK_S)
-            self.meter.look(self.now, self.window, new, new, in_flight, has_work=has_work)
+            self.meter.sample(self.now, self.window, new, new, in_flight, has_work=has_work)
 
     def wait(self, seconds: float, *, in_flight: int = 0) -> None:
         """Nothing is to be taken, and nothing ends."""
@@ -29,7 +29,7 @@ class Worker:
 def test_a_rate_is_unknown_before_the_first_answer() -> None:
     """It is 0 then, whatever was taken."""
     worker = Worker()
-    worker.meter.look(101.0, WINDOW, 100, 0, 100, has_work=True)
+    worker.meter.sample(101.0, WINDOW, 100, 0, 100, has_work=True)
     assert (worker.meter.rate_rps, worker.meter.taken) == (0.0, 100)
 
 
@@ -62,33 +62,33 @@ def test_time_without_work_does_not_count() -> None:
 def test_a_worker_that_waits_for_a_full_window_is_at_work() -> None:
     """It has nothing to take, but that is not what keeps it from being faster."""
     worker = Worker()
-    worker.meter.look(100.05, WINDOW, 100, 0, 100, has_work=False)
+    worker.meter.sample(100.05, WINDOW, 100, 0, 100, has_work=False)
     worker.now = 100.05
     worker.wait(4.95, in_flight=100)
-    worker.meter.look(worker.now, WINDOW, 0, 100, 0, has_work=False)
+    worker.meter.sample(worker.now, WINDOW, 0, 100, 0, has_work=False)
     assert worker.meter.rate_rps == pytest.approx(100 / 5.0, rel=0.02)
 
 
 def test_work_that_is_over_between_two_looks_counts() -> None:
-    """A small lease may come and go within a look."""
+    """A small lease may come and go within a sample."""
     worker = Worker()
     worker.wait(1.0)
     for _ in range(10):
         worker.now += LOOK_S
-        worker.meter.look(worker.now, WINDOW, 400, 400, 0, has_work=False)
+        worker.meter.sample(worker.now, WINDOW, 400, 400, 0, has_work=False)
     assert worker.meter.rate_rps == pytest.approx(8000.0, rel=0.2)
 
 
 def test_answers_in_step_have_the_rate_of_their_steps() -> None:
     """A hundred at a time, each taking half a minute: the rate is neither 0 nor that of the burst."""
     worker = Worker()
-    worker.meter.look(worker.now, WINDOW, 100, 0, 100, has_work=True)
+    worker.meter.sample(worker.now, WINDOW, 100, 0, 100, has_work=True)
     rates = []
     for _ in range(6):
         worker.work(30.0 - LOOK_S, 0.0)
         rates.append(worker.meter.rate_rps)
         worker.now += LOOK_S
-        worker.meter.look(worker.now, WINDOW, 100, 100, 100, has_work=True)
+        worker.meter.sample(worker.now, WINDOW, 100, 100, 100, has_work=True)
         rates.append(worker.meter.rate_rps)
     assert rates[0] == 0.0
     assert all(1.5 < rate < 7.0 for rate in rates[1:]), rates

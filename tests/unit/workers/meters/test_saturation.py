@@ -19,20 +19,20 @@ class Worker:
         self.meter = SaturationMeter(lambda: self.busy_s, lambda: self.now)
 
     def work(self, seconds: float, *, busy: float = 0.0, late_s: float = 0.0, rate: int = 10) -> None:
-        """Go on for some time: busy for a share of it, late at the first look, so many answers a look."""
-        for look in range(round(seconds / LOOK_S)):
+        """Go on for some time: busy for a share of it, late at the first sample, so many answers a sample."""
+        for sample in range(round(seconds / LOOK_S)):
             for _ in range(rate):
                 self.execution.next_coordinate += 1
                 self.execution.tally.answer(OK, 200, 1000, 0)
             self.now += LOOK_S
             self.busy_s += busy * LOOK_S
-            self.meter.look([self.execution], 0.0 if look else late_s)
+            self.meter.sample([self.execution], 0.0 if sample else late_s)
 
     def rest(self, seconds: float, *, busy: float) -> None:
         """Nothing is in flight."""
         self.now += seconds
         self.busy_s += busy * seconds
-        self.meter.look([], 0.0)
+        self.meter.sample([], 0.0)
 
 
 def begin(execution: Execution) -> Execution:
@@ -47,16 +47,16 @@ def worker(build_execution: BuildExecution) -> Worker:
     """One that has begun with a lease, and has a request in flight all the time."""
     execution = begin(build_execution((0, 1_000_000)))
     worker = Worker(execution)
-    worker.meter.look([execution], 0.0)
+    worker.meter.sample([execution], 0.0)
     return worker
 
 
 def test_a_tenth_of_a_second_is_not_judged(worker: Worker) -> None:
     """It does not matter how busy the worker was in it, or before it as it started."""
     worker.rest(5.0, busy=1.0)
-    worker.meter.look([worker.execution], 0.0)
+    worker.meter.sample([worker.execution], 0.0)
     worker.work(0.1, busy=1.0, late_s=0.5)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert (worker.execution.saturated, worker.execution.lagged, worker.execution.max_busy_share) == (
         0,
         0,
@@ -68,7 +68,7 @@ def test_requests_are_affected_by_the_second_that_they_end_in(worker: Worker) ->
     """Half of this time is busy, and so is half of what is counted."""
     worker.work(5.0, busy=0.5)
     worker.work(5.0, busy=1.0)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert worker.execution.saturated == pytest.approx(1000, abs=200)
     assert worker.execution.max_busy_share == pytest.approx(1.0)
     assert worker.execution.lagged == 0
@@ -89,7 +89,7 @@ def test_a_late_loop_affects_its_second_and_what_is_read_after_it(worker: Worker
     worker.work(3.0)
     worker.work(1.0, late_s=LATE_S)
     worker.work(6.0)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert 200 <= worker.execution.lagged <= 420
     assert worker.execution.saturated == 0
 
@@ -97,7 +97,7 @@ def test_a_late_loop_affects_its_second_and_what_is_read_after_it(worker: Worker
 def test_what_is_within_the_limit_affects_nothing(worker: Worker) -> None:
     """A pause of some milliseconds is there in any process."""
     worker.work(3.0, busy=0.2, late_s=LATE_S - 0.001)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert (worker.execution.saturated, worker.execution.lagged) == (0, 0)
 
 
@@ -108,7 +108,7 @@ def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_executio
     for _ in range(10):
         worker.execution = begin(build_execution((0, 1_000_000)))
         worker.work(0.3, busy=1.0)
-        worker.meter.settle(worker.execution)
+        worker.meter.record_end(worker.execution)
         affected += worker.execution.saturated
     assert affected == 10 * 6 * 10
 
@@ -119,10 +119,10 @@ def test_what_counts_as_lagged_says_by_how_much(
 ) -> None:
     """Also of a lease that is short, and judged by the second before it."""
     worker.work(1.0, late_s=late_s)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     worker.execution = begin(build_execution((0, 100)))
     worker.work(0.2)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert (worker.execution.lagged > 0) == (late_s >= LATE_S)
     assert worker.execution.max_lag_s == (late_s if late_s >= LATE_S else 0.0)
 
@@ -134,9 +134,9 @@ def test_what_was_busy_before_a_pause_does_not_count_after_it(
     worker.work(2.0, busy=1.0)
     worker.rest(1.0, busy=1.0)
     worker.execution = begin(build_execution((0, 1_000_000)))
-    worker.meter.look([worker.execution], 0.0)
+    worker.meter.sample([worker.execution], 0.0)
     worker.work(0.5, busy=1.0)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert worker.execution.saturated == 0
 
 
@@ -145,7 +145,7 @@ def test_what_is_given_back_is_not_affected(worker: Worker) -> None:
     worker.work(1.05, busy=1.0)
     answered = worker.execution.saturated
     worker.execution.give_back(0)
-    worker.meter.settle(worker.execution)
+    worker.meter.record_end(worker.execution)
     assert worker.execution.saturated == answered == sum(worker.execution.outcomes)
 
 
@@ -154,16 +154,16 @@ def test_the_strain_of_one_run_is_not_that_of_the_next(build_execution: BuildExe
     before = begin(build_execution((0, 1_000_000)))
     after = begin(build_execution((0, 1_000_000), run="r2"))
     worker = Worker(before)
-    worker.meter.look([before], 0.0)
+    worker.meter.sample([before], 0.0)
     worker.work(1.95, busy=1.0, late_s=2 * LATE_S)
     worker.execution = after
-    worker.meter.look([before, after], 0.0)
+    worker.meter.sample([before, after], 0.0)
     worker.work(0.5, busy=0.1)
-    worker.meter.settle(before)
+    worker.meter.record_end(before)
     assert before.saturated > 0
     assert before.lagged > 0
     worker.work(1.0, busy=0.1)
-    worker.meter.settle(after)
+    worker.meter.record_end(after)
     assert (after.saturated, after.lagged) == (0, 0)
     assert after.max_busy_share == pytest.approx(0.1, abs=0.02)
     worker.work(2.0, busy=1.0)

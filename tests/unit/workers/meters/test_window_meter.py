@@ -12,15 +12,15 @@ class Worker:
     def __init__(self, *, needs_answers: bool = True) -> None:
         self.now = 100.0
         self.meter = WindowMeter(self.now, needs_answers=needs_answers)
-        self.meter.look(self.now, WINDOW, WINDOW, 0, has_untaken=True)
+        self.meter.sample(self.now, WINDOW, WINDOW, 0, has_untaken=True)
 
     def work(
         self, seconds: float, *, in_flight: int = WINDOW, answers: int = 1, has_untaken: bool = True
     ) -> None:
-        """Time goes by with so many in flight, and so many answers a look."""
+        """Time goes by with so many in flight, and so many answers a sample."""
         for _ in range(round(seconds / LOOK_S)):
             self.now += LOOK_S
-            self.meter.look(self.now, WINDOW, in_flight, answers, has_untaken=has_untaken)
+            self.meter.sample(self.now, WINDOW, in_flight, answers, has_untaken=has_untaken)
 
     def take(self) -> tuple[float, float]:
         """The seconds watched and underfilled so far, rounded."""
@@ -45,7 +45,7 @@ def test_a_window_that_changes_is_judged_by_what_it_was() -> None:
     worker = Worker()
     for window in range(100):
         worker.now += LOOK_S
-        worker.meter.look(worker.now, window, window, 1, has_untaken=True)
+        worker.meter.sample(worker.now, window, window, 1, has_untaken=True)
     watched_s, underfilled_s = worker.take()
     assert watched_s >= 4
     assert underfilled_s == 0

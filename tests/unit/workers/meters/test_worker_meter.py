@@ -23,7 +23,7 @@ class Lateness(LagMeter):
 
 
 class Machine:
-    """A worker whose every gauge a test sets; no look comes by itself."""
+    """A worker whose every gauge a test sets; no sample comes by itself."""
 
     def __init__(self) -> None:
         self.wall = self.now = 1000.0
@@ -76,12 +76,12 @@ async def test_the_lateness_of_one_run_is_not_that_of_the_next(machine: Machine)
     [before] = bench.take(build_lease(0, 1, run="r1"))
     await settle()
     bench.engine.fill()
-    machine.meter.look(0.7)
+    machine.meter.sample(0.7)
     bench.engine.answer_all()
     [after] = bench.take(build_lease(0, 3, run="r2"))
     await settle()
     bench.engine.fill()
-    machine.meter.look(0.02)
+    machine.meter.sample(0.02)
     progress = bench.runner.build_progress()
     bench.engine.answer_all()
     await tell()
@@ -97,11 +97,11 @@ async def test_a_checkpoint_says_how_many_requests_were_affected(machine: Machin
     [account] = bench.take(build_lease(0, 6))
     await settle()
     bench.engine.fill()
-    machine.meter.look(0.0)
+    machine.meter.sample(0.0)
     bench.engine.answer_all()
     bench.engine.fill()
     machine.busy_s, machine.now = 1.0, machine.now + 1.1
-    machine.meter.look(0.3)
+    machine.meter.sample(0.3)
     bench.engine.answer_all()
     await tell()
 
@@ -164,11 +164,11 @@ async def test_what_ends_is_counted_in_its_second(machine: Machine) -> None:
     [account] = bench.take(build_lease(0, 6))
     await settle()
     bench.engine.fill()
-    machine.meter.look(0.0)
+    machine.meter.sample(0.0)
     machine.now += 0.9
     bench.engine.answer_all()
     machine.now += 0.1
-    machine.meter.look(0.0)
+    machine.meter.sample(0.0)
     bench.engine.fill()
     machine.now += 0.5
     bench.engine.answer_all()

@@ -1,6 +1,8 @@
 import asyncio
+import dataclasses
 import hashlib
 import logging
+import math
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -19,6 +21,7 @@ from tests.kit.workers.engines_in_memory import (
     BuiltEngines,
     FakeEngine,
     build_lease,
+    build_switch,
     call_here,
     settle,
 )
@@ -36,11 +39,33 @@ from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 from oku_workers.files.file_cache import FileCache, HeldFile
 from oku_workers.files.run_files import LINGER_S, RunFiles
-from oku_workers.runs.engine_switch import EngineSwitch, RunPace
+from oku_workers.runs.run_pace import RunPace
 
 BODY_BYTES = b"what is sent"
 BODY = FileRef.build(hashlib.sha256(BODY_BYTES).hexdigest(), len(BODY_BYTES), "body.txt")
 WITH_BODY = msgspec.structs.replace(SPEC, method="POST", body=BODY)
+
+
+class Listener:
+    """Counts what a switch tells it."""
+
+    def __init__(self) -> None:
+        self.kept = self.loaded = 0
+
+    def on_kept(self) -> None:
+        """Count it."""
+        self.kept += 1
+
+    def on_loaded(self) -> None:
+        """Count it."""
+        self.loaded += 1
+
+    def request_limits(self) -> None:
+        """Nobody could allow more."""
+
+    def find_reserve(self) -> float:
+        """It is not known."""
+        return math.inf
 
 
 class EagerEngine(FakeEngine):
@@ -48,7 +73,16 @@ class EagerEngine(FakeEngine):
 
     def __init__(self, spec: Spec, feed: Any, *_: object) -> None:
         super().__init__(spec, feed)
-        feed.on_due = self.fill
+        feed.attach(self)
+
+    def has_room(self) -> bool:
+        """Whether the window is not full."""
+        return len(self.flights) < self.window
+
+    def take_due(self) -> bool:
+        """Take it at once."""
+        self.fill()
+        return True
 
     def set_window(self, window: int) -> None:
         """Take as many as this."""
@@ -129,11 +163,11 @@ async def test_what_an_opening_window_takes_belongs_to_what_holds_now(
         return engines[-1]
 
     def turn(until_s: float, window_size: int, phase: str) -> None:
-        switch.set_pace(spec, RunPace(window_size, phase, (0, 2)))
+        switch.slot.set_pace(spec, RunPace(window_size, phase, (0, 2)))
         time.turn(until_s)
 
-    switch = EngineSwitch(Supervisor(), build=build, timing=time.timing)
-    switch.set_pace(spec, RunPace(0, "warm-up", (0, 2)))
+    switch = build_switch(build, timing=time.timing)
+    switch.slot.set_pace(spec, RunPace(0, "warm-up", (0, 2)))
     finished = asyncio.get_running_loop().create_future()
     serving = asyncio.ensure_future(switch.serve(Execution(build_lease(0, 10_000), spec, finished)))
     await settle()
@@ -152,14 +186,14 @@ async def test_an_engine_has_what_one_setup_returned_and_another_setup_needs_ano
         contexts.append(context)
         return FakeEngine(spec, feed)
 
-    switch = EngineSwitch(Supervisor(), build=build)
+    switch = build_switch(build)
     for attempt in (1, 1, 2):
         finished = asyncio.get_running_loop().create_future()
         execution = Execution(build_lease(0, 5), SPEC, finished)
         execution.setup = SetupData(attempt, f'"{attempt}"')
         serving = asyncio.ensure_future(switch.serve(execution))
         await settle()
-        switch.withdraw(execution)
+        switch.drain(execution)
         await serving
     assert [context.setup_data for context in contexts] == ['"1"', '"2"']
     await switch.close()
@@ -177,18 +211,18 @@ async def test_processor_time_never_falls() -> None:
 
         async def close(self) -> None:
             """It spends some more."""
-            seen_s.append(switch.cpu_s)
+            seen_s.append(switch.slot.cpu_s)
             load.cpu_s += 1000.0
             await super().close()
 
-    switch = EngineSwitch(Supervisor(), build=Host)
+    switch = build_switch(Host)
     execution = Execution(build_lease(0, 5), SPEC, asyncio.get_running_loop().create_future())
     serving = asyncio.ensure_future(switch.serve(execution))
     await settle()
-    switch.withdraw(execution)
+    switch.drain(execution)
     await serving
     await switch.close()
-    assert 1000 <= seen_s[0] < 2000 <= switch.cpu_s < 3000
+    assert 1000 <= seen_s[0] < 2000 <= switch.slot.cpu_s < 3000
 
 
 class CountingEngine(FakeEngine):
@@ -219,7 +253,7 @@ class AheadBench:
 
     def __init__(self, run_blocking: Callable[[Callable[[], Any]], Awaitable[Any]] = call_here) -> None:
         self.engines: list[CountingEngine] = []
-        self.switch = EngineSwitch(Supervisor(), build=self._build, run_blocking=run_blocking)
+        self.switch = build_switch(self._build, run_blocking=run_blocking)
 
     def _build(self, *arguments: Any) -> CountingEngine:
         self.engines.append(CountingEngine(*arguments))
@@ -240,19 +274,19 @@ class AheadBench:
 
     async def end(self, execution: Execution, serving: asyncio.Task[None]) -> None:
         """The lease is over."""
-        self.switch.withdraw(execution)
+        self.switch.drain(execution)
         await serving
 
 
 async def test_user_code_is_loaded_before_the_first_lease_and_begins_with_it() -> None:
     """Until then there are no users, at whatever pace the run is to be carried out."""
     bench = AheadBench()
-    heard: list[str] = []
-    bench.switch.on_loaded = lambda: heard.append(bench.switch.loaded)
+    listener = Listener()
+    bench.switch.attach(listener)
     await bench.load()
     await bench.load()
-    bench.switch.set_pace(CODE, RunPace(3))
-    assert heard == ["r1"]
+    bench.switch.slot.set_pace(CODE, RunPace(3))
+    assert (listener.loaded, bench.switch.loaded) == (1, "r1")
     assert [(engine.window, engine.is_started) for engine in bench.engines] == [(0, False)]
     await bench.end(*await bench.serve())
     assert [(engine.window, engine.is_started) for engine in bench.engines] == [(3, True)]
@@ -278,9 +312,9 @@ async def test_a_process_has_run_user_code_from_when_its_engine_is_made() -> Non
     """Also if it cannot be loaded: some of it may have run by then. Other engines run none."""
     bench = AheadBench()
     await bench.end(*await bench.serve(Spec(concurrency=7)))
-    assert bench.switch.code_run == ""
+    assert bench.switch.slot.code_run == ""
     await bench.load(run="r2", spec=BROKEN)
-    assert bench.switch.code_run == "r2"
+    assert bench.switch.slot.code_run == "r2"
     assert (bench.switch.is_fresh_for("r2"), bench.switch.is_fresh_for("r1")) == (True, False)
     await bench.switch.close()
 
@@ -344,10 +378,10 @@ class Leaving:
     """A switch with such an engine, and leases of one request each."""
 
     def __init__(self) -> None:
-        self.told = 0
+        self.listener = Listener()
         self.engines: list[FarewellEngine] = []
-        self.switch = EngineSwitch(Supervisor(), build=self._build)
-        self.switch.on_kept = self._note_kept
+        self.switch = build_switch(self._build)
+        self.switch.attach(self.listener)
 
     @property
     def engine(self) -> FarewellEngine:
@@ -371,9 +405,6 @@ class Leaving:
         self.engines.append(FarewellEngine(*arguments))
         return self.engines[-1]
 
-    def _note_kept(self) -> None:
-        self.told += 1
-
 
 async def test_the_last_lease_is_kept_open_until_users_have_stopped() -> None:
     """Whether it is the last is for the coordinator to say, which hears of it by a checkpoint."""
@@ -381,7 +412,7 @@ async def test_the_last_lease_is_kept_open_until_users_have_stopped() -> None:
     first = await leaving.begin(0)
     second = await leaving.begin(1)
     await leaving.carry_out()
-    assert (first.finished.done(), second.finished.done(), leaving.told) == (True, False, 1)
+    assert (first.finished.done(), second.finished.done(), leaving.listener.kept) == (True, False, 1)
     assert leaving.engine.farewells == []
     leaving.switch.end_kept(second)
     leaving.switch.end_kept(second)
@@ -409,7 +440,7 @@ async def test_a_lease_that_was_not_the_last_is_finished_when_the_next_one_comes
     await settle()
     assert (second.finished.done(), third.finished.done()) == (True, False)
     await leaving.carry_out()
-    assert (leaving.told, third.is_kept) == (3, True)
+    assert (leaving.listener.kept, third.is_kept) == (3, True)
     await leaving.switch.close()
 
 
@@ -418,13 +449,13 @@ async def test_users_stop_when_a_run_is_called_back() -> None:
     leaving = Leaving()
     kept = await leaving.begin(0)
     await leaving.carry_out()
-    leaving.switch.withdraw(kept)
+    leaving.switch.drain(kept)
     leaving.engine.may_end.set()
     await settle()
     assert (kept.finished.done(), leaving.engine.farewells) == (True, [kept])
     under_way = await leaving.begin(1)
     leaving.engine.fill()
-    leaving.switch.withdraw(under_way)
+    leaving.switch.drain(under_way)
     leaving.engine.answer_all()
     await settle()
     assert (under_way.finished.done(), leaving.engine.farewells) == (True, [kept, under_way])
@@ -436,10 +467,10 @@ async def test_what_is_cut_off_waits_for_no_user() -> None:
     leaving = Leaving()
     kept = await leaving.begin(0)
     await leaving.carry_out()
-    leaving.switch.withdraw(kept)
+    leaving.switch.drain(kept)
     await settle()
     assert not kept.finished.done()
-    leaving.switch.cut_off(kept)
+    leaving.switch.cancel(kept)
     assert kept.finished.done()
     await leaving.switch.close()
 
@@ -500,8 +531,8 @@ async def test_what_an_engine_has_read_of_files_is_right(
             built.append(spec)
             return FakeEngine(spec, feed)
 
-        engines = EngineSwitch(Supervisor(), build=build, run_blocking=call_here)
-        engines.files = CleanedFiles(tmp_path / str(times), times, damage)
+        files = CleanedFiles(tmp_path / str(times), times, damage)
+        engines = build_switch(build, files)
         execution = Execution(build_lease(0, 3), WITH_BODY, asyncio.get_running_loop().create_future())
         serving = asyncio.ensure_future(engines.serve(execution))
         for _ in range(10):
@@ -511,10 +542,10 @@ async def test_what_an_engine_has_read_of_files_is_right(
                 await serving
         else:
             assert built[-1].body == BODY_BYTES.decode()
-            engines.withdraw(execution)
+            engines.drain(execution)
             await serving
         await engines.close()
-        await engines.files.close()
+        await files.close()
 
 
 async def test_an_engine_that_opens_its_files_again_has_them_although_its_lease_is_over(
@@ -524,12 +555,12 @@ async def test_an_engine_that_opens_its_files_again_has_them_although_its_lease_
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(loop, "run_in_executor", partial(call_at_once, loop))
     built = BuiltEngines()
-    engines = EngineSwitch(Supervisor(), build=built.build, run_blocking=call_here)
-    engines.files = files = CleanedFiles(tmp_path, 0, Path.unlink)
+    files = CleanedFiles(tmp_path, 0, Path.unlink)
+    engines = build_switch(built.build, files)
     execution = Execution(build_lease(0, 3), WITH_BODY, loop.create_future())
     serving = asyncio.ensure_future(engines.serve(execution))
     await settle()
-    engines.withdraw(execution)
+    engines.drain(execution)
     await serving
 
     path = files.path_of(BODY.digest)
@@ -545,7 +576,8 @@ async def test_an_engine_that_opens_its_files_again_has_them_although_its_lease_
 
 async def test_bodies_that_do_not_fit_into_memory_are_refused(bench: Bench) -> None:
     """The coordinator did not know this worker yet; the lease is given back with the reason."""
-    bench.engines.memory_bytes = 100_000
+    slot = bench.engines.slot
+    slot.settings = dataclasses.replace(slot.settings, memory_bytes=100_000)
     spec = Spec(urls=SPEC.urls, body="{i}" + "x" * 1000, concurrency=100)
     [account] = bench.take(build_lease(0, 1000), spec=spec)
     await asyncio.sleep(0.1)

@@ -4,11 +4,14 @@ import pytest
 from tests.kit.workers.scheduled_bench import NS, FakeTimer, build_open_spec
 
 from oku_core.messaging.order import ClockNotice
+from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
-from oku_workers.runs.engine_switch import EngineSwitch, RunPace
+from oku_workers.runs.engine_slot import EngineSettings, EngineSlot
+from oku_workers.runs.run_pace import RunPace
 from oku_workers.runs.run_pacer import RunPacer
+from oku_workers.runs.run_sources import RunSources
 from oku_workers.timing.clock_estimate import ClockSample
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.timing import Timing
@@ -17,7 +20,7 @@ _SPEC = Spec(requests=10**15, duration_s=10.0, concurrency=7)
 _OPEN = build_open_spec("100/s", 10.0, concurrency=200, shares_concurrency=True)
 
 
-class _Engines(EngineSwitch):
+class _Slot(EngineSlot):
     """Remembers the pace that was set last."""
 
     pace = RunPace(-1)
@@ -37,9 +40,13 @@ class _Worker:
             monotonic_ns=lambda: self.monotonic_ns,
             build_timer=lambda _, callback: FakeTimer(callback),
         )
-        self.engines = _Engines(Supervisor(), timing=timing)
+        self.engines = _Slot(Supervisor(), RunSources(), timing, EngineSettings())
         self.ended: list[str] = []
-        self.pacer = RunPacer(self.engines, lambda: own, self.ended.append)
+        self.pacer = RunPacer(self.engines, SteadyClock(lambda: own, lambda: own), self)
+
+    def end_run(self, run: str) -> None:
+        """Note it."""
+        self.ended.append(run)
 
     def learn(self, unix_s: float) -> None:
         """The coordinator's clock shows this now."""

@@ -46,11 +46,11 @@ class CoordinatorLink:
         self._untold_s: float | None = None
         """The longest silence that is over and not logged."""
 
-    def note_connected(self) -> None:
+    def on_connected(self) -> None:
         """There is a new connection to the broker."""
         self._is_new = True
 
-    def note_heard(self) -> None:
+    def on_heard(self) -> None:
         """The coordinator has spoken."""
         now = self._clock()
         silent_s, self._heard_at = now - self._heard_at, now

@@ -59,7 +59,7 @@ class Orders:
         self._interval_number = 0
         self._interval_set_at = -math.inf
 
-    def obey(self, order: Order) -> None:
+    def handle(self, order: Order) -> None:
         """Do as told; nobody waits until it is done."""
         match order:
             case Stop():
@@ -80,22 +80,22 @@ class Orders:
                 self._take_intervals(order)
 
     def _take_intervals(self, order: Intervals) -> None:
-        self._loop_thread.post(self._runner.note_heard)
-        self.link.note_heard()
+        self._loop_thread.post(self._runner.on_heard)
+        self.link.on_heard()
         now = self._clock()
         if order.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
         if (clock := order.clock) is not None:
             self._loop_thread.post(lambda: self._runner.coordinator_clock.note(clock))
         if (files := order.files) is not None:
-            self._loop_thread.post(lambda: self._runner.note_files_address(files))
+            self._loop_thread.post(lambda: self._runner.set_files_address(files))
         if self._interval_number == 0:
             # The coordinator may have begun to listen after this worker had said that it is here.
-            self._heartbeat.hurry()
+            self._heartbeat.send_now()
         self._interval_number, self._interval_set_at = order.number, now
         self._heartbeat.set_interval(order.heartbeat_s)
         self._loop_thread.post(lambda: self._runner.set_checkpoint_interval(order.checkpoint_s))
-        self._loop_thread.post(lambda: self._runner.note_current(order.run))
+        self._loop_thread.post(lambda: self._runner.set_current_run(order.run))
 
 
 def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
@@ -113,14 +113,14 @@ def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
         except RejectedMessageError as error:
             app.reject(error)
         else:
-            orders.obey(order)
+            orders.handle(order)
 
     class OrderStep(bootsteps.ConsumerStep):  # type: ignore[misc]  # Celery has no types
         """Listens on each connection until it is lost."""
 
         def get_consumers(self, channel: Any) -> list[Consumer]:
             """The consumer of the orders to all, and of those to this process; called on each connection."""
-            orders.link.note_connected()
+            orders.link.on_connected()
             queues = [
                 build_orders_queue(f"{worker.name}.{worker.incarnation}"),
                 build_control_queue(worker.incarnation),

@@ -77,8 +77,8 @@ class Execution:
         "_base",
         "_now",
         "_range",
+        "cancel_at",
         "clock_step_s",
-        "cut_at",
         "end",
         "ended",
         "ended_at",
@@ -146,7 +146,7 @@ class Execution:
         self.clock_step_s = self.started_at = self.ended_at = 0.0
         self.keeps_open: Callable[[Execution], bool] | None = None
         self.is_kept = self.is_last = False
-        self.cut_at = float("inf")
+        self.cancel_at = float("inf")
         """When what is in flight is to be cut off, by the clock of the event loop."""
 
     @property
@@ -224,7 +224,7 @@ class Execution:
         self._range = number = ranges.find_range(min(position, ranges.length - 1))
         self._base = ranges.offset(number) - ranges.ranges[number][0]
         self.next_coordinate = self.stop = position - self._base
-        self.settle()
+        self.finish_if_done()
 
     def enter(self, phase: str) -> None:
         """Count what is taken from now on in a phase."""
@@ -267,7 +267,7 @@ class Execution:
         """Take no position from `end` on; what was taken stays."""
         self.end = max(min(self.end, end), self.taken)
         self.stop = min(self.stop, self.end - self._base)
-        self.settle()
+        self.finish_if_done()
 
     def compact(self) -> None:
         """Keep what is counted in less memory: little is still to come."""
@@ -286,14 +286,14 @@ class Execution:
         if is_untouched:
             self.untouched.append(position)
         self.ended += 1
-        self.settle()
+        self.finish_if_done()
 
     def abandon(self, error: BaseException) -> None:
         """Finish with an error of our own: nobody can say any more what became of the lease."""
         if not self.finished.done():
             self.finished.set_exception(error)
 
-    def settle(self) -> None:
+    def finish_if_done(self) -> None:
         """Finish if nothing is in flight and nothing is left to take, unless it is kept open."""
         if self.taken == self.end == self.ended and not self.finished.done() and not self.is_kept:
             if self.keeps_open is not None and self.taken and self.keeps_open(self):
@@ -304,7 +304,7 @@ class Execution:
     def release(self) -> None:
         """Finish what was kept open."""
         self.keeps_open, self.is_kept = None, False
-        self.settle()
+        self.finish_if_done()
 
     def drop_tallies(self) -> None:
         """Break the reference cycle of an execution and its tallies, so that both are freed at once.

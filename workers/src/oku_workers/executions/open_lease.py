@@ -37,9 +37,9 @@ class OpenLease:
         watched_s: seconds in which it was the one to take from and the target answered.
         underfilled_s: those of them in which the window was not full.
         is_asked: whether the coordinator waits for a checkpoint although nothing may have changed.
-        is_settled: whether it has ended and all is in it that was measured in its time.
-        looked_taken: how many positions were taken at the last look.
-        looked_ended: how many had ended at the last look.
+        is_measured: whether it has ended and all is in it that was measured in its time.
+        sampled_taken: how many positions were taken at the last sample.
+        sampled_ended: how many had ended at the last sample.
         charged_ended: how many had ended when processor time was last charged.
     """
 
@@ -47,8 +47,8 @@ class OpenLease:
         self.execution = execution
         self.refusal = ""
         self.cpu_s = self.watched_s = self.underfilled_s = 0.0
-        self.is_asked = self.is_settled = False
-        self.looked_taken = self.looked_ended = self.charged_ended = 0
+        self.is_asked = self.is_measured = False
+        self.sampled_taken = self.sampled_ended = self.charged_ended = 0
         self._parts: dict[Tally, OpenPart] = {}
         self._inner: dict[Tally, OpenPart] = {}
         self._traced: dict[str, int] = {}
@@ -145,7 +145,7 @@ class OpenLease:
         )
         return self._last
 
-    def note_sent(self, sequence: int) -> None:
+    def on_sent(self, sequence: int) -> None:
         """The broker has a checkpoint."""
         self._sent = max(self._sent, sequence)
 

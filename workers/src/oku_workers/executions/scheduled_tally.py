@@ -79,4 +79,4 @@ class ScheduledTally(Tally):
         execution = self.execution
         execution.ended += 1
         if execution.next_coordinate == execution.stop:
-            execution.settle()
+            execution.finish_if_done()

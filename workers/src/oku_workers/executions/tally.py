@@ -117,7 +117,7 @@ class Tally:
         execution = self.execution
         execution.ended += 1
         if execution.next_coordinate == execution.stop:
-            execution.settle()
+            execution.finish_if_done()
 
     def answer_all(self, status: int, latencies_us: Sequence[int], received: int) -> None:
         """Complete responses came that are ok and have the same status; as `answer` for each of them.
@@ -136,7 +136,7 @@ class Tally:
         execution = self.execution
         execution.ended += count
         if execution.next_coordinate == execution.stop:
-            execution.settle()
+            execution.finish_if_done()
 
     def complete(
         self,
@@ -154,7 +154,7 @@ class Tally:
         self.outcomes[outcome] += 1
         self.latency.record(latency_us)
         self.execution.ended += 1
-        self.execution.settle()
+        self.execution.finish_if_done()
 
     def explain(self, outcome: int, coordinate: int, reason: str) -> None:
         """Say why a request is not ok, whose outcome is counted by the caller.
@@ -177,7 +177,7 @@ class Tally:
         self.outcomes[outcome] += 1
         self.explain(outcome, coordinate, reason)
         self.execution.ended += 1
-        self.execution.settle()
+        self.execution.finish_if_done()
 
     def note_connection(self, connect_us: int, tls_us: int | None) -> None:
         """A connection was made for a request, whatever becomes of that.

@@ -5,16 +5,11 @@ which says whose request comes next, and takes it. An execution that has reached
 until the limit is raised.
 """
 
-import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from oku_workers.executions.execution import NO_MARK, Execution
-from oku_workers.feed.feed_protocol import Parking, Taken
-
-
-def ignore() -> None:
-    """Nobody wants to know."""
+from oku_workers.feed.feed_protocol import NO_REQUESTER, LimitRequester, Parking, Taken, Taker
 
 
 class Feed:
@@ -22,25 +17,20 @@ class Feed:
 
     Args:
         low_parts: little of what may be taken is left when it is one of so many parts.
+        requester: asks for higher limits when little is left.
 
     Attributes:
         phase: what is taken now is counted in it.
-        on_low: called when little is left of what may be taken, and limits hold more back.
-        find_enough: gives the number of indices that is not little, however few of all it is; without it
-            `low_parts` alone says so.
     """
 
     is_paced = False
 
-    def __init__(self, low_parts: int = 3) -> None:
+    def __init__(self, low_parts: int = 3, requester: LimitRequester = NO_REQUESTER) -> None:
         self._low_parts = low_parts
+        self._requester = requester
         self.current: Execution | None = None
         """The execution to take from; its `next_coordinate` is below its `stop`."""
         self.phase = ""
-        self.on_low: Callable[[], None] = ignore
-        self.find_enough: Callable[[], float] = lambda: math.inf
-        self.has_room: Callable[[], bool] = lambda: True
-        self.on_due: Callable[[], None] | None = None
         self._order: deque[Execution] = deque()
         self._marked: Execution | None = None
         self._is_low = False
@@ -49,7 +39,7 @@ class Feed:
 
     def add(self, execution: Execution) -> None:
         """Put an execution behind those that are there; one without an index is finished at once."""
-        execution.settle()
+        execution.finish_if_done()
         self._order.append(execution)
         if self.current is None and execution.begin_segment(self.phase):
             self.current = execution
@@ -111,12 +101,11 @@ class Feed:
         if self.current is execution and execution.next_coordinate == execution.stop:
             self.advance()
 
-    def withdraw(self, execution: Execution) -> None:
-        """Take no further index of an execution."""
-        self.shorten(execution, 0)
+    def refresh(self) -> None:
+        """Nothing depends on time."""
 
-    def look(self) -> None:
-        """One of the regular looks; nothing depends on time."""
+    def attach(self, taker: Taker) -> None:
+        """Nothing is due at a time: an engine takes as it has room."""
 
     def close(self) -> None:
         """End; there is nothing to do."""
@@ -151,7 +140,7 @@ class Feed:
         left = self.remaining
         if left == sum(execution.untaken for execution in self._order):
             return
-        ahead = left - int(min(left // self._low_parts, self.find_enough()))
+        ahead = left - int(min(left // self._low_parts, self._requester.find_reserve()))
         for execution in self._order:
             allowed = execution.allowed
             if 0 < ahead <= allowed:
@@ -165,4 +154,4 @@ class Feed:
 
     def _note_low(self) -> None:
         self._marked, self._is_low = None, True
-        self.on_low()
+        self._requester.request_limits()

@@ -1,8 +1,9 @@
 """What a feed is to engines and to those who have leases, and where engines wait for it."""
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from oku_workers.executions.execution import Execution
@@ -13,22 +14,65 @@ Taken = tuple[Tally, int, int, int]
 nanoseconds of the monotonic clock; 0 if it could be sent at any time."""
 
 
+class LimitRequester(Protocol):
+    """Asks the coordinator for higher limits before those of the leases are reached."""
+
+    def request_limits(self) -> None:
+        """Ask now: little is left of what may be taken, and limits hold more back."""
+
+    def find_reserve(self) -> float:
+        """How many requests are enough to have left, however few of all they are; infinite if unknown."""
+
+
+class _NoRequester:
+    """Asks nobody: there are no limits, or they never rise."""
+
+    def request_limits(self) -> None:
+        """Nobody could allow more."""
+
+    def find_reserve(self) -> float:
+        """It is not known."""
+        return math.inf
+
+
+NO_REQUESTER: LimitRequester = _NoRequester()
+
+
+class Taker(Protocol):
+    """An engine, as its feed knows it."""
+
+    def has_room(self) -> bool:
+        """Whether it could send another request now."""
+        ...
+
+    def take_due(self) -> bool:
+        """Take what is due; False if its tasks wait for that in `FeedProtocol.wait` instead."""
+        ...
+
+
+class _NoTaker:
+    """Stands for an engine that has not begun."""
+
+    def has_room(self) -> bool:
+        """It could send all."""
+        return True
+
+    def take_due(self) -> bool:
+        """Those who wait are woken."""
+        return False
+
+
+NO_TAKER: Taker = _NoTaker()
+
+
 class FeedProtocol(Protocol):
     """Shows an engine what to send next; belongs to the thread of the event loop.
 
     Attributes:
         is_paced: whether time decides when `current` is there, and not the leases alone.
-        on_low: called when little is left of what may be taken, and limits hold more back.
-        find_enough: gives the number of requests that is not little, however few of all it is.
-        has_room: set by the engine: whether it could send another request now.
-        on_due: set by an engine that takes at once, without waiting: called when time has shown something.
     """
 
     is_paced: bool
-    on_low: Callable[[], None]
-    find_enough: Callable[[], float]
-    has_room: Callable[[], bool]
-    on_due: Callable[[], None] | None
 
     @property
     def current(self) -> Execution | None:
@@ -55,6 +99,10 @@ class FeedProtocol(Protocol):
 
     def advance(self) -> None:
         """Go on: an engine has taken the last request of a segment of `current` without `take`."""
+        ...
+
+    def attach(self, taker: Taker) -> None:
+        """Ask an engine from now on whether it has room, and have it take what is due."""
         ...
 
     async def wait(self) -> None:
@@ -85,12 +133,8 @@ class FeedProtocol(Protocol):
         """Take no position of an execution from `end` on; what was taken stays."""
         ...
 
-    def withdraw(self, execution: Execution) -> None:
-        """Take no further request of an execution."""
-        ...
-
-    def look(self) -> None:
-        """One of the regular looks, some twenty a second."""
+    def refresh(self) -> None:
+        """Follow the coordinator's clock; called some twenty times a second."""
         ...
 
     def close(self) -> None:

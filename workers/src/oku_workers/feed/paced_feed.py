@@ -4,13 +4,13 @@ The workers of a run share the slots; without a share nothing may be taken.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 
 from oku_core.schedule.pacing import Pacer
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
-from oku_workers.feed.feed_protocol import Parking, Taken
+from oku_workers.feed.feed_protocol import NO_REQUESTER, NO_TAKER, LimitRequester, Parking, Taken, Taker
 from oku_workers.timing.timing import Timing
 
 
@@ -20,44 +20,22 @@ class PacedFeed:
     Args:
         timing: clocks and timers.
         rate: the highest rate of all workers together, in requests per second.
-
-    Attributes:
-        has_room: not used.
-        on_due: set by an engine that takes at once.
+        requester: asks for higher limits when little is left.
     """
 
     is_paced = True
 
-    def __init__(self, timing: Timing, rate: Fraction) -> None:
-        self.has_room: Callable[[], bool] = lambda: True
-        self.on_due: Callable[[], None] | None = None
+    def __init__(self, timing: Timing, rate: Fraction, requester: LimitRequester = NO_REQUESTER) -> None:
+        self._taker = NO_TAKER
         self._timing = timing
         self._rate = rate
-        self._feed = Feed()
+        self._feed = Feed(requester=requester)
         self._timer = timing.build_timer(asyncio.get_running_loop(), self._wake)
         self._share: tuple[int, int] | None = None
         self._pacer: Pacer | None = None
         self._offset_ns = 0
         self._parking = Parking()
-        self.look()
-
-    @property
-    def on_low(self) -> Callable[[], None]:
-        """Called when little is left of what may be taken, and limits hold more back."""
-        return self._feed.on_low
-
-    @on_low.setter
-    def on_low(self, call: Callable[[], None]) -> None:
-        self._feed.on_low = call
-
-    @property
-    def find_enough(self) -> Callable[[], float]:
-        """Gives the number of requests that is not little, however few of all it is."""
-        return self._feed.find_enough
-
-    @find_enough.setter
-    def find_enough(self, call: Callable[[], float]) -> None:
-        self._feed.find_enough = call
+        self.refresh()
 
     @property
     def current(self) -> Execution | None:
@@ -128,12 +106,12 @@ class PacedFeed:
         """Take no position of an execution from `end` on; what was taken stays."""
         self._feed.shorten(execution, end)
 
-    def withdraw(self, execution: Execution) -> None:
-        """Take no further request of an execution."""
-        self._feed.withdraw(execution)
+    def attach(self, taker: Taker) -> None:
+        """Have an engine take what is due; a slot that finds no room is lost."""
+        self._taker = taker
 
-    def look(self) -> None:
-        """One of the regular looks: at the coordinator's clock, by which workers share slots."""
+    def refresh(self) -> None:
+        """Follow the coordinator's clock, by which workers share slots."""
         clock = self._timing.coordinator_clock
         if clock.is_known:
             self._offset_ns = -clock.to_local_ns(0.0)
@@ -149,9 +127,7 @@ class PacedFeed:
 
     def _wake(self) -> None:
         if self._feed.current is not None:
-            if self.on_due is not None:
-                self.on_due()
-            else:
+            if not self._taker.take_due():
                 self._parking.wake(self._count_allowed())
             self._arm()
 

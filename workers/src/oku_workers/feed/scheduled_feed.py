@@ -9,14 +9,13 @@ of the timer and what engines get, which are of this machine's monotonic clock.
 import asyncio
 import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count
 
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE
-from oku_workers.feed.feed import ignore
-from oku_workers.feed.feed_protocol import Parking, Taken
+from oku_workers.feed.feed_protocol import NO_REQUESTER, NO_TAKER, LimitRequester, Parking, Taken, Taker
 from oku_workers.timing.timing import Timing
 
 _NS_PER_S = 1_000_000_000
@@ -38,23 +37,19 @@ class ScheduledFeed:
     Args:
         timing: clocks and timers.
         late_s: how late a request may be sent; None if it is sent however late.
-
-    Attributes:
-        on_low: called when a limit holds something back.
-        find_enough: not used; a lease of an open run may mostly be taken as a whole.
-        has_room: whether the engine could send another request now.
-        on_due: called when something is due; without it those who wait are woken.
+        requester: asks for higher limits as soon as one holds something back; a lease of an open run may
+            mostly be taken as a whole.
     """
 
     is_paced = True
     lacks_work = False
     """It is not known: what is not there in time is late, or was not dealt."""
 
-    def __init__(self, timing: Timing, late_s: float | None) -> None:
-        self.on_low: Callable[[], None] = ignore
-        self.find_enough: Callable[[], float] = lambda: math.inf
-        self.has_room: Callable[[], bool] = lambda: True
-        self.on_due: Callable[[], None] | None = None
+    def __init__(
+        self, timing: Timing, late_s: float | None, requester: LimitRequester = NO_REQUESTER
+    ) -> None:
+        self._requester = requester
+        self._taker = NO_TAKER
         self._timing = timing
         self._late_ns = None if late_s is None else round(late_s * _NS_PER_S)
         self._loop = asyncio.get_running_loop()
@@ -76,7 +71,7 @@ class ScheduledFeed:
         self._parking = Parking()
         self.wait = self._parking.wait
         self._fetch_handle: asyncio.TimerHandle | None = None
-        self.look()
+        self.refresh()
 
     @property
     def current(self) -> ScheduledExecution | None:
@@ -104,7 +99,7 @@ class ScheduledFeed:
     def add(self, execution: Execution) -> None:
         """Have the requests of an execution sent, each when it is due."""
         assert isinstance(execution, ScheduledExecution)
-        execution.settle()
+        execution.finish_if_done()
         self._enlist(execution)
         self._go_on()
 
@@ -162,12 +157,12 @@ class ScheduledFeed:
             self._limited = [other for other in self._limited if other is not execution]
             self._go_on()
 
-    def withdraw(self, execution: Execution) -> None:
-        """Take no further request of an execution."""
-        self.shorten(execution, 0)
+    def attach(self, taker: Taker) -> None:
+        """Have an engine take what is due, and account for its full window."""
+        self._taker = taker
 
-    def look(self) -> None:
-        """One of the regular looks: at the coordinator's clock, and at what has to be computed."""
+    def refresh(self) -> None:
+        """Follow the coordinator's clock, and compute due times that are needed soon."""
         clock = self._timing.coordinator_clock
         if clock.is_known:  # else it goes on as it was known last
             self._offset_ns = -clock.to_local_ns(0.0)
@@ -186,7 +181,7 @@ class ScheduledFeed:
             execution.compact()
         elif not execution.allowed:
             self._limited.append(execution)
-            self.on_low()
+            self._requester.request_limits()
         elif execution.due_ns is None:
             self._fetching.append(execution)
             if self._fetch_handle is None:
@@ -228,7 +223,7 @@ class ScheduledFeed:
 
     def _note_room(self) -> None:
         """Something is due: whether it finds the window full."""
-        if not self.has_room():
+        if not self._taker.has_room():
             self._full_since_ns = self._heap[0][0]
 
     def _wake(self) -> None:
@@ -290,9 +285,7 @@ class ScheduledFeed:
 
     def _show(self) -> None:
         """Something is due: let the engine take it."""
-        if self.on_due is not None:
-            self.on_due()
-        else:
+        if not self._taker.take_due():
             self._parking.wake(self.remaining if self._parking.is_crowded else 1)
 
     def _read_now(self) -> int:

@@ -67,12 +67,12 @@ class RunFiles:
             self._ending.cancel()
         self._ending = asyncio.get_running_loop().call_later(_ANNOUNCED_S, self._end_preparation)
 
-    def note_address(self, address: FilesAddress) -> None:
-        """The coordinator says where it gives files."""
+    def set_address(self, address: FilesAddress) -> None:
+        """Set where the coordinator serves files."""
         self._fetcher.address = address
 
-    def note_tickets(self, tickets: Mapping[str, str]) -> None:
-        """The coordinator allows these files, by their digests; newer tickets replace older ones."""
+    def add_tickets(self, tickets: Mapping[str, str]) -> None:
+        """Add tickets for files, by their digests; newer tickets replace older ones."""
         self._fetcher.tickets |= tickets
 
     async def provide(self, files: Iterable[FileRef], user: Hashable) -> None:

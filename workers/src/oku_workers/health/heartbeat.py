@@ -57,7 +57,7 @@ class Heartbeat(threading.Thread):
         self._watchdog = watchdog
         self._shortest_interval_s = self.interval_s = shortest_interval_s
         self._ending = threading.Event()
-        self._hurrying = threading.Event()
+        self._urgent = threading.Event()
 
     def run(self) -> None:
         """Send heartbeats until told to end."""
@@ -67,14 +67,14 @@ class Heartbeat(threading.Thread):
         """Send progress so often from now on: less than once a second where there are many workers."""
         self.interval_s = min(max(interval_s, self._shortest_interval_s), _LONGEST_INTERVAL_S)
 
-    def hurry(self) -> None:
+    def send_now(self) -> None:
         """Send the next heartbeat at once: somebody may listen who has not heard the ones before."""
-        self._hurrying.set()
+        self._urgent.set()
 
     def end(self) -> None:
         """Send one last heartbeat and end."""
         self._ending.set()
-        self._hurrying.set()
+        self._urgent.set()
         if self.is_alive():
             self.join(self._shortest_interval_s)
 
@@ -97,8 +97,8 @@ class Heartbeat(threading.Thread):
                     next_look = time.monotonic() + queue_look_s
                     self._watchdog.look(self._count_waiting(connection), time.monotonic())
                 next_heartbeat = max(next_heartbeat + self.interval_s, time.monotonic())
-                if self._hurrying.wait(next_heartbeat - time.monotonic()):
-                    self._hurrying.clear()
+                if self._urgent.wait(next_heartbeat - time.monotonic()):
+                    self._urgent.clear()
                     next_heartbeat = time.monotonic()
 
     def _take_progress(self) -> Progress | None:

@@ -6,7 +6,7 @@ from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.leases.run_watch import RunWatch
 from oku_workers.meters.worker_meter import WorkerMeter
-from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.runs.engine_slot import EngineSlot
 from oku_workers.settings import WorkerIdentity
 
 _FEW_ENDED, _FEW_OF = 1, 10
@@ -20,7 +20,7 @@ class CheckpointMaker:
     Args:
         worker: whose leases they are.
         leases: those in hand, by id.
-        engines: know what is in flight, and what is to be taken next.
+        slot: knows what is in flight, and what is to be taken next.
         meter: charges the leases for processor time.
         watch: knows how far the worker is with each run.
     """
@@ -29,30 +29,30 @@ class CheckpointMaker:
         self,
         worker: WorkerIdentity,
         leases: Mapping[str, OpenLease],
-        engines: EngineSwitch,
+        slot: EngineSlot,
         meter: WorkerMeter,
         watch: RunWatch,
     ) -> None:
         self._worker = worker
         self._leases = leases
-        self._engines = engines
+        self._slot = slot
         self._meter = meter
         self._watch = watch
         self._ended = 0
         """Leases that have ended since the last message."""
 
-    def note_end(self) -> bool:
-        """A lease has ended; whether somebody may wait to hear of it."""
+    def count_end(self) -> bool:
+        """Count a lease that has ended; returns whether the coordinator may wait for its checkpoint."""
         self._ended += 1
-        has_more = self._engines.feed.find_first() is not None
+        has_more = self._slot.feed.find_first() is not None
         return not has_more or self._ended > max(_FEW_ENDED, len(self._leases) // _FEW_OF)
 
-    def collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # the checkpointer calls it
+    def collect(self, *, is_repeat: bool) -> CheckpointBatch | None:
         """The checkpoints of all leases that have news, or, if told so, are not confirmed; None without any.
 
         A worker that limits keep from going on asks for more, although it has no news.
         """
-        self._engines.count_waiting()  # what ends by that is told, too, and what it abandons is not
+        self._slot.flush_counts()  # what ends by that is told, too, and what it abandons is not
         told = [
             lease
             for lease in self._leases.values()
@@ -67,11 +67,11 @@ class CheckpointMaker:
         self._ended = 0
         now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
         self._meter.charge_cpu()
-        self._meter.look_at_runs()
+        self._meter.sample_runs()
         for lease in told:
             if not lease.is_open:  # perhaps since this turn of the event loop, and nobody else knows yet
-                self._meter.settle(lease)
-        in_flight = self._engines.group_in_flight()
+                self._meter.record_end(lease)
+        in_flight = self._slot.group_in_flight()
         # The limits of the run that is named here rise, and what is held back may be of a run not yet begun.
         run = starved.run if starved is not None else self._watch.newest
         measured = self._watch.find_meter(run)
@@ -87,18 +87,18 @@ class CheckpointMaker:
             ],
         )
 
-    def note_sent(self, batch: CheckpointBatch) -> None:
+    def on_sent(self, batch: CheckpointBatch) -> None:
         """The broker has a message."""
         for checkpoint in batch.checkpoints:
             if (lease := self._leases.get(checkpoint.lease)) is not None:
-                lease.note_sent(checkpoint.sequence)
+                lease.on_sent(checkpoint.sequence)
 
     def _find_earlier(self, now: float) -> float:
         """The time of this machine's clock, or the coordinator's if that is behind: seconds are of both."""
-        clock = self._engines.timing.coordinator_clock
+        clock = self._slot.timing.coordinator_clock
         return min(now, clock.now()) if clock.is_known else now
 
     def _find_starved(self) -> OpenLease | None:
         """A lease that its limit keeps from going on while nothing else can be taken."""
-        starved = self._engines.feed.find_starved()
+        starved = self._slot.feed.find_starved()
         return self._leases.get(starved.lease.id) if starved is not None else None

@@ -9,13 +9,29 @@ queue would fill the broker. Once one that was away is heard of, it is told at o
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.supervision import Health
 
-Send = Callable[[CheckpointBatch], Awaitable[None]]
-"""Gives checkpoints to the broker; an error that passes is raised."""
+
+class CheckpointSink(Protocol):
+    """Gives checkpoints to the broker."""
+
+    async def send(self, batch: CheckpointBatch) -> None:
+        """Return when the broker has them; an error that passes is raised."""
+
+
+class CheckpointSource(Protocol):
+    """Makes the messages of a `Checkpointer`."""
+
+    def collect(self, *, is_repeat: bool) -> CheckpointBatch | None:
+        """Build a message of all that is new, or of all that is not confirmed either; None without any."""
+
+    def on_sent(self, batch: CheckpointBatch) -> None:
+        """The broker has a message."""
+
 
 DEFAULT_INTERVAL_S = 3.0
 _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.05, 600.0
@@ -46,24 +62,20 @@ class Checkpointer:
     """Sends checkpoints from `keep_sending` on; belongs to the event loop, whose clock it reads.
 
     Args:
-        send: gives a message to the broker.
-        collect: builds a message of all that is new, or, if told so, of all that is not confirmed either;
-            None if there is nothing to say.
-        note_sent: hears which message the broker has.
+        sink: gives a message to the broker.
+        source: builds the messages.
         spread: from 0 to 1; which part of an interval passes before the first one, so that many workers do
             not speak at once.
     """
 
     def __init__(
         self,
-        send: Send,
-        collect: Callable[[bool], CheckpointBatch | None],
-        note_sent: Callable[[CheckpointBatch], None],
+        sink: CheckpointSink,
+        source: CheckpointSource,
         spread: float = 0.0,
     ) -> None:
-        self._send = send
-        self._collect = collect
-        self._note_sent = note_sent
+        self._sink = sink
+        self._source = source
         self._spread = spread
         self._interval_s = DEFAULT_INTERVAL_S
         self._first_repeat_s = self._repeat_s = _FIRST_REPEAT_S
@@ -74,7 +86,7 @@ class Checkpointer:
         self._told_at = -math.inf
         """When the message that is under way was sent first."""
         self._sent_at = -math.inf
-        self._wanted_at = self._regular_at = self._repeat_at = math.inf
+        self._requested_at = self._regular_at = self._repeat_at = math.inf
         self._early_at: list[float] = []
         self._woken: asyncio.Future[None] | None = None
 
@@ -90,9 +102,9 @@ class Checkpointer:
             self._regular_at = min(self._regular_at, _now() + self._interval_s)
         self._wake()
 
-    def want(self, within_s: float = 0.0) -> None:
+    def request(self, within_s: float = 0.0) -> None:
         """Send one soon: this much later at most."""
-        self._wanted_at = min(self._wanted_at, _now() + within_s)
+        self._requested_at = min(self._requested_at, _now() + within_s)
         self._wake()
 
     def begin_run(self) -> None:
@@ -101,7 +113,7 @@ class Checkpointer:
             self._early_at = [_now() + early_s for early_s in _EARLY_S]
         self._wake()
 
-    def note_all_confirmed(self) -> None:
+    def on_all_confirmed(self) -> None:
         """Nothing has to be repeated, and the next message may go."""
         if self._repeat_at < math.inf:
             took_s = _now() - self._told_at
@@ -111,19 +123,19 @@ class Checkpointer:
         self._under_way = None
         self._wake()
 
-    def note_answer(self, confirmed: Mapping[str, int], ends: Collection[str]) -> None:
+    def on_answer(self, confirmed: Mapping[str, int], ends: Collection[str]) -> None:
         """The coordinator has said which checkpoints it has dealt with, and which leases should end.
 
         That answers the last message even if it does not confirm all of it, as for a lease that was taken
         back. The rest is repeated, and the next message may go.
         """
-        self.note_heard(begins_anew=bool(confirmed or ends))
+        self.on_heard(begins_anew=bool(confirmed or ends))
         told = self._under_way or {}
         if any(confirmed.get(lease, 0) >= number or lease in ends for lease, number in told.items()):
             self._under_way = None
             self._wake()
 
-    def note_heard(self, *, begins_anew: bool = False) -> None:
+    def on_heard(self, *, begins_anew: bool = False) -> None:
         """The coordinator has said something; what it has ignored is forgotten if all begins anew."""
         if begins_anew or _now() - self._heard_at >= _SILENCE_S:
             self._ignored = 0
@@ -148,23 +160,23 @@ class Checkpointer:
         while True:
             await self._wait_until_due()
             is_repeat = self._plan_next()
-            batch = self._collect(is_repeat)
+            batch = self._source.collect(is_repeat=is_repeat)
             if batch is None:
                 # Nothing that is new says nothing of what is not confirmed yet.
                 if is_repeat:
-                    self.note_all_confirmed()
+                    self.on_all_confirmed()
                 continue
             self._plan_repeat(is_repeat=is_repeat)
             self._under_way = {checkpoint.lease: checkpoint.sequence for checkpoint in batch.checkpoints}
             try:
-                await self._send(batch)
+                await self._sink.send(batch)
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
                 self._unanswered -= is_repeat  # nobody was asked
                 self._ignored -= is_repeat
                 self._repeat_at = _now() + min(health.note_failure(error), _LONGEST_RETRY_S)
                 continue
             health.note_well()
-            self._note_sent(batch)
+            self._source.on_sent(batch)
 
     async def _wait_until_due(self) -> None:
         loop = asyncio.get_running_loop()
@@ -181,13 +193,13 @@ class Checkpointer:
         early_at = self._early_at[0] if self._early_at else math.inf
         due = self._repeat_at
         if self._under_way is None:
-            due = min(due, self._wanted_at, self._regular_at, early_at)
+            due = min(due, self._requested_at, self._regular_at, early_at)
         return max(due, self._sent_at + (self._repeat_s if self._is_away else COALESCE_S))
 
     def _plan_next(self) -> bool:
         """A message is due: plan when to send the next; whether this one repeats what is not confirmed."""
         self._sent_at = now = _now()
-        self._wanted_at = math.inf
+        self._requested_at = math.inf
         self._early_at = [at for at in self._early_at if at > now]
         if self._regular_at <= now:
             self._regular_at = max(self._regular_at + self._interval_s, now + _SHORTEST_INTERVAL_S)

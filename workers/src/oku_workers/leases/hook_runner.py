@@ -7,19 +7,21 @@ from collections.abc import Awaitable, Callable
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import LONGEST_HOOK_ERROR, LONGEST_HOOK_TRACEBACK, HookAttempt, HookReport
 from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.process.clock import SteadyClock
 from oku_core.process.redaction import redact
 from oku_core.process.supervision import cancel
 from oku_core.spec.spec import Hook, Spec
 from oku_core.user_code.messages import Returned
 from oku_workers.engines.contract.engine_context import EngineContext, EngineError
 from oku_workers.engines.user_code.hook_caller import HostLostError
-from oku_workers.leases.checkpointer import Send
+from oku_workers.leases.checkpointer import CheckpointSink
 from oku_workers.runs.engine_switch import EngineSwitch
 from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 
-Call = Callable[[HookAttempt, Spec, EngineContext, float], Awaitable[Returned]]
+HookCaller = Callable[[HookAttempt, Spec, EngineContext, float], Awaitable[Returned]]
+"""As `call_hook`."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 10.0
 """Between two messages about what came of an attempt."""
 _MOST_REMEMBERED = 64
@@ -31,18 +33,23 @@ class HookRunner:
     Args:
         worker: whose they are.
         engines: have the files and secrets of specs.
-        send: gives messages to the broker.
-        now: gives Unix time, by the clock that also stands in progress.
+        sink: gives messages to the broker.
+        clock: Unix time, as in progress.
         call: calls a hook; a simulation has its own.
     """
 
     def __init__(
-        self, worker: WorkerIdentity, engines: EngineSwitch, send: Send, now: Callable[[], float], call: Call
+        self,
+        worker: WorkerIdentity,
+        engines: EngineSwitch,
+        sink: CheckpointSink,
+        clock: SteadyClock,
+        call: HookCaller,
     ) -> None:
         self._worker = worker
         self._engines = engines
-        self._send = send
-        self._now = now
+        self._sink = sink
+        self._clock = clock
         self._call = call
         self._held: dict[HookAttempt, asyncio.Task[None]] = {}
         """The task of each calls the hook, and then tells what came of it."""
@@ -58,9 +65,9 @@ class HookRunner:
     def take(self, order: CallHook) -> None:
         """Call a hook, unless it was told so before."""
         attempt = order.attempt
-        if order.incarnation != self._worker.incarnation or self._now() > order.start_by:
+        if order.incarnation != self._worker.incarnation or self._clock.now() > order.start_by:
             return
-        if not self._engines.is_fresh_for(attempt.run) or not self._note(attempt):
+        if not self._engines.is_fresh_for(attempt.run) or not self._remember(attempt):
             return
         task = asyncio.get_running_loop().create_task(self._carry_out(order))
         self._held[attempt] = task
@@ -71,7 +78,7 @@ class HookRunner:
         if order.incarnation != self._worker.incarnation:
             return
         for attempt in order.attempts:
-            self._note(attempt)
+            self._remember(attempt)
             if (task := self._held.pop(attempt, None)) is not None:
                 self._end(task)
 
@@ -86,7 +93,7 @@ class HookRunner:
         self.drop_all()
         await cancel(self._ending)
 
-    def _note(self, attempt: HookAttempt) -> bool:
+    def _remember(self, attempt: HookAttempt) -> bool:
         """Remember an attempt; whether it is newer than those that were heard of."""
         hook = (attempt.run, attempt.hook)
         newest = self._newest.pop(hook, 0)
@@ -124,7 +131,7 @@ class HookRunner:
             _log.exception("%s could not be called", attempt, extra={"run": attempt.run})
             return _build_report(attempt, Returned(error=f"{type(error).__name__}: {error}"), is_lost=True)
         finally:
-            self._engines.release_files(attempt)
+            self._engines.sources.release(attempt)
 
     async def _keep_telling(self, report: HookReport) -> None:
         """Tell what came of an attempt until it is dropped: messages may be lost, and so may answers."""
@@ -137,7 +144,7 @@ class HookRunner:
                 hooks=[report],
             )
             try:
-                await self._send(batch)
+                await self._sink.send(batch)
             except Exception as error:  # noqa: BLE001  # the broker is away; it is told again
                 _log.warning("what came of %s cannot be told yet: %s", report.attempt, error)
             await asyncio.sleep(pause_s)

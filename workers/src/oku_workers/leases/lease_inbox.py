@@ -4,13 +4,13 @@ A message may be lost, doubled, late or for another process. What this worker ca
 back, so that its coordinator need not wait for it.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
 from oku_core.messaging.hook import NO_SETUP, SetupData
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Stop
+from oku_core.process.clock import SteadyClock
 from oku_core.spec.spec import Spec
 
 MOST_SPECS = 4
@@ -46,12 +46,12 @@ class LeaseInbox:
 
     Args:
         incarnation: the id of this process.
-        now: gives Unix time, by the clock that also stands in progress.
+        clock: Unix time, as in progress.
     """
 
-    def __init__(self, incarnation: str, now: Callable[[], float]) -> None:
+    def __init__(self, incarnation: str, clock: SteadyClock) -> None:
         self._incarnation = incarnation
-        self._now = now
+        self._clock = clock
         self._known: dict[str, float] = {}
         """Leases that have come, each with the time until which it is remembered; that roughly rises."""
         self._ended: dict[str, float] = {}
@@ -84,23 +84,23 @@ class LeaseInbox:
                 arrivals.append(Arrival(lease, spec, self._find_objection(lease, batch), setup))
         return arrivals
 
-    def end_unknown(self, lease: str) -> bool:
+    def refuse_unknown(self, lease: str) -> bool:
         """Refuse a lease from now on; False if it is known, and so nothing is to be said about it."""
         if lease in self._known or lease in self._ended or lease in self._lost:
             return False
-        self._ended[lease] = self._now() + REMEMBERED_S
+        self._ended[lease] = self._clock.now() + REMEMBERED_S
         return True
 
-    def note_lost(self, lease: str) -> None:
-        """Nobody can say what was sent of a lease: say nothing of it, however late it is asked for."""
-        self._lost[lease] = self._now() + REMEMBERED_S
+    def record_loss(self, lease: str) -> None:
+        """Nobody can say what was sent of a lease: report nothing, however late it is asked for."""
+        self._lost[lease] = self._clock.now() + REMEMBERED_S
 
-    def note_over(self, lease: str) -> None:
+    def record_end(self, lease: str) -> None:
         """The end of a lease is confirmed: say nothing of it to a coordinator that asks for it still.
 
         It was another one that confirmed it, or it was not believed. Nobody may hear that nothing was taken.
         """
-        until = max(self._known.pop(lease, 0.0), self._now() + LATEST_S)
+        until = max(self._known.pop(lease, 0.0), self._clock.now() + LATEST_S)
         self._known[lease] = until
 
     def stop(self, order: Stop) -> None:
@@ -125,12 +125,12 @@ class LeaseInbox:
             return Objection.ENDED
         if read_lease_number(lease.id) <= self._stopped.get(lease.run, -1):
             return Objection.STOPPED
-        if self._now() > batch.start_by:
+        if self._clock.now() > batch.start_by:
             return Objection.STALE
         return None
 
     def _forget_old(self) -> None:
-        now = self._now()
+        now = self._clock.now()
         for remembered in (self._known, self._ended, self._lost):
             while remembered and remembered[lease := next(iter(remembered))] < now:
                 del remembered[lease]

@@ -8,14 +8,16 @@ meanwhile: how far a lease may go, where it ends, and which checkpoints need not
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
 
 from oku_core.messaging.codec import LeaseBatchHead
-from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
+from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.process_ends import FlightRecord
-from oku_core.messaging.progress import MOST_TROUBLES, Progress
+from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import ActivePeriod
@@ -28,12 +30,13 @@ from oku_workers.executions.execution import Execution
 from oku_workers.executions.flight_recording import FlightRecording
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.executions.scheduled_execution import ScheduledExecution
-from oku_workers.feed.feed import ignore
 from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
-from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
-from oku_workers.leases.hook_runner import Call, HookRunner
+from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, CheckpointSink
+from oku_workers.leases.hook_runner import HookCaller, HookRunner
 from oku_workers.leases.lease_inbox import LeaseInbox, Objection
+from oku_workers.leases.lease_stopper import LeaseStopper
+from oku_workers.leases.progress_maker import ProgressMaker
 from oku_workers.leases.run_log import RunLog
 from oku_workers.leases.run_watch import RunWatch
 from oku_workers.meters.worker_meter import WorkerMeter
@@ -46,65 +49,117 @@ _log = logging.getLogger(__name__)
 _MOST_SCHEDULES = 4
 
 
+class WorkerProcess(Protocol):
+    """The process of a worker, as its leases know it."""
+
+    def renew(self) -> None:
+        """Leave, for a fresh process: the run is over whose user code this one has run."""
+
+    def send_progress(self) -> None:
+        """Send progress at once."""
+
+
+class _NoProcess:
+    """A process that stays as it is."""
+
+    def renew(self) -> None:
+        """It stays."""
+
+    def send_progress(self) -> None:
+        """It is sent in time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerParts:
+    """What a process gives its leases.
+
+    Attributes:
+        worker: whose leases they are.
+        supervisor: knows the troubles of the process.
+        sink: gives checkpoints to the broker.
+        process: of the worker.
+        recorder: keeps how far the leases have gone, for the case of a death.
+        call: calls a hook of user code.
+    """
+
+    worker: WorkerIdentity
+    supervisor: Supervisor
+    sink: CheckpointSink
+    process: WorkerProcess = field(default_factory=_NoProcess)
+    recorder: FlightRecorder = field(default_factory=NoRecorder)
+    call: HookCaller = call_hook
+
+
 class LeaseRunner:
     """Has the leases in hand; belongs to the thread of the event loop.
 
     Args:
-        worker: whose leases they are.
-        supervisor: knows the troubles of this process.
+        parts: what its process gives it.
         engines: sends the requests.
-        send: gives checkpoints to the broker.
         meter: measures meanwhile.
-        call: calls a hook of user code; a simulation has its own.
 
     Attributes:
         hooks: calls those.
-        recorder: keeps how far the leases have gone, for the case of a death.
-        on_used: called when this process is to leave, since the run is over whose user code it has run.
+        recorder: as in the parts.
         may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
             way from there any more.
     """
 
-    def __init__(
-        self,
-        worker: WorkerIdentity,
-        supervisor: Supervisor,
-        engines: EngineSwitch,
-        send: Send,
-        meter: WorkerMeter | None = None,
-        call: Call = call_hook,
-    ) -> None:
-        self._worker = worker
-        self.recorder: FlightRecorder = NoRecorder()
-        self._supervisor = supervisor
+    def __init__(self, parts: WorkerParts, engines: EngineSwitch, meter: WorkerMeter | None = None) -> None:
+        self._worker = worker = parts.worker
+        self._process = parts.process
+        self._supervisor = parts.supervisor
+        self.recorder = parts.recorder
         self._engines = engines
         self._meter = meter or WorkerMeter()
-        self.coordinator_clock = engines.timing.coordinator_clock
-        self._inbox = LeaseInbox(worker.incarnation, self._meter.clock.now)
-        self.hooks = HookRunner(worker, engines, send, self._meter.clock.now, call)
-        spread = zlib.crc32(worker.incarnation.encode()) / 2**32
+        self.coordinator_clock = engines.slot.timing.coordinator_clock
+        self._inbox = LeaseInbox(worker.incarnation, self._meter.clock)
+        self.hooks = HookRunner(worker, engines, parts.sink, self._meter.clock, parts.call)
         self._leases: dict[str, OpenLease] = {}
-        self._watch = RunWatch(engines)
-        self._maker = CheckpointMaker(worker, self._leases, engines, self._meter, self._watch)
-        self._checkpointer = Checkpointer(send, self._maker.collect, self._maker.note_sent, spread)
-        self._watch.on_begin = self._checkpointer.begin_run
-        engines.on_low = self._checkpointer.want
-        engines.find_enough = self._watch.find_enough
-        engines.on_kept = partial(self._checkpointer.want, COALESCE_S)
+        self._watch = RunWatch(engines.slot)
+        self._maker = CheckpointMaker(worker, self._leases, engines.slot, self._meter, self._watch)
+        spread = zlib.crc32(worker.incarnation.encode()) / 2**32
+        self._checkpointer = Checkpointer(parts.sink, self._maker, spread)
+        self._stopper = LeaseStopper(self._leases, engines, self._watch, self._checkpointer)
+        self._pacer = RunPacer(engines.slot, self._meter.clock, self._stopper)
+        self._progress = ProgressMaker(
+            worker, parts.supervisor, self._leases, engines, self._meter, self._inbox
+        )
         self._run_log = RunLog()
         self._current = ""
         """The run that has its turn: the coordinator has said so, or has given leases of it since."""
-        self._pacer = RunPacer(engines, self._meter.clock.now, self._end_run)
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
-        self._progress_count = 0
-        self.on_used: Callable[[], None] = ignore
         self.may_leave = False
+        engines.attach(self)
 
     def start(self) -> None:
         """Begin to measure, and to send checkpoints."""
-        self._meter.start(self._look)
+        self._meter.start(self)
         self._sending = self._supervisor.start("checkpoints", self._checkpointer.keep_sending)
+
+    def request_limits(self) -> None:
+        """Send a checkpoint now, which asks for higher limits."""
+        self._checkpointer.request()
+
+    def find_reserve(self) -> float:
+        """How many indices bridge the absence of a coordinator."""
+        return self._watch.find_reserve()
+
+    def on_kept(self) -> None:
+        """A lease has come to its end and is kept open: the coordinator decides whether it is the last."""
+        self._checkpointer.request(COALESCE_S)
+
+    def on_loaded(self) -> None:
+        """User code has been loaded ahead, or could not be: the run may begin."""
+        self._process.send_progress()
+
+    def sample_runs(self, now: float, leases: Mapping[Execution, OpenLease]) -> None:
+        """Follow the clock, and sample the runs of the leases in hand; `now` is in monotonic seconds."""
+        self._engines.slot.feed.refresh()
+        self._pacer.follow_clock()
+        if self._watch.sample(now, leases):
+            self._checkpointer.begin_run()
 
     @property
     def incarnation(self) -> str:
@@ -128,11 +183,10 @@ class LeaseRunner:
 
     def take(self, batch: LeaseBatch) -> None:
         """Begin with leases; those that were here before are passed over."""
-        self._checkpointer.note_heard()
+        self._checkpointer.on_heard()
         arrivals = self._inbox.accept(batch)
-        if arrivals and self._engines.files is not None:
-            self._engines.files.note_tickets(batch.tickets)
         if arrivals:
+            self._engines.sources.add_tickets(batch.tickets)
             waves = [arrival.lease.wave for arrival in arrivals]
             self._pacer.begin(batch.run, arrivals[0].spec, batch.period, waves)
         for lease, spec, objection, setup in arrivals:
@@ -152,126 +206,92 @@ class LeaseRunner:
 
     def _find_objection(self, run: str) -> Objection | None:
         if not self._engines.is_fresh_for(run):
-            self.on_used()
+            self._process.renew()
             return Objection.USED
         return Objection.OVER if self._pacer.is_over(run) else None
 
     def refuse(self, head: LeaseBatchHead, reason: str) -> None:
         """Give back leases that can't be read, for a reason that their run's owner can understand."""
         for lease in head.leases if head.incarnation == self._worker.incarnation else ():
-            if lease.id not in self._leases and self._inbox.end_unknown(lease.id):
+            if lease.id not in self._leases and self._inbox.refuse_unknown(lease.id):
                 self._give_back(self._build_unknown(lease.id, head.run), reason)
 
     def control(self, control: Control) -> None:
         """Do what the coordinator has decided about single leases."""
         if control.incarnation != self._worker.incarnation:
             return
-        self._checkpointer.note_answer(control.confirmed, control.ends)
+        self._checkpointer.on_answer(control.confirmed, control.ends)
         if control.share is not None:
             self._pacer.share(control.share)
         self.may_leave |= control.may_leave
         if control.renew:
-            self.on_used()
+            self._process.renew()
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
                 if lease.is_forgettable:
-                    self._inbox.note_over(lease_id)
+                    self._inbox.record_end(lease_id)
                     self._forget(lease)
         self._log_runs()
         if all(lease.is_confirmed for lease in self._leases.values()):
-            self._checkpointer.note_all_confirmed()
+            self._checkpointer.on_all_confirmed()
         known = self._leases
         raised = {known[each].execution: limit for each, limit in control.limits.items() if each in known}
         if raised:
-            self._engines.feed.raise_limits(raised)
+            self._engines.slot.feed.raise_limits(raised)
         for lease_id, end in control.ends.items():
             self._shorten(lease_id, end)
 
     def stop(self, order: Stop) -> None:
         """End the leases of a run early, as ordered: at once, or at a time."""
-        self._checkpointer.note_heard()
+        self._checkpointer.on_heard()
         self._inbox.stop(order)
         wait_s = 0.0 if order.at is None else order.at - self._pacer.read_now()
-        if wait_s <= 0:
-            self._stop_meant(order)
-            return
-        for lease in self._find_meant(order):
-            if isinstance(execution := lease.execution, ScheduledExecution):
-                self._engines.feed.shorten(execution, execution.find_end(round((order.at or 0.0) * 1e9)))
-        asyncio.get_running_loop().call_later(wait_s, self._stop_meant, order)
+        self._stopper.stop(order, wait_s)
 
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
         self._inbox.is_leaving = True
         self.hooks.drop_all()
         # The last word is to reach the broker, whoever is away.
-        self._checkpointer.note_heard(begins_anew=True)
-        self._stop_leases(self._leases.values(), grace_s)
+        self._checkpointer.on_heard(begins_anew=True)
+        self._stopper.stop_all(grace_s)
 
     def fetch(self, order: Fetch) -> None:
         """Fetch the files of a run, and load its user code, before its first lease."""
         if order.incarnation != self.incarnation:
             return
-        if self._engines.files is not None:
-            self._engines.files.note_tickets(order.tickets)
-            self._engines.files.prepare([FileRef(file) for file in order.files])
+        self._engines.sources.add_tickets(order.tickets)
+        self._engines.sources.prepare([FileRef(file) for file in order.files])
         if order.code is not None and not self.is_stopping and self._engines.is_fresh_for(order.run):
             self._engines.load_ahead(order.run, order.code.spec, order.code.setup)
 
-    def note_files_address(self, address: FilesAddress) -> None:
-        """The coordinator says where it gives the files of runs."""
-        if self._engines.files is not None:
-            self._engines.files.note_address(address)
+    def set_files_address(self, address: FilesAddress) -> None:
+        """Set where the coordinator serves the files of runs."""
+        self._engines.sources.set_address(address)
 
     def set_checkpoint_interval(self, interval_s: float) -> None:
         """Send checkpoints so often from now on."""
-        self._checkpointer.note_heard()
+        self._checkpointer.on_heard()
         self._checkpointer.set_interval(interval_s)
 
-    def note_heard(self) -> None:
+    def on_heard(self) -> None:
         """The coordinator has said something that was not new."""
-        self._checkpointer.note_heard()
+        self._checkpointer.on_heard()
 
-    def note_current(self, run: str) -> None:
-        """The coordinator says which run has its turn; empty without one."""
+    def set_current_run(self, run: str) -> None:
+        """Set which run has its turn; empty without one."""
         self._current = run
         self._log_runs()
 
     def build_progress(self, *, coarse: bool = False, found: Sequence[FlightRecord] = ()) -> Progress:
-        """What happened since the last call of this.
+        """Build the progress since the last call.
 
         Args:
             coarse: whether latencies are coarse, which makes a shorter message.
             found: the records of dead processes of this machine.
         """
-        delta = self._meter.take_progress(self._engines.in_flight)
-        self._progress_count += 1
-        clock = self.coordinator_clock
-        return Progress(
-            worker=self._worker.name,
-            incarnation=self._worker.incarnation,
-            at=self._meter.clock.now(),
-            sequence=self._progress_count,
-            seconds=max(round(delta.seconds, 3), 0.001),
-            leases={lease.id: lease.build_progress() for lease in self._leases.values()},
-            specs=self._inbox.specs,
-            files=self._engines.files.settled if self._engines.files is not None else [],
-            loaded=self._engines.loaded,
-            code_run=self._engines.code_run,
-            hooks=self.hooks.attempts,
-            runs={run: done.coarsen() for run, done in delta.runs.items()} if coarse else delta.runs,
-            coordinator_at=clock.now() if clock.is_known else None,
-            clock_bound_s=clock.bound_s,
-            cpu_share=round(delta.cpu_share, 3),
-            rss_mb=round(self._meter.gauges.rss_mb(), 1),
-            memory_bytes=self._engines.memory_bytes,
-            stopping=self.is_stopping,
-            troubles=self._supervisor.troubles[:MOST_TROUBLES],
-            found=list(found),
-            host_ends=self._engines.host_ends.list_latest(),
-            is_unconfinable=self._engines.isolation.is_unconfinable,
-        )
+        return self._progress.build(self.hooks, found, coarse=coarse)
 
     async def close(self) -> None:
         """End every lease at once and close every connection."""
@@ -283,8 +303,7 @@ class LeaseRunner:
         await self.hooks.close()
         await self._engines.close()
         await cancel(self._serving)
-        if self._engines.files is not None:
-            await self._engines.files.close()
+        await self._engines.sources.close()
         for lease in self._leases.values():
             self._run_log.add(lease.execution)
         self._run_log.close()
@@ -293,11 +312,6 @@ class LeaseRunner:
         for run in self._run_log.list_others(self._current):
             if not any(lease.run == run for lease in self._leases.values()):
                 self._run_log.end(run)
-
-    def _look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
-        self._engines.feed.look()
-        self._pacer.follow_clock()
-        self._watch.look(now, leases)
 
     def _build_execution(self, lease: Lease, spec: Spec, period: ActivePeriod | None = None) -> Execution:
         finished = asyncio.get_running_loop().create_future()
@@ -332,19 +346,19 @@ class LeaseRunner:
             context = _build_context(lease.execution.lease)
             _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
             error.__traceback__ = None  # its frames refer to the lease, and the lease to the error
-            self._inbox.note_lost(lease.id)
+            self._inbox.record_loss(lease.id)
             self._forget(lease)
             return
-        self._meter.settle(lease)
-        if self._maker.note_end():
-            self._checkpointer.want(COALESCE_S)
+        self._meter.record_end(lease)
+        if self._maker.count_end():
+            self._checkpointer.request(COALESCE_S)
 
     def _refuse(self, run: str, reason: str) -> None:
         """Give back what is not begun of a run: it would meet the same error."""
         for lease in self._leases.values():
             if lease.run == run and lease.is_open and not lease.execution.taken:
                 lease.refusal = reason
-                self._engines.withdraw(lease.execution)
+                self._engines.drain(lease.execution)
 
     def _give_back(self, execution: Execution, refusal: str = "") -> None:
         """Tell by a final checkpoint that nothing of a lease was taken, or will be."""
@@ -352,35 +366,21 @@ class LeaseRunner:
         lease = self._leases[execution.lease.id] = OpenLease(execution)
         lease.refusal = refusal
         self._meter.add(lease)
-        self._checkpointer.want(COALESCE_S)
+        self._checkpointer.request(COALESCE_S)
 
     def _shorten(self, lease_id: str, end: int) -> None:
         lease = self._leases.get(lease_id)
         if lease is None:
-            if end <= 0 and self._inbox.end_unknown(lease_id):
+            if end <= 0 and self._inbox.refuse_unknown(lease_id):
                 self._give_back(self._build_unknown(lease_id, read_lease_run(lease_id)))
             return
         execution = lease.execution
         self._engines.end_kept(execution)
         if end < execution.end and execution.untaken:
             lease.is_asked = True
-            self._engines.feed.shorten(execution, end)
+            self._engines.slot.feed.shorten(execution, end)
         if lease.has_news:
-            self._checkpointer.want()
-
-    def _find_meant(self, order: Stop) -> list[OpenLease]:
-        return [lease for lease in self._leases.values() if _is_meant(lease.execution.lease, order)]
-
-    def _stop_meant(self, order: Stop) -> None:
-        self._watch.stop(order.run)
-        self._stop_leases(self._find_meant(order), order.grace_s)
-
-    def _end_run(self, run: str) -> None:
-        """The time of a run is over."""
-        self._watch.stop(run)
-        ended = [lease for lease in self._leases.values() if lease.run == run]
-        if ended:
-            self._stop_leases(ended, ended[0].execution.spec.drain_s)
+            self._checkpointer.request()
 
     def _forget(self, lease: OpenLease) -> None:
         self._leases.pop(lease.id, None)
@@ -389,33 +389,10 @@ class LeaseRunner:
         self._run_log.add(lease.execution)
         lease.execution.drop_tallies()
 
-    def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        cut_at = loop.time() + grace_s
-        cut = []
-        for lease in leases:
-            execution = lease.execution
-            if lease.is_open:
-                self._engines.withdraw(execution)
-                if cut_at < execution.cut_at:
-                    execution.cut_at = cut_at
-                    cut.append(execution)
-        if cut:
-            self._checkpointer.want(COALESCE_S)
-            loop.call_later(grace_s, self._cut_off, cut)
-
-    def _cut_off(self, executions: list[Execution]) -> None:
-        for execution in executions:
-            self._engines.cut_off(execution)
-
 
 @lru_cache(maxsize=_MOST_SCHEDULES)
 def _find_schedule(spec: Spec) -> Schedule:
     return build_schedule(spec)
-
-
-def _is_meant(lease: Lease, order: Stop) -> bool:
-    return lease.run == order.run and read_lease_number(lease.id) <= order.up_to
 
 
 def _build_context(lease: Lease) -> dict[str, str]:

@@ -1,18 +1,15 @@
 """What a worker measures of the runs that it works on: their rates, and whether the window was full."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import ref
 
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.meters.run_meter import RunMeter
 from oku_workers.meters.window_meter import WindowMeter
-from oku_workers.runs.engine_switch import EngineSwitch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from oku_workers.runs.engine_slot import EngineSlot
 
 _MOST_RUNS = 4
 _AWAY_S = 8.0
@@ -21,7 +18,7 @@ _AWAY_S = 8.0
 
 @dataclass
 class _Run:
-    """One run, with what is new of it since the last look."""
+    """One run, with what is new of it since the last sample."""
 
     rate: RunMeter
     window: WindowMeter
@@ -34,62 +31,66 @@ class _Run:
     """The lease that requests were last taken from; it may be gone by now."""
 
 
-def _ignore() -> None:
-    """Nobody wants to know."""
-
-
 class RunWatch:
-    """Looks at the leases in hand, some twenty times a second.
+    """Samples the leases in hand, some twenty times a second.
 
     Args:
-        engines: say what comes next, and how many requests may be in flight.
+        slot: the engine at work, with its feed and window.
 
     Attributes:
-        on_begin: called when the first index of a run is about to be taken.
         newest: the run that an index was last taken of; empty before the first.
     """
 
-    def __init__(self, engines: EngineSwitch) -> None:
-        self._engines = engines
+    def __init__(self, slot: EngineSlot) -> None:
+        self._slot = slot
         self._runs: dict[str, _Run] = {}
-        self.on_begin: Callable[[], None] = _ignore
         self.newest = ""
 
-    def look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
-        """Take note of what is new; `now` is in monotonic seconds."""
+    def sample(self, now: float, leases: Mapping[Execution, OpenLease]) -> bool:
+        """Sample what is new; returns whether the first index of a run was taken.
+
+        Args:
+            now: monotonic seconds.
+            leases: those in hand.
+        """
+        has_begun = False
         for run in self._runs.values():
             run.taken = run.ended = run.in_flight = 0
         for execution, lease in leases.items():
             taken, ended = execution.taken, execution.ended
-            if taken != ended or taken != lease.looked_taken or ended != lease.looked_ended:
+            if taken != ended or taken != lease.sampled_taken or ended != lease.sampled_ended:
+                has_begun = has_begun or lease.run not in self._runs
                 run = self._find_run(lease, now)
-                run.taken += taken - lease.looked_taken
-                run.ended += ended - lease.looked_ended
+                run.taken += taken - lease.sampled_taken
+                run.ended += ended - lease.sampled_ended
                 run.in_flight += taken - ended
-                lease.looked_taken, lease.looked_ended = taken, ended
-        feed, window = self._engines.feed, self._engines.window
+                lease.sampled_taken, lease.sampled_ended = taken, ended
+        feed, window = self._slot.feed, self._slot.window
         first, current = feed.find_first(), feed.current
         for name, run in self._runs.items():
             has_untaken = first is not None and first.lease.run == name
             if has_untaken and first is not None and first in leases:
                 run.last = ref(leases[first])
             has_work = has_untaken and (current is not None or feed.is_paced)
-            run.rate.look(now, window, run.taken, run.ended, run.in_flight, has_work=has_work)
+            run.rate.sample(now, window, run.taken, run.ended, run.in_flight, has_work=has_work)
             if run.taken:
                 self.newest = name
-            run.window.look(now, window, self._count_filled(run, window), run.ended, has_untaken=has_untaken)
+            run.window.sample(
+                now, window, self._count_filled(run, window), run.ended, has_untaken=has_untaken
+            )
             if run.last is not None and not run.is_open:
                 watched_s, underfilled_s = run.window.take()
                 if (last := run.last()) is not None:
                     last.watched_s += watched_s
                     last.underfilled_s += underfilled_s
+        return has_begun
 
     def _count_filled(self, run: _Run, window: int) -> int:
         """How much of the window is in flight, or is not for another reason than that there is no work.
 
         Such a reason is a highest rate, or the time that users take between two iterations.
         """
-        feed, load = self._engines.feed, self._engines.host_load
+        feed, load = self._slot.feed, self._slot.host_load
         if feed.is_paced and not feed.lacks_work:
             return window
         return run.in_flight if load is None else max(0, window - load.idle_users)
@@ -99,9 +100,9 @@ class RunWatch:
         run = self._runs.get(name)
         return run.rate if run else None
 
-    def find_enough(self) -> float:
+    def find_reserve(self) -> float:
         """How many indices bridge the absence of a coordinator, at the rate of the run that is next."""
-        first = self._engines.feed.find_first()
+        first = self._slot.feed.find_first()
         meter = self.find_meter(first.lease.run) if first is not None else None
         return _AWAY_S * meter.rate_rps if meter and meter.rate_rps > 0 else math.inf
 
@@ -118,5 +119,4 @@ class RunWatch:
             self._runs[name] = _Run(RunMeter(now), meter, spec.is_open)
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
-            self.on_begin()
         return self._runs[name]

@@ -4,31 +4,37 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from typing import Protocol
+
+
+class LagListener(Protocol):
+    """Samples something as often as a `LagMeter` measures."""
+
+    def sample(self, late_s: float) -> None:
+        """The event loop was this late, in seconds."""
 
 
 class LagMeter:
-    """Asks the event loop for a call every 50 ms, and says by how much each one comes too late.
+    """Asks the event loop for a call every 50 ms, and measures by how much each one comes too late.
 
     Args:
-        on_call: takes by how much each one came too late, in seconds.
         clock: monotonic time in seconds.
         interval_s: how often to ask.
     """
 
-    def __init__(
-        self,
-        on_call: Callable[[float], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
-        interval_s: float = 0.05,
-    ) -> None:
-        self._on_call = on_call
+    def __init__(self, clock: Callable[[], float] = time.monotonic, interval_s: float = 0.05) -> None:
+        self._listener: LagListener | None = None
         self._clock = clock
         self._interval_s = interval_s
         self._handle: asyncio.TimerHandle | None = None
         self._due = math.inf
 
-    def start(self) -> None:
-        """Begin, in the running event loop."""
+    def start(self, listener: LagListener) -> None:
+        """Begin, in the running event loop; the listener learns each lateness."""
+        self._listener = listener
+        self._ask()
+
+    def _ask(self) -> None:
         self._due = self._clock() + self._interval_s
         self._handle = asyncio.get_running_loop().call_later(self._interval_s, self._take_call)
 
@@ -44,5 +50,6 @@ class LagMeter:
         return max(0.0, self._clock() - self._due)
 
     def _take_call(self) -> None:
-        self._on_call(self.late_s)
-        self.start()
+        assert self._listener is not None
+        self._listener.sample(self.late_s)
+        self._ask()

@@ -33,7 +33,7 @@ class RunMeter:
     def __init__(self, now: float) -> None:
         self.taken = 0
         self._window = 0
-        self._looked_at = now
+        self._sampled_at = now
         self._is_working = True
         self._seconds, self._ended = 0.0, 0
         self._samples: deque[_Sample] = deque()
@@ -45,27 +45,27 @@ class RunMeter:
         ended = self._ended + sum(sample.ended for sample in self._samples)
         return ended / seconds if seconds > 0 else 0.0
 
-    def look(
+    def sample(
         self, now: float, window: int, taken: int, ended: int, in_flight: int, *, has_work: bool
     ) -> None:
-        """Take note of what is new since the last look.
+        """Record what is new since the last sample.
 
         Args:
             now: monotonic seconds.
             window: how many requests may be in flight.
-            taken: how many indices were taken since the last look.
-            ended: how many requests have ended since the last look.
+            taken: how many indices were taken since the last sample.
+            ended: how many requests have ended since the last sample.
             in_flight: how many requests of the run are in flight.
             has_work: whether there is an index that may be taken.
         """
         self.taken += taken
         self._window = window
         if self._is_working or taken:
-            self._seconds += now - self._looked_at
+            self._seconds += now - self._sampled_at
             self._ended += ended
             if self._seconds >= _SAMPLE_S:
                 self._keep_sample()
-        self._looked_at = now
+        self._sampled_at = now
         self._is_working = has_work or in_flight >= self._window * _FULL_SHARE
 
     def _keep_sample(self) -> None:

@@ -27,7 +27,7 @@ _NOTHING_KNOWN = _Strain(0.0, 0.0)
 
 
 class SaturationMeter:
-    """Judges what ended in each whole second, by a look every 50 ms.
+    """Judges what ended in each whole second, by a sample every 50 ms.
 
     Args:
         measure_busy_s: time that the worker ran or waited for a processor.
@@ -48,8 +48,8 @@ class SaturationMeter:
         self._runs: set[str] = set()
         """Those that were under way when the second began."""
 
-    def look(self, executions: Collection[Execution], late_s: float) -> None:
-        """One look at the executions in hand, by an event loop that was so late."""
+    def sample(self, executions: Collection[Execution], late_s: float) -> None:
+        """Sample the executions in hand, in an event loop that was this late."""
         if not any(execution.in_flight for execution in executions):
             self._since, self._last = None, {}
             return
@@ -62,13 +62,13 @@ class SaturationMeter:
             self._last = dict.fromkeys(runs, _Strain(min(share, 1.0), self._worst_late_s))
         # Else a second begins: one that began with the work of another run says nothing of this one.
         for execution in executions:
-            self.settle(execution)
+            self.record_end(execution)
         self._runs = runs
         # Answers that came while the loop was late are read after this look; they suffered from it, too.
         self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
 
-    def settle(self, execution: Execution) -> None:
-        """An execution has ended: what came after its last whole second is judged as that second was."""
+    def record_end(self, execution: Execution) -> None:
+        """Judge what an ended execution had after its last whole second as that second was judged."""
         _count(execution, self._last.get(execution.lease.run, _NOTHING_KNOWN))
 
 

@@ -11,7 +11,7 @@ _WHOLE_S = 1.0
 
 
 class WindowMeter:
-    """Judges one run on one worker, look by look.
+    """Judges one run on one worker, sample by sample.
 
     Args:
         now: monotonic seconds.
@@ -20,7 +20,7 @@ class WindowMeter:
 
     def __init__(self, now: float, *, needs_answers: bool = True) -> None:
         self._needs_answers = needs_answers
-        self._looked_at = now
+        self._sampled_at = now
         self._window = self._filled = self._ended = 0
         self._seconds = self._room = self._flown = 0.0
         self._had_untaken = True
@@ -28,18 +28,18 @@ class WindowMeter:
         self._gap_watched_s = self._gap_underfilled_s = 0.0
         self._watched_s = self._underfilled_s = 0.0
 
-    def look(self, now: float, window: int, filled: int, ended: int, *, has_untaken: bool) -> None:
-        """Take note of what is new since the last look.
+    def sample(self, now: float, window: int, filled: int, ended: int, *, has_untaken: bool) -> None:
+        """Record what is new since the last sample.
 
         Args:
             now: monotonic seconds.
             window: how many requests may be in flight now.
             filled: how many are, or are not for another reason than that there is nothing to take.
-            ended: how many have ended since the last look.
+            ended: how many have ended since the last sample.
             has_untaken: whether the worker has anything left to take, now or once a limit allows it.
         """
-        passed_s = now - self._looked_at
-        self._looked_at = now
+        passed_s = now - self._sampled_at
+        self._sampled_at = now
         self._seconds += passed_s
         self._room += passed_s * self._window
         self._flown += passed_s * self._filled

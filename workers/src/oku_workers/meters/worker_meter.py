@@ -6,22 +6,37 @@ gets the worst of its time, and each progress what is new since the one before.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from oku_core.process.clock import SteadyClock
 from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
-from oku_workers.feed.feed import ignore
 from oku_workers.meters.lag_meter import LagMeter
 from oku_workers.meters.progress_meter import ProgressDelta, ProgressMeter
 from oku_workers.meters.saturation import SaturationMeter
 
 _log = logging.getLogger(__name__)
 
-OnLook = Callable[[float, dict[Execution, OpenLease]], None]
-"""Takes monotonic seconds and the leases in hand."""
+
+class RunSampler(Protocol):
+    """Samples the runs of the leases in hand."""
+
+    def sample_runs(self, now: float, leases: Mapping[Execution, OpenLease]) -> None:
+        """Sample what has changed; `now` is in monotonic seconds."""
+
+
+class MeteredEngine(Protocol):
+    """The engine at work, as far as it is measured."""
+
+    def flush_counts(self) -> None:
+        """Count responses that are buffered."""
+
+    def take_host_late_s(self) -> float:
+        """The largest lateness of the event loop of user code since the last call."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +63,8 @@ class WorkerMeter:
         clock: of this process.
         gauges: of this process.
         saturation: finds the requests that suffered from a busy worker.
-        lag: measures how late the event loop is; it has to call `look`.
-        take_host_late_s: gives how late that of user code was since the last look.
-        count_waiting: counts what has ended and waits to be counted.
+        lag: measures how late the event loop is.
+        engine: buffers counts, and may have an event loop of its own; None without one.
     """
 
     def __init__(
@@ -59,26 +73,24 @@ class WorkerMeter:
         gauges: ProcessGauges | None = None,
         saturation: SaturationMeter | None = None,
         lag: LagMeter | None = None,
-        take_host_late_s: Callable[[], float] = lambda: 0.0,
-        count_waiting: Callable[[], None] = ignore,
+        engine: MeteredEngine | None = None,
     ) -> None:
         self.clock = clock or SteadyClock()
         self.gauges = gauges or ProcessGauges()
         self._saturation = saturation or SaturationMeter(clock=self.gauges.monotonic)
-        self._lag = lag or LagMeter(self.look, self.gauges.monotonic)
-        self._take_host_late_s = take_host_late_s
-        self._count_waiting = count_waiting
+        self._lag = lag or LagMeter(self.gauges.monotonic)
+        self._engine = engine
         self._progress = ProgressMeter(self.gauges.cpu_s, self.gauges.monotonic)
         self._leases: dict[Execution, OpenLease] = {}
-        self._on_look: OnLook = lambda _now, _leases: None
+        self._sampler: RunSampler | None = None
         self._charged_cpu_s = 0.0
         self._lags_s: dict[str, float] = {}
         """The largest lateness since the last progress, by run."""
 
-    def start(self, on_look: OnLook) -> None:
-        """Begin to measure; `on_look` is called with each look."""
-        self._on_look = on_look
-        self._lag.start()
+    def start(self, sampler: RunSampler) -> None:
+        """Begin to measure; the sampler is called with each sample."""
+        self._sampler = sampler
+        self._lag.start(self)
         self._progress.start()
 
     def stop(self) -> None:
@@ -97,33 +109,34 @@ class WorkerMeter:
         self._leases.pop(lease.execution, None)
         self._progress.forget(lease.execution)
 
-    def look(self, late_s: float) -> None:
-        """One look at all leases, by an event loop that was so late."""
-        self._count_waiting()
+    def sample(self, late_s: float) -> None:
+        """Sample all leases, in an event loop that was this late."""
+        self._flush_counts()
         unix_time = self.clock.now()
         under_way = [execution for execution in self._leases if execution.is_under_way]
         for execution in under_way:
             self._leases[execution].count_seconds(unix_time)
-        host_late_s = self._take_host_late_s()
+        host_late_s = self._engine.take_host_late_s() if self._engine is not None else 0.0
         for execution in under_way:
-            self._note_lateness(execution, late_s)
+            self._record_lateness(execution, late_s)
             execution.max_lag_s = max(execution.max_lag_s, host_late_s)
-        self._saturation.look(under_way, max(late_s, host_late_s))
-        self.look_at_runs()
+        self._saturation.sample(under_way, max(late_s, host_late_s))
+        self.sample_runs()
 
-    def look_at_runs(self) -> None:
-        """One look at what has changed, by whoever was named at the start."""
-        self._on_look(self.gauges.monotonic(), self._leases)
+    def sample_runs(self) -> None:
+        """Sample the runs, apart from the regular samples."""
+        if self._sampler is not None:
+            self._sampler.sample_runs(self.gauges.monotonic(), self._leases)
 
-    def settle(self, lease: OpenLease) -> None:
-        """A lease has ended: write into it, once, what was measured in its time."""
-        if lease.is_settled:
+    def record_end(self, lease: OpenLease) -> None:
+        """Write into a lease that has ended, once, what was measured in its time."""
+        if lease.is_measured:
             return
-        lease.is_settled = True
+        lease.is_measured = True
         execution = lease.execution
-        self._saturation.settle(execution)
-        self._note_clock_step()
-        self._note_lateness(execution, self._lag.late_s)
+        self._saturation.record_end(execution)
+        self._record_clock_step()
+        self._record_lateness(execution, self._lag.late_s)
 
     def charge_cpu(self) -> None:
         """Charge the processor time since the last call to the leases, by what has ended of each."""
@@ -141,22 +154,26 @@ class WorkerMeter:
 
     def take_progress(self, most_in_flight: int) -> ProgressDelta:
         """What is new since the last call of this; no more is in flight than the engine says."""
-        self._count_waiting()
-        self._note_clock_step()
+        self._flush_counts()
+        self._record_clock_step()
         late_s = self._lag.late_s  # a loop that has not called for a while is late now, too
         for execution in self._leases:
             if execution.is_under_way:
-                self._note_lateness(execution, late_s)
+                self._record_lateness(execution, late_s)
         lags_s, self._lags_s = self._lags_s, {}
         return self._progress.take(self._leases, lags_s, most_in_flight)
 
-    def _note_lateness(self, execution: Execution, late_s: float) -> None:
+    def _flush_counts(self) -> None:
+        if self._engine is not None:
+            self._engine.flush_counts()
+
+    def _record_lateness(self, execution: Execution, late_s: float) -> None:
         """The event loop was late while an execution was under way: this is no lateness of another run."""
         execution.max_lag_s = max(execution.max_lag_s, late_s)
         run = execution.lease.run
         self._lags_s[run] = max(self._lags_s.get(run, 0.0), late_s)
 
-    def _note_clock_step(self) -> None:
+    def _record_clock_step(self) -> None:
         step_s = self.clock.find_step()
         if step_s is None:
             return

@@ -5,13 +5,15 @@ An open run has only its window: the rest stands in the due times.
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
+from oku_core.process.clock import SteadyClock
 from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.window import choose_window
-from oku_workers.runs.engine_switch import EngineSwitch, RunPace
+from oku_workers.runs.engine_slot import EngineSlot
+from oku_workers.runs.run_pace import RunPace
 from oku_workers.runs.time_plan import RunTime, Share, build_time_plan, find_window
 
 if TYPE_CHECKING:
@@ -23,19 +25,26 @@ _RAMP_S = 0.05
 """A concurrency that changes is followed so often."""
 
 
+class RunEnder(Protocol):
+    """Stops a run."""
+
+    def end_run(self, run: str) -> None:
+        """The time of a run is over."""
+
+
 class RunPacer:
     """Sets windows, phases and shares, and ends runs; belongs to the thread of the event loop.
 
     Args:
-        engines: carry the runs out.
-        now: gives Unix time, as long as the coordinator's clock is not known.
-        end: called with a run when its time is over, before anything more of it is taken.
+        slot: carries the runs out.
+        clock: Unix time, as long as the coordinator's clock is not known.
+        ender: stops a run when its time is over, before anything more of it is taken.
     """
 
-    def __init__(self, engines: EngineSwitch, now: Callable[[], float], end: Callable[[str], None]) -> None:
-        self._engines = engines
-        self._now = now
-        self._end = end
+    def __init__(self, slot: EngineSlot, clock: SteadyClock, ender: RunEnder) -> None:
+        self._slot = slot
+        self._clock = clock
+        self._ender = ender
         self._share: Share | None = None
         self._specs: dict[str, Spec] = {}
         """The closed runs, the newest last."""
@@ -69,40 +78,40 @@ class RunPacer:
         # A message from before a pause may come late; the clock of a run never goes back.
         if period is not None and (known is None or period.offset_s >= known.period.offset_s):
             self._times[run] = RunTime(build_time_plan(spec), period)
-        self.look()
+        self.update()
 
     def share(self, share: Share) -> None:
         """The coordinator has said which part of a run is this worker's."""
         if share != self._share:
             self._share = share
-            self.look()
+            self.update()
 
     def is_over(self, run: str) -> bool:
         """Whether the time of a run is over, so that nothing of it is taken any more."""
         time = self._times.get(run)
         return time is not None and time.measure_s(self.read_now()) >= time.plan.end_s
 
-    def look(self) -> None:
-        """See what holds now, and look again when something else does."""
+    def update(self) -> None:
+        """Set what holds now, and update again when something else does."""
         now = self.read_now()
         next_at = math.inf
         for run, spec in self._specs.items():
             time = self._times.get(run)
             if time is None:
                 phase = build_time_plan(spec).phases[-1].name
-                self._engines.set_pace(spec, RunPace(find_window(spec, self._share), phase, self._share))
+                self._slot.set_pace(spec, RunPace(find_window(spec, self._share), phase, self._share))
                 continue
             if self.is_over(run):
-                self._end(run)
+                self._ender.end_run(run)
             else:
                 next_at = min(next_at, self._pace(time, now))
         if next_at < math.inf:
             self._arm(next_at - now)
 
     def follow_clock(self) -> None:
-        """One of the regular looks: the coordinator's clock may have become known, or be another one."""
+        """Update after each sample: the coordinator's clock may have become known, or be another one."""
         if self._times:
-            self.look()
+            self.update()
 
     def close(self) -> None:
         """End."""
@@ -120,23 +129,23 @@ class RunPacer:
         *known, begin = self._newest
         if newest is not None and (known != [run, period] or newest.begin >= begin):
             self._newest = run, period, newest.begin
-            self._engines.set_pace(spec, RunPace(choose_window(spec, newest.lanes)))
+            self._slot.set_pace(spec, RunPace(choose_window(spec, newest.lanes)))
 
     def _pace(self, time: RunTime, now: float) -> float:
-        """Set the pace of a run whose time is not over; gives when to look again, in Unix time."""
+        """Set the pace of a run whose time is not over; returns when to update again, in Unix time."""
         plan, time_s = time.plan, time.measure_s(now)
         window = plan.find_concurrency(time_s, self._share)
-        self._engines.set_pace(plan.spec, RunPace(window, plan.find_phase(time_s), self._share))
+        self._slot.set_pace(plan.spec, RunPace(window, plan.find_phase(time_s), self._share))
         next_at = time.find_next_change(now)
         return next_at if plan.stages is None else min(next_at, now + _RAMP_S)
 
     def _arm(self, wait_s: float) -> None:
-        timing = self._engines.timing
+        timing = self._slot.timing
         if self._timer is None:
-            self._timer = timing.build_timer(asyncio.get_running_loop(), self.look)
+            self._timer = timing.build_timer(asyncio.get_running_loop(), self.update)
         self._timer.arm(timing.monotonic_ns() + max(0, math.ceil(wait_s * _NS_PER_S)))
 
     def read_now(self) -> float:
         """Unix time by the coordinator's clock, or by ours as long as that is not known."""
-        clock = self._engines.timing.coordinator_clock
-        return clock.now() if clock.is_known else self._now()
+        clock = self._slot.timing.coordinator_clock
+        return clock.now() if clock.is_known else self._clock.now()

@@ -4,22 +4,21 @@ import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
-from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.option_group import CommandT, OptionGroup, option
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource
 
-_Command = Callable[..., Any]
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = ("OKU_", "CELERY_")
 """Of settings, which no spec needs: the broker's password among them."""
 
 
-def files_dir_option(command: _Command) -> _Command:
+def files_dir_option(command: CommandT) -> CommandT:
     """`--files-dir`; the command gets it as `files`."""
     add = option(
         OptionGroup.SECRETS, "--files-dir", "files", metavar="FOLDER", envvar="OKU_FILES_DIR",
@@ -37,7 +36,7 @@ def _build_files(folders: tuple[str, ...]) -> SpecFiles:
     return SpecFiles(tuple(map(Path, folders)))
 
 
-def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
+def secret_options(*, has_variables: bool) -> Callable[[CommandT], CommandT]:
     """`--allow-env` and `--secrets-dir`; the command gets them as one, `secrets`.
 
     Args:
@@ -45,7 +44,7 @@ def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
             said anew for each: the next spec may be somebody else's.
     """
 
-    def add(command: _Command) -> _Command:
+    def add(command: CommandT) -> CommandT:
         @functools.wraps(command)
         def take(*arguments: Any, **options: Any) -> Any:
             secrets = _build_secrets(options.pop("allow_env"), options.pop("secrets_dir"))
@@ -60,7 +59,7 @@ def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
             OptionGroup.SECRETS, "--allow-env", metavar="NAME",
             envvar="OKU_ALLOW_ENV" if has_variables else None, multiple=True,
             help="Environment variable that a spec may use as {env:NAME}; repeatable.",
-        )(take)  # fmt: skip
+        )(cast("CommandT", take))  # fmt: skip
 
     return add
 

@@ -1,25 +1,58 @@
-"""The options about files of runs: where workers fetch them, how much room they may take, where they go."""
+"""The options about addresses and room: where workers ask for the clock and files, how much files take."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from oku_cli.options.daemon.clock_option import parse_host_port
-from oku_cli.options.option_group import OptionGroup, option
-from oku_cli.options.option_parser import Parsed
+from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, option
+from oku_core.errors import format_value
 from oku_core.spec.values.quantity import parse_size
 
 if TYPE_CHECKING:
     from oku_coordinator.settings import FileLimits
 
-_Command = Callable[..., Any]
-_SIZE = Parsed("size", parse_size)
+
+_HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?")
 _HIGHEST_PORT = 65535
 
 
-def file_store_options(command: _Command) -> _Command:
+class HostPort(NamedTuple):
+    """A host, and a port if one was named."""
+
+    host: str
+    port: int | None
+
+
+def parse_host_port(text: str) -> HostPort:
+    """Read `HOST` or `HOST:PORT`, with brackets around IPv6; raise `ValueError` for anything else."""
+    match = _HOST_PORT.fullmatch(text)
+    port = int(match["port"]) if match and match["port"] else None
+    if match is None or (port is not None and not 0 < port <= _HIGHEST_PORT):
+        raise ValueError(f"{format_value(text)} is not HOST or HOST:PORT")
+    return HostPort(match["host"].strip("[]"), port)
+
+
+def clock_option(command: CommandT) -> CommandT:
+    """`--clock-address`."""
+    add = option(
+        OptionGroup.LISTENING,
+        "--clock-address",
+        metavar="HOST[:PORT]",
+        envvar="OKU_CLOCK_ADDRESS",
+        type=Parsed("address", parse_host_port),
+        help="Where workers on other machines ask what time it is here, by UDP; default: --host, or the "
+        "host name, and --port.",
+    )
+    decorated: CommandT = add(command)
+    return decorated
+
+
+_SIZE = Parsed("size", parse_size)
+
+
+def file_store_options(command: CommandT) -> CommandT:
     """Those of a coordinator."""
     options = (
         option(
@@ -76,7 +109,7 @@ def pick_files_address(options: dict[str, Any]) -> dict[str, Any]:
     return {"files_port": port, "files_host": host, "files_address_port": address_port}
 
 
-def files_cache_options(command: _Command) -> _Command:
+def files_cache_options(command: CommandT) -> CommandT:
     """Those of a worker."""
     folder = option(
         OptionGroup.LIFE, "--files-cache", metavar="FOLDER", envvar="OKU_FILES_CACHE",

@@ -1,24 +1,21 @@
 """The options of a coordinator that runs in a Kubernetes cluster: what it may scale."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from oku_cli.options.option_group import OptionGroup, option
-from oku_cli.options.option_parser import build_duration
+from oku_cli.options.option_group import CommandT, OptionGroup, build_duration, option
 from oku_core.errors import UserError
 
 if TYPE_CHECKING:
     from oku_coordinator.settings import KubeSettings
 
-_Command = Callable[..., Any]
 
 IDLE = build_duration("10s", "24h")
 """The delay servers are asked for their counts within the first."""
 
 
-def kube_options(command: _Command) -> _Command:
+def kube_options(command: CommandT) -> CommandT:
     """`--kube-workers` and what belongs to it."""
     pods: dict[str, Any] = {"type": click.IntRange(0, 10_000), "metavar": "N", "show_default": True}
     for add in (

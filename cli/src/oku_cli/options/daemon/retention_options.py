@@ -4,25 +4,23 @@
 """
 
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from oku_cli.options.option_group import OptionGroup, option
-from oku_cli.options.option_parser import build_duration, naming
+from oku_cli.options.option_group import CommandT, OptionGroup, build_duration, naming, option
 from oku_core.errors import UserError, format_value
 
 if TYPE_CHECKING:
     from oku_coordinator.settings import RetentionRule
 
-_Command = TypeVar("_Command", bound=Any)
 
 _KEEP_RUNS, _KEEP_FOR, _KEEP_KEYS = "OKU_KEEP_RUNS", "OKU_KEEP_FOR", "OKU_KEEP_KEYS"
 _DURATION = build_duration("1m", "36500d")
 _KEPT_KEYS = "30d"
 
 
-def retention_options(command: _Command) -> _Command:
+def retention_options(command: CommandT) -> CommandT:
     """`--keep-runs`, `--keep-for` and `--keep-keys`."""
     keep_runs = option(
         OptionGroup.LEDGER,
@@ -50,7 +48,7 @@ def retention_options(command: _Command) -> _Command:
         show_default=True,
         help="Forget the key of a run, which oku run --once gave it, this long after the run was deleted.",
     )
-    decorated: _Command = keep_runs(keep_for(keep_keys(command)))
+    decorated: CommandT = keep_runs(keep_for(keep_keys(command)))
     return decorated
 
 

@@ -8,8 +8,13 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
-from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, is_stream, read_input
-from oku_cli.options.spec.named_file import StreamedSpec
+from oku_cli.options.spec.input_file import (
+    STANDARD_INPUT,
+    STANDARD_INPUT_LABEL,
+    StreamedSpec,
+    is_stream,
+    read_input,
+)
 from oku_cli.yaml_reader import YamlKind, decode_yaml, decode_yaml_or_json
 from oku_core.errors import UserError
 from oku_core.json_reader import decode_json

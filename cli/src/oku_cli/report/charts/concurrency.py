@@ -2,8 +2,8 @@
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_area, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
-from oku_cli.report.charts.scale import build_linear_scale, build_ticks, format_compact
-from oku_core.tables.formatting import format_count
+from oku_cli.report.charts.scale import build_linear_scale, build_ticks
+from oku_core.tables.formatting import format_compact, format_count
 
 _NEAR = 0.5
 """The most that are allowed are drawn if so large a share of them was in flight."""

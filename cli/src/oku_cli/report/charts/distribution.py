@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.results.summary import Summary
+from oku_core.tables.time_tables import TIMES
 
 
 @dataclass(frozen=True)
@@ -23,3 +25,12 @@ class Distribution:
     def id(self) -> str:
         """Its name in ids and CSS classes."""
         return self.name.replace(" ", "-")
+
+
+def list_distributions(summary: Summary) -> list[Distribution]:
+    """List the distributions of a run that are not empty, its latencies first."""
+    return [
+        Distribution(time.label, time.counted, histogram)
+        for time in TIMES
+        if (histogram := time.decode(summary)).total
+    ]

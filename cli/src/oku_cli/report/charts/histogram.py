@@ -11,10 +11,9 @@ from oku_cli.report.charts.scale import (
     build_ticks,
     choose_step,
     format_axis_latency,
-    format_compact,
 )
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index
-from oku_core.tables.formatting import format_count, format_latency, format_share
+from oku_core.tables.formatting import format_compact, format_count, format_latency, format_share
 
 MOST_BARS = 90
 _BODY = 0.999

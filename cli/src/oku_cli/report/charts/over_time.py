@@ -8,8 +8,9 @@ from statistics import median_low
 from oku_cli.report.charts.chart import Axis, Mark, Series, Track
 from oku_cli.report.charts.plan import PhaseBand, Plan
 from oku_cli.report.charts.scale import Scale
-from oku_cli.report.charts.timeline import Timeline, build_columns, cut_at_gaps, format_since
+from oku_cli.report.charts.timeline import Timeline, build_columns, cut_at_gaps
 from oku_core.results.sample import Sample
+from oku_core.tables.formatting import format_since
 
 TRACK = "time"
 

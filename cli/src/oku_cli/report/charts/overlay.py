@@ -11,10 +11,9 @@ from oku_cli.report.charts.scale import (
     build_linear_scale,
     build_ticks,
     format_axis_latency,
-    format_compact,
 )
 from oku_core.accounting.histogram import bucket_bounds_us
-from oku_core.tables.formatting import format_latency
+from oku_core.tables.formatting import format_compact, format_latency
 
 _RUNGS = 20
 """Steps of a decade."""

@@ -6,12 +6,12 @@ from itertools import accumulate
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_area, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
 from oku_cli.report.charts.plan import Plan
-from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks, format_compact
+from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.sample import Sample
-from oku_core.tables.formatting import format_outcome, format_rate
+from oku_core.tables.formatting import format_compact, format_outcome, format_rate
 
 _OK = OUTCOMES.index(Outcome.OK)
 _NOTE = "Requests that ended per second, by outcome"

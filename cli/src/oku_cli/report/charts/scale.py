@@ -66,14 +66,6 @@ def build_ticks(scale: Scale, numbers: Sequence[float], write: Callable[[float],
     return [AxisTick(scale.place(number), write(number)) for number in numbers]
 
 
-def format_compact(number: float) -> str:
-    """Format a number for an axis: `950`, `12k`, `1.5M`."""
-    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:g}{unit}"
-    return f"{number:g}"
-
-
 def format_axis_latency(latency_ms: float) -> str:
     """Format a latency for an axis, in the unit that makes it shortest: `200 µs`, `5 ms`, `2 s`."""
     if latency_ms == 0:

@@ -17,6 +17,7 @@ from oku_cli.report.charts.lease_bands import Band
 from oku_cli.report.charts.scale import AxisTick
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.results.sample import Sample, merge
+from oku_core.tables.formatting import format_since
 
 MOST_COLUMNS = 480
 """More could not be told apart in a chart of 1,000 pixels, and each makes the page larger."""
@@ -162,19 +163,6 @@ def cut_at_gaps(columns: Sequence[Sample], timeline: Timeline) -> Iterator[list[
         group.append(index)
     if group:
         yield group
-
-
-def format_since(seconds: float) -> str:
-    """Format a time since the start for an axis: `40 s`, `2:30 min`, `15 min`, `1 h`, `2 h 30`."""
-    whole = round(seconds)
-    minutes, rest = divmod(whole, 60)
-    hours, minutes_left = divmod(minutes, 60)
-    if minutes == 0:
-        return f"{rest} s"
-    if hours == 0:
-        return f"{minutes}:{rest:02d} min" if rest else f"{minutes} min"
-    seconds_left = f":{rest:02d}" if rest else ""
-    return f"{hours} h {minutes_left:02d}{seconds_left}" if minutes_left or rest else f"{hours} h"
 
 
 def _are_apart(before: Sample, after: Sample, timeline: Timeline) -> bool:

@@ -11,9 +11,10 @@ from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.leasing.waves.pieces import cut_pieces, find_earliest_due
 from oku_coordinator.leasing.waves.plan import AHEAD_S, WavePlan, build_wave_plan
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules import unsent, waves
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PeriodRecord
 from oku_coordinator.workers.assignment import Assignment
 
 _LEAD_S = 1.0
@@ -27,13 +28,13 @@ _HEARD_S, _UNHEARD_AHEAD_S = 3.0, 5.0
 
 @dataclass(kw_only=True)
 class WaveDealer:
-    """Deals out the open run that has its turn.
+    """Deals out one open run.
 
     Args:
         ledger: the truth.
         assignment: which workers the run has.
         delivery: takes leases to workers.
-        expiry: is told what is sent.
+        expiry: follows the leases that are sent.
         clock: the clock of the run.
     """
 
@@ -78,11 +79,14 @@ class WaveDealer:
         ahead_s += period.measure_s(wall_now) - clock_s  # of the schedule itself
         if self.delivery.is_away:
             takers = []  # leases would pile up
-        leases = self.ledger.schedules.deal(
-            run.run, lambda dealing: plan.plan(dealing, takers, clock_s, ahead_s), wall_now
-        )
+
+        def decide(dealing: Dealing) -> Deal | None:
+            return plan.plan(dealing, takers, clock_s, ahead_s)
+
+        with self.ledger.change(wall_now) as t:
+            leases = waves.deal(t, run.run, decide, wall_now)
         for lease in leases:
-            self.expiry.note_sent(lease.id, now)
+            self.expiry.record_sent(lease.id, now)
         self.delivery.send(run, leases)
 
     def _open_period(
@@ -90,7 +94,8 @@ class WaveDealer:
     ) -> PeriodRecord | None:
         def find_offset_s(stop_s: float) -> float:
             """What was in flight when the clock stopped is due again, so nothing is late."""
-            dealing = self.ledger.schedules.fetch_dealing(run.run)
+            with self.ledger.read() as t:
+                dealing = waves.fetch_dealing(t, run.run)
             pieces = cut_pieces(dealing.waves, dealing.pending)
             earliest_s = find_earliest_due(plan.schedule, pieces)
             return max(0.0, stop_s - _REWIND_S, min(stop_s, earliest_s))
@@ -105,7 +110,10 @@ class WaveDealer:
 
     def _account(self, run: RunRecord, plan: WavePlan, clock_s: float, wall_now: float) -> None:
         """Account what can't be sent any more, and forget the waves of which all is accounted."""
-        past = plan.find_past(self.ledger.schedules.fetch_dealing(run.run), clock_s)
+        with self.ledger.read() as t:
+            dealing = waves.fetch_dealing(t, run.run)
+        past = plan.find_past(dealing, clock_s)
         if past:
-            self.ledger.leases.account_not_dealt(run.run, past, wall_now)
-        self.ledger.schedules.drop_accounted(run.run)
+            with self.ledger.change(wall_now) as t:
+                unsent.account_not_dealt(t, run.run, past, wall_now)
+        batches.drop_accounted_waves(self.ledger, run.run)

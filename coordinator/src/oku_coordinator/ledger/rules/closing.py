@@ -8,9 +8,9 @@ from oku_coordinator.ledger.rules.failed_requests import keep_failed
 from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table
-from oku_coordinator.ledger.tables.run_table import add_resent
-from oku_coordinator.ledger.tables.slice_table import replace_leased
+from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table, slice_table
+from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.tables.slice_table import fetch_slices, replace_leased
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState, release, settle
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
@@ -128,3 +128,21 @@ def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None
         outbox_table.put(transaction, lease.run, LineKind.RANGE, now, build_range_lines(closed, parts))
         status_lines = build_status_lines(lease.worker, parts)
         outbox_table.put(transaction, lease.run, LineKind.STATUS, now, status_lines)
+
+
+def fetch_coverage(transaction: Transaction, run: str) -> list[Slice]:
+    """The request space of a run as far as it is accounted, also within open leases; in no order."""
+    slices = fetch_slices(transaction, run)
+    held = lease_table.fetch_open_leases(transaction, run)
+    return [
+        *(piece for piece in slices if piece.state != SliceState.LEASED),
+        *(piece for lease in held for piece in list_covered(lease)),
+    ]
+
+
+def measure_extent(transaction: Transaction, run: str) -> int:
+    """How much of the request space of a run is worth showing.
+
+    It is all of it, but for runs that end after a time: they have far more than they ever use.
+    """
+    return slice_table.measure_extent(transaction, run, fetch_run(transaction, run).requests)

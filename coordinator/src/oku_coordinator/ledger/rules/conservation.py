@@ -4,14 +4,12 @@ Once this process has checked all of a run, and as long as nobody else writes, a
 changed; otherwise, and at each change of state, by all rows of the run. A run that breaks the law fails.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
 
-from oku_coordinator.ledger.rules import lifecycle
-from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, breaching
+from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
-from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_spec, fetch_state
@@ -20,18 +18,6 @@ from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_coordinator.ledger.tables.work_table import sum_requests
 from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
 from oku_core.accounting.run_state import ACTIVE_STATES
-
-_T = TypeVar("_T")
-
-
-def change(file: LedgerFile, work: Callable[[Transaction], _T], now: float) -> _T:
-    """Do `work` in one transaction. On a `BreachError`, which is raised again, its run has failed."""
-    try:
-        return file.change(work)
-    except BreachError as error:
-        run, detail = error.run, error.detail
-        file.change(lambda transaction: lifecycle.fail(transaction, run, detail, now))
-        raise
 
 
 def finish(transaction: Transaction) -> None:

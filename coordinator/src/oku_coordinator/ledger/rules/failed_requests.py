@@ -5,6 +5,7 @@ says which index each of them has, so it is kept with them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
 from typing import NamedTuple
@@ -42,6 +43,30 @@ class FailedSpan(NamedTuple):
     stop: int
     outcome: Outcome
     name: str
+
+
+@dataclass(frozen=True)
+class FailedRequests:
+    """Which requests of a run are accounted and not ok, at one instant.
+
+    Attributes:
+        spans: their indices, in rising order; each span failed in one way.
+        requests: how many they are, also those that are in no span, as there was no room for them.
+    """
+
+    spans: list[FailedSpan]
+    requests: int
+
+    @property
+    def unlisted(self) -> int:
+        """How many are in no span."""
+        return self.requests - sum(span.stop - span.start for span in self.spans)
+
+
+def fetch_failed_requests(transaction: Transaction, run: str) -> FailedRequests:
+    """The failed requests of a run; `UnknownRunError` when there is none with that id."""
+    requests = count_failed(transaction, run)
+    return FailedRequests(list(read_failed(transaction, run)), requests)
 
 
 def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:

@@ -4,6 +4,8 @@ The ledger names the attempt that counts before its worker hears of it. A report
 attempt and comes from that process, once; any other one changes nothing.
 """
 
+from collections.abc import Iterable
+
 from oku_coordinator.ledger.rules.lifecycle import enter_state
 from oku_coordinator.ledger.storage.records import HookRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
@@ -100,3 +102,38 @@ def _end(transaction: Transaction, run: str, trouble: str, now: float) -> None:
 
 def _note_end(transaction: Transaction, run: str, text: str, now: float, worker: str | None = None) -> None:
     note(transaction, run, Event(at=now, type=EventType.HOOK_ENDED, text=text, worker=worker))
+
+
+def find_void(
+    transaction: Transaction, held: Iterable[tuple[str, HookAttempt]]
+) -> list[tuple[str, HookAttempt]]:
+    """Find the void ones among attempts, each with the incarnation that has it."""
+    return [each for each in held if not _is_current(transaction, *each)]
+
+
+def _is_current(transaction: Transaction, incarnation: str, attempt: HookAttempt) -> bool:
+    record = hook_table.fetch_hook(transaction, attempt.run, attempt.hook)
+    return (
+        record is not None
+        and record.state == HookState.BEGUN
+        and (record.attempt, record.incarnation) == (attempt.number, incarnation)
+    )
+
+
+def is_returned(transaction: Transaction, incarnation: str, attempt: HookAttempt) -> bool:
+    """Whether the ledger has the result of an attempt, as the process that had it reported it."""
+    record = hook_table.fetch_hook(transaction, attempt.run, attempt.hook)
+    return (
+        record is not None
+        and (record.attempt, record.incarnation) == (attempt.number, incarnation)
+        and record.state in (HookState.DONE, HookState.FAILED)
+    )
+
+
+def list_holders(transaction: Transaction, run: str) -> list[tuple[str, str]]:
+    """The processes that have an attempt at a hook of a run, each as its incarnation and its worker."""
+    return [
+        (record.incarnation, record.worker)
+        for record in hook_table.fetch_hooks(transaction, run)
+        if record.state == HookState.BEGUN
+    ]

@@ -7,12 +7,13 @@ The clock of a schedule stops half a second after it is asked to, so that all wo
 from oku_coordinator.ledger.rules import active_time
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import hook_table, run_table, work_table
+from oku_coordinator.ledger.tables import hook_table, key_table, run_table, work_table
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.ledger.tables.slice_table import leave_unused, sum_lengths
+from oku_coordinator.ledger.tables.slice_table import insert_slices, leave_unused, sum_lengths
 from oku_coordinator.ledger.tables.wave_table import forget_waves
+from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import (
     FINAL_STATES,
     SENDING_STATES,
@@ -21,10 +22,80 @@ from oku_core.accounting.run_state import (
     check_transition,
 )
 from oku_core.results.event import Event, EventType
+from oku_core.spec.spec import Spec
+from oku_core.spec.spec_digest import digest_spec
 
 STOP_AHEAD_S = 0.5
 """Workers hear of the end of a period before it comes."""
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
+
+
+def create_run(
+    transaction: Transaction, run: str, spec: Spec, now: float, key: str | None = None
+) -> RunRecord:
+    """Enter a new run; its whole request space is pending.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        spec: its spec.
+        now: Unix time.
+        key: with which it is submitted, if it is; no run of the ledger has had it.
+    """
+    run_table.insert_run(transaction, run, spec, now)
+    insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
+    note_submission(transaction, run, now)
+    if key is not None:
+        key_table.insert_key(transaction, key, digest_spec(spec), run)
+    return fetch_run(transaction, run)
+
+
+def change_state(
+    transaction: Transaction, run: str, state: RunState, now: float, reason: str = ""
+) -> RunRecord:
+    """Put a run into another state, and then into the one that follows by itself.
+
+    Raises:
+        UnknownRunError: there is none.
+        TransitionError: it cannot get there from where it is.
+    """
+    if state == RunState.PENDING:
+        run_table.set_published(transaction, run)
+    enter_state(transaction, run, state, now, reason)
+    follow_up(transaction, run, now)
+    return fetch_run(transaction, run)
+
+
+def begin_run(
+    transaction: Transaction, run: str, now: float, missing: int = 0, reason: str = ""
+) -> RunRecord:
+    """Let a pending run begin, and keep the reason if it does so without some of its workers.
+
+    Raises:
+        UnknownRunError: there is none.
+        TransitionError: it is not pending any more.
+    """
+    enter_state(transaction, run, RunState.RUNNING, now)
+    if hook_table.is_teardown_due(transaction, run):
+        enter_state(transaction, run, RunState.TEARING_DOWN, now)
+    elif missing:
+        note_missing_workers(transaction, run, now, missing, reason)
+    return fetch_run(transaction, run)
+
+
+def end_time(transaction: Transaction, run: str, now: float) -> bool:
+    """Complete an active run that is bounded by time: as many requests as are accounted were all of it.
+
+    Returns:
+        Whether the run is over. It is not as long as leases are open, and nothing has changed then; nor is it
+        before its teardown has been called.
+    """
+    record = fetch_run(transaction, run)
+    if record.state not in SENDING_STATES or not record.spec.is_timed or has_open_leases(transaction, run):
+        return record.state in FINAL_STATES
+    leave_rest_unused(transaction, run)
+    follow_up(transaction, run, now)
+    return run_table.fetch_state(transaction, run) in FINAL_STATES
 
 
 def enter_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str = "") -> None:

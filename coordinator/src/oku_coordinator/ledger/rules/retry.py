@@ -10,7 +10,7 @@ import msgspec
 
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import count_failed, read_failed
-from oku_coordinator.ledger.storage.records import RetryRecord
+from oku_coordinator.ledger.storage.records import RetryRecord, RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table, slice_table
 from oku_coordinator.ledger.tables.retry_table import fetch_retry, insert_retry
@@ -23,7 +23,7 @@ from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import OPEN_END, Spec
 
 
-def create_retry(transaction: Transaction, run: str, retried: str, now: float, *, is_published: bool) -> None:
+def create_retry(transaction: Transaction, run: str, retried: str, now: float) -> RunRecord:
     """Enter a new run over the failed requests of a run at rest.
 
     Args:
@@ -31,7 +31,6 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float, *
         run: the id of the new run.
         retried: the id of the other one; `UnknownRunError` when there is none.
         now: Unix time.
-        is_published: whether lines of the new run are kept for Loki.
 
     Raises:
         UserError: the other run is not at rest, or none of its failed requests is known.
@@ -46,7 +45,7 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float, *
         raise UserError(f"run {retried} has no failed request to retry{unlisted}")
     listed = sum(stop - start for start, stop in ranges)
     spec = build_retry_spec(record.spec, ranges[-1][1])
-    run_table.insert_run(transaction, run, spec, now, is_published=is_published)
+    run_table.insert_run(transaction, run, spec, now)
     slice_table.insert_slices(transaction, run, build_partition(_list_slices(ranges, spec.requests)))
     run_table.set_requests(transaction, run, listed)
     run_table.set_load(transaction, run, describe_load(msgspec.structs.replace(spec, requests=listed)))
@@ -63,6 +62,7 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float, *
         ),
     )
     lifecycle.note_submission(transaction, run, now)
+    return run_table.fetch_run(transaction, run)
 
 
 def build_retry_spec(spec: Spec, stop: int) -> Spec:

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import lease_table, slice_table, wave_table
+from oku_coordinator.ledger.tables import lease_table, period_table, run_table, slice_table, wave_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.run_state import RunState
+
+Decide = Callable[[Dealing], Deal | None]
+"""Decides what to change in the waves of a run; None for nothing."""
 
 
 def fetch_dealing(transaction: Transaction, run: str) -> Dealing:
@@ -20,9 +23,7 @@ def fetch_dealing(transaction: Transaction, run: str) -> Dealing:
     return Dealing(waves=waves, cut=cut, next_block=next_block, pending=pending)
 
 
-def deal(
-    transaction: Transaction, run: str, decide: Callable[[Dealing], Deal | None], now: float
-) -> list[LeaseRecord]:
+def deal(transaction: Transaction, run: str, decide: Decide, now: float) -> list[LeaseRecord]:
     """Do what is decided on the waves of a run; gives the leases, none if it is not running."""
     if fetch_state(transaction, run) != RunState.RUNNING:
         return []
@@ -43,3 +44,15 @@ def find_accounted(transaction: Transaction, run: str) -> list[int]:
         for wave in wave_table.fetch_waves(transaction, run)
         if slice_table.is_accounted(transaction, run, wave.begin, wave.stop)
     ]
+
+
+def open_period(transaction: Transaction, run: str, starts_at: float, offset_s: float) -> PeriodRecord | None:
+    """Let the clock of a run's schedule run from a Unix time on; None if the run is not running.
+
+    The period of activity is the same.
+    """
+    if fetch_state(transaction, run) != RunState.RUNNING:
+        return None
+    period_table.insert_period(transaction, run, starts_at, offset_s)
+    run_table.open_period(transaction, run, starts_at)
+    return period_table.fetch_period(transaction, run)

@@ -73,6 +73,9 @@ class _Sums(NamedTuple):
             self.names.include(name, account)
             self.measured.include(None, account)
 
+    def freeze(self) -> "_Sums":
+        return _Sums(self.phases.freeze(), self.names.freeze(), self.measured.freeze())
+
 
 class PartAccounts(dict[PartName, Account]):
     """Accounts by phase and name, with their totals.
@@ -126,9 +129,16 @@ class PartAccounts(dict[PartName, Account]):
 
     def freeze(self) -> "PartAccounts":
         """The same, to read only; what is gained later does not change it."""
-        sums = self._sum_up()
-        frozen = _Sums(sums.phases.freeze(), sums.names.freeze(), sums.measured.freeze())
-        return PartAccounts({name: account.freeze() for name, account in self.items()}, frozen)
+        return PartAccounts(
+            {name: account.freeze() for name, account in self.items()}, self._sum_up().freeze()
+        )
+
+    def freeze_totals(self) -> "PartAccounts":
+        """The same without the parts, but for those of the warm-up: enough for the figures of names."""
+        warm_up = {name: account.freeze() for name, account in self.items() if name[0] == WARM_UP}
+        totals = PartAccounts(warm_up, self._sum_up().freeze())
+        totals.names = set(self.names)
+        return totals
 
     def _sum_up(self) -> _Sums:
         if self._sums is None:
@@ -158,6 +168,10 @@ class RunAccount:
     def freeze(self) -> "RunAccount":
         """The same, to read only; later checkpoints do not change it."""
         return RunAccount(self.parts.freeze(), self.inner.freeze())
+
+    def freeze_totals(self) -> "RunAccount":
+        """The same as far as totals go."""
+        return RunAccount(self.parts.freeze_totals(), self.inner.freeze_totals())
 
     @property
     def outcomes(self) -> list[int]:

@@ -6,10 +6,11 @@ returned survives the process and the machine.
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
@@ -17,8 +18,6 @@ from oku_coordinator.ledger.storage.schema import VERSION, open_database
 from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_space
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.spec.spec import Spec
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,12 @@ class Transaction:
     Args:
         database: the open file.
         memory: what is kept from one transaction to the next.
+        publishes: whether lines of the runs that are created or resumed in it are kept for Loki.
     """
 
-    def __init__(self, database: sqlite3.Connection, memory: Memory) -> None:
+    def __init__(self, database: sqlite3.Connection, memory: Memory, *, publishes: bool) -> None:
         self._database = database
+        self.publishes = publishes
         self.accounts = memory.accounts
         self.tallies = memory.tallies
         self.specs = memory.specs
@@ -90,6 +91,7 @@ class LedgerFile:
         path: where the file is.
         check: called at the end of every change; the change is rolled back if it raises.
         storage: records whether the file can be used.
+        publishes: whether lines of the runs that are created or resumed here are kept for Loki.
         read_only: whether only `read` will be called; another process may write meanwhile.
         busy_timeout_s: how long to wait for another process that writes.
     """
@@ -100,6 +102,7 @@ class LedgerFile:
         check: Callable[[Transaction], None],
         storage: StorageHealth,
         *,
+        publishes: bool,
         read_only: bool,
         busy_timeout_s: float,
     ) -> None:
@@ -107,8 +110,11 @@ class LedgerFile:
         self._database = open_database(path, read_only=read_only, busy_timeout_s=busy_timeout_s)
         self._check = check
         self._storage = storage
+        self._publishes = publishes
         self._mutex = threading.RLock()
         self._memory = Memory()
+        self._is_busy = False
+        """Whether a transaction is open, which another one would end."""
         if not read_only:
             RowWatch(self._memory.tallies, self._memory.specs).begin(self._database)
         self._version = self._read_version()
@@ -118,37 +124,38 @@ class LedgerFile:
         with self._mutex:
             self._database.close()
 
-    def change(self, work: Callable[[Transaction], _T]) -> _T:
-        """Do `work` in one durable transaction, or not at all.
+    @contextmanager
+    def change(self) -> Iterator[Transaction]:
+        """One durable transaction, in which all of it is changed or, if the block raises, nothing.
 
         Raises:
             StorageError: the file cannot be written; nothing was changed.
         """
         with self._mutex, self._storage.watching():
             changes = self._database.total_changes
-            self._roll_back()
-            self._database.execute("BEGIN IMMEDIATE")
+            transaction = self._begin("BEGIN IMMEDIATE")
             try:
-                transaction = self._begin()
-                result = work(transaction)
+                yield transaction
                 self._check(transaction)
                 self._database.execute("COMMIT")
             except BaseException:
                 self._memory.forget()
                 self._roll_back()
                 raise
+            finally:
+                self._is_busy = False
             if self._database.total_changes != changes:
                 self._storage.note_written()
-            return result
 
-    def read(self, work: Callable[[Transaction], _T]) -> _T:
-        """Do `work`, which only reads, on one state of the file; `StorageError` if it cannot be read."""
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """One state of the file, which is only read; `StorageError` if it cannot be read."""
         with self._mutex, self._storage.watching():
-            self._roll_back()
-            self._database.execute("BEGIN")
+            transaction = self._begin("BEGIN")
             try:
-                return work(self._begin())
+                yield transaction
             finally:
+                self._is_busy = False
                 self._roll_back()
 
     def try_writing(self) -> None:
@@ -159,13 +166,13 @@ class LedgerFile:
         """
         self._storage.note_space(measure_space(self._path))
         with self._mutex, self._storage.watching():
-            self._roll_back()
             try:
-                self._database.execute("BEGIN IMMEDIATE")
+                self._begin("BEGIN IMMEDIATE")
                 # Unlike an UPDATE to the same value, this writes the page.
                 self._database.execute(f"PRAGMA user_version = {VERSION}")
                 self._database.execute("COMMIT")
             finally:
+                self._is_busy = False
                 self._roll_back()
             self._storage.note_written()
 
@@ -179,22 +186,20 @@ class LedgerFile:
             self._database.executescript(f"PRAGMA incremental_vacuum({pages})")
             return 0 < self._count_free() < before
 
-    def rebuild(self) -> None:
-        """Write the file anew without free pages, unless it can give them back as it is."""
-        with self._mutex, self._storage.watching():
-            if self._database.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
-                self._database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-                self._database.execute("VACUUM")
-
     def _count_free(self) -> int:
         return int(self._database.execute("PRAGMA freelist_count").fetchone()[0])
 
-    def _begin(self) -> Transaction:
+    def _begin(self, statement: str) -> Transaction:
+        if self._is_busy:
+            raise RuntimeError("a transaction of this ledger is open already")
+        self._roll_back()
+        self._database.execute(statement)
         # What is in memory holds only as long as nobody else has written.
         if (version := self._read_version()) != self._version:
             self._version = version
             self._memory.forget()
-        return Transaction(self._database, self._memory)
+        self._is_busy = True
+        return Transaction(self._database, self._memory, publishes=self._publishes)
 
     def _read_version(self) -> int:
         """A number that changes when another connection has written (PRAGMA data_version of SQLite)."""

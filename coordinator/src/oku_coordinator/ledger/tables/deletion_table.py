@@ -4,11 +4,13 @@ So nobody finds the run after the first transaction, no transaction takes long, 
 next removes what a crash left behind.
 """
 
-from oku_coordinator.ledger.storage.records import RunInUseError
+from oku_coordinator.ledger.storage.records import RunEnd, RunInUseError
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables import key_table, outbox_table
 from oku_coordinator.ledger.tables.run_table import fetch_run
 
+DELETED_AT_ONCE = 500
+"""Rows; deleting them takes a few milliseconds."""
 _ROWS = {
     "samples": ("at", "run = ?1"),
     "events": ("id", "run = ?1"),
@@ -44,14 +46,29 @@ _STATEMENTS = [
 """Each of them removes a limited number of rows of a run."""
 
 
-def begin_deletion(transaction: Transaction, run: str) -> None:
-    """Remove a run, so that nobody finds it; `RunInUseError` when it is not at rest."""
+def begin_deletion(transaction: Transaction, run: str, end: RunEnd | None = None) -> int:
+    """Remove a run, so that nobody finds it; `delete_some` removes the rest of it.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        end: kept of it; must be given if it was submitted with a key.
+
+    Returns:
+        How many of its lines still waited for Loki, which does not get them.
+
+    Raises:
+        UnknownRunError: there is none.
+        RunInUseError: it is not at rest.
+    """
     record = fetch_run(transaction, run)
     if not record.is_at_rest:
         raise RunInUseError(run, record.state)
     for table in ("runs", "specs", "schedules", "histories", "failed_sizes", "retries"):
         transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
     transaction.execute("INSERT INTO deletions VALUES (?)", run)
+    key_table.note_deletion(transaction, run, end)
+    return outbox_table.count_lines(transaction, run)
 
 
 def find_deletion(transaction: Transaction) -> str | None:
@@ -60,7 +77,7 @@ def find_deletion(transaction: Transaction) -> str | None:
     return row["run"] if row else None
 
 
-def delete_some(transaction: Transaction, run: str, most: int) -> bool:
+def delete_some(transaction: Transaction, run: str, most: int = DELETED_AT_ONCE) -> bool:
     """Remove at most so many rows of a deleted run; gives whether some may be left."""
     left = most - outbox_table.remove_some(transaction, run, most)
     for statement in _STATEMENTS:

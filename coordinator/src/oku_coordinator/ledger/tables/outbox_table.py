@@ -98,7 +98,7 @@ def _encode(line: Mapping[str, Any]) -> str:
 
 
 def take_batch(
-    transaction: Transaction, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float
+    transaction: Transaction, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float = 0.0
 ) -> list[OutboxLine]:
     """The oldest lines, at least one if there is any.
 

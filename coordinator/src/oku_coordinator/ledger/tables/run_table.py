@@ -38,13 +38,14 @@ _AT_REST = "('paused', 'completed', 'cancelled', 'failed')"
 _RESTED_AT = "coalesce(ended_at, last_checkpoint_at)"
 
 
-def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
+def insert_run(transaction: Transaction, run: str, spec: Spec, now: float) -> None:
     """Enter a new run; the slices of its request space are to be stored, too."""
     transaction.execute(
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
         " target, load, count_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
-        spec.engine, _shorten(spec.list_places()), describe_load(spec), secrets.token_hex(_COUNT_NAME_BYTES),
+        run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}",
+        transaction.publishes, spec.engine, _shorten(spec.list_places()), describe_load(spec),
+        secrets.token_hex(_COUNT_NAME_BYTES),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
     insert_files(transaction, run, (file.digest for file in list_files(spec)))
@@ -91,7 +92,9 @@ def fetch_state(transaction: Transaction, run: str) -> RunState | None:
     return RunState(row["state"]) if row else None
 
 
-def fetch_runs(transaction: Transaction, most: int, after: str, reference: str | None = None) -> list[RunRow]:
+def fetch_runs(
+    transaction: Transaction, most: int = -1, after: str = "", reference: str | None = None
+) -> list[RunRow]:
     """Runs, newest first, without their specs, which may be large.
 
     Args:
@@ -156,6 +159,11 @@ def fetch_current_run(transaction: Transaction) -> RunRecord | None:
 def fetch_live_runs(transaction: Transaction) -> list[str]:
     """The runs that are not at rest, in the order of their turns."""
     return _select_live(transaction, -1)
+
+
+def count_queued(transaction: Transaction) -> int:
+    """How many runs are pending or active."""
+    return len(fetch_live_runs(transaction))
 
 
 def fetch_recent(transaction: Transaction, rested_since: float, most: int) -> list[RunRow]:
@@ -243,9 +251,9 @@ def set_served(transaction: Transaction, run: str, served: int) -> None:
         transaction.execute("UPDATE runs SET served = ? WHERE run = ?", served, run)
 
 
-def set_published(transaction: Transaction, run: str, *, is_published: bool) -> None:
+def set_published(transaction: Transaction, run: str) -> None:
     """Decide whether lines of a run are kept for Loki from now on."""
-    transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", is_published, run)
+    transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", transaction.publishes, run)
 
 
 def write_state(

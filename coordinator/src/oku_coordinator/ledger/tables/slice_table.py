@@ -57,6 +57,11 @@ def sum_lengths(transaction: Transaction, run: str) -> Lengths:
     return move_covered(sums, covered[0][0])
 
 
+def count_pending(transaction: Transaction, run: str) -> int:
+    """How many requests of a run are pending."""
+    return sum_lengths(transaction, run).pending
+
+
 def measure_extent(transaction: Transaction, run: str, requests: int) -> int:
     """The index behind the last one that was ever dealt, of a run that did not or may not use all of them.
 

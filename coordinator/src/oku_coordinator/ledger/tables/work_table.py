@@ -63,6 +63,11 @@ def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
     ]
 
 
+def fetch_worker_names(transaction: Transaction, run: str) -> set[str]:
+    """The names of the workers that have worked on a run."""
+    return {row["worker"] for row in transaction.select("SELECT worker FROM workers WHERE run = ?", run)}
+
+
 def sum_requests(transaction: Transaction, run: str) -> int:
     """The sum of the requests of all workers of a run."""
     rows = transaction.select("SELECT coalesce(sum(requests), 0) FROM workers WHERE run = ?", run)

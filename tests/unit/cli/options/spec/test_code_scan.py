@@ -5,7 +5,7 @@ import pytest
 
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
-from oku_cli.options.spec.run_files import read_files
+from oku_cli.options.spec.file_values import read_files
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import list_files
 from oku_core.spec.parser import Source, build_mapping, parse_spec

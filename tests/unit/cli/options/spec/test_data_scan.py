@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from oku_cli.options.spec.data_scan import scanned
-from oku_cli.options.spec.run_files import read_files
+from oku_cli.options.spec.file_values import read_files
 from oku_core.errors import UserError
 from oku_core.spec.files import list_files
 from oku_core.spec.parser import Source, build_mapping, parse_spec

@@ -3,6 +3,7 @@ from tests.unit.cli.report.conftest import build_latency, make_sample
 
 from oku_cli.report.charts.chart import build_chart
 from oku_cli.report.charts.quantiles import build_due_chart, build_quantile_chart
+from oku_core.accounting.measured_time import Time
 
 
 def test_quantiles_are_those_of_the_samples() -> None:
@@ -31,7 +32,9 @@ def test_latencies_of_zero_can_be_drawn() -> None:
 
 def test_a_run_with_a_rate_compares_three_distributions() -> None:
     """The pointer reads out more of each than the line that is drawn."""
-    sample = make_sample(1, [2000], response_time=build_latency([3000]), lateness=build_latency([1000]))
+    sample = make_sample(
+        1, [2000], {Time.RESPONSE_TIME: build_latency([3000]), Time.LATENESS: build_latency([1000])}
+    )
     chart = build_due_chart(build([sample, make_sample(2, [])]))
     assert chart is not None
     assert build_chart(chart)

@@ -10,8 +10,8 @@ from oku_cli.report.charts.scale import (
     build_log_scale,
     choose_step,
     format_axis_latency,
-    format_compact,
 )
+from oku_core.tables.formatting import format_compact
 
 
 @given(st.floats(1e-6, 1e15))

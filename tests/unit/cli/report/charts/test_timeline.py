@@ -9,9 +9,9 @@ from oku_cli.report.charts.timeline import (
     build_timeline,
     clip_start,
     cut_at_gaps,
-    format_since,
 )
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.tables.formatting import format_since
 
 
 def build(*spans: tuple[float, float]) -> Timeline:

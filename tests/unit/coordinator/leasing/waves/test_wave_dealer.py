@@ -1,7 +1,14 @@
 import pytest
 from tests.kit.coordinators.open_world import RUN, OpenWorld
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.lifecycle import change_state
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.period_table import fetch_periods
+from oku_coordinator.ledger.tables.slice_table import count_pending
+from oku_coordinator.ledger.tables.wave_table import fetch_waves
 from oku_core.accounting.outcome import Outcome, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 
@@ -20,7 +27,7 @@ async def test_every_request_is_sent_once_by_somebody(ledger: Ledger) -> None:
     assert sorted(index for index, _, _ in world.sent) == list(range(1000))
     assert world.period.starts_at == 1002
     assert world.now - world.period.starts_at < 21
-    assert ledger.schedules.fetch_waves(RUN) == []
+    assert read(ledger, fetch_waves, RUN) == []
 
 
 async def test_the_first_requests_are_dealt_before_they_are_due(ledger: Ledger) -> None:
@@ -28,13 +35,13 @@ async def test_the_first_requests_are_dealt_before_they_are_due(ledger: Ledger) 
     world = OpenWorld(ledger, rate="50/s", duration="60s")
     world.join("a", "b")
     await world.step()
-    assert ledger.leases.count_pending(RUN) == 3000 - 500
+    assert read(ledger, count_pending, RUN) == 3000 - 500
     assert world.period.starts_at > world.now + 1
     for _ in range(10):
         await world.step()
         assert all(due_at <= sent_at for _, due_at, sent_at in world.sent)
-    assert ledger.leases.count_pending(RUN) == 3000 - 700
-    assert [lease.wave for lease in ledger.leases.fetch_open(RUN)][-2:] == [600, 600]
+    assert read(ledger, count_pending, RUN) == 3000 - 700
+    assert [lease.wave for lease in read(ledger, fetch_open_leases, RUN)][-2:] == [600, 600]
 
 
 async def test_a_coordinator_that_has_just_started_deals_less_ahead(ledger: Ledger) -> None:
@@ -42,13 +49,13 @@ async def test_a_coordinator_that_has_just_started_deals_less_ahead(ledger: Ledg
     world = OpenWorld(ledger, rate="50/s", duration="60s")
     world.join("a", "b")
     await world.step()
-    assert ledger.leases.count_pending(RUN) == 3000 - 500
+    assert read(ledger, count_pending, RUN) == 3000 - 500
     world.restart()
     for _ in range(5):
         await world.step()
-        assert ledger.leases.count_pending(RUN) == 3000 - 500
+        assert read(ledger, count_pending, RUN) == 3000 - 500
     await world.run_for(1.5)
-    assert ledger.leases.count_pending(RUN) < 3000 - 500
+    assert read(ledger, count_pending, RUN) < 3000 - 500
 
 
 async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledger) -> None:
@@ -126,15 +133,15 @@ async def test_a_pause_makes_nothing_late(ledger: Ledger) -> None:
     world = OpenWorld(ledger, rate="100/s", duration="20s")
     world.join("a", "b")
     await world.run_for(6.5)
-    ledger.runs.change_state(RUN, RunState.PAUSING, world.now)
+    change(ledger, change_state, RUN, RunState.PAUSING, world.now)
     await world.run_until(RunState.PAUSED)
-    [period] = ledger.schedules.fetch_periods(RUN)
+    [period] = read(ledger, fetch_periods, RUN)
     assert period.stop_s == pytest.approx(5.0)
     await world.step(1000)
-    ledger.runs.change_state(RUN, RunState.PENDING, world.now)
+    change(ledger, change_state, RUN, RunState.PENDING, world.now)
     await world.run_until(RunState.COMPLETED)
     assert count(world) == {Outcome.OK: 2000}
-    assert len(ledger.schedules.fetch_periods(RUN)) == 2
+    assert len(read(ledger, fetch_periods, RUN)) == 2
     assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
     assert sorted(index for index, _, _ in world.sent) == list(range(2000))
 
@@ -144,12 +151,12 @@ async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(led
     world = OpenWorld(ledger, rate="100/s", duration="20s")
     world.join("a", "b")
     await world.run_for(6.5)
-    ledger.runs.park_interrupted(world.now + 100)
+    park_interrupted(ledger, world.now + 100)
     world.now += 200
     for worker in world.workers.values():
         worker.leases.clear()
     assert world.run.state == RunState.PAUSED
-    ledger.runs.change_state(RUN, RunState.PENDING, world.now)
+    change(ledger, change_state, RUN, RunState.PENDING, world.now)
     await world.run_until(RunState.COMPLETED)
     assert count(world) == {Outcome.OK: 2000}
     assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
@@ -204,7 +211,7 @@ async def test_a_schedule_does_not_begin_while_the_broker_is_away(ledger: Ledger
     world.broker.answers = False
     world.join("a", "b")
     await world.run_for(4)
-    assert ledger.schedules.fetch_periods(RUN) == []
+    assert read(ledger, fetch_periods, RUN) == []
     world.broker.answers = True
     await world.run_until(RunState.COMPLETED)
     assert count(world) == {Outcome.OK: 500}

@@ -4,12 +4,17 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import active_time
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time
+from oku_coordinator.ledger.rules.waves import open_period
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table, series_table
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.parser import Source, parse_spec
@@ -23,10 +28,10 @@ def begin(ledger: Ledger) -> Begin:
 
     def begin(run: str = "r1", **keys: Any) -> None:
         spec = parse_spec(Source(None, {"url": "http://h/", **keys}))
-        ledger.runs.create(run, spec, 0.0)
-        ledger.runs.change_state(run, RunState.RUNNING, 1.0)
+        change(ledger, create_run, run, spec, 0.0)
+        change(ledger, change_state, run, RunState.RUNNING, 1.0)
         if spec.has_clock:
-            ledger.schedules.open_period(run, 10.0, 0.0)
+            change(ledger, open_period, run, 10.0, 0.0)
 
     return begin
 
@@ -51,7 +56,7 @@ def test_a_run_without_a_time_was_active_until_its_last_request_had_ended(
     """When its coordinator heard of it does not matter."""
     begin(requests=100)
     finish(ledger, take(ledger), 100, (10.0, 10.8), 12.5)
-    run = ledger.runs.fetch("r1")
+    run = read(ledger, fetch_run, "r1")
     assert (run.state, round(run.active_s, 6)) == (RunState.COMPLETED, 0.8)
 
 
@@ -59,7 +64,7 @@ def test_a_clock_of_a_worker_that_is_behind_takes_no_time_away(ledger: Ledger, b
     """Its requests took as long as they took; the lease was cut at 9."""
     begin(requests=100)
     finish(ledger, take(ledger), 100, (4.0, 4.8), 12.5)
-    assert ledger.runs.fetch("r1").active_s == pytest.approx(0.8)
+    assert read(ledger, fetch_run, "r1").active_s == pytest.approx(0.8)
 
 
 def test_a_run_that_runs_out_of_requests_before_its_time_ends_with_the_last(
@@ -69,7 +74,7 @@ def test_a_run_that_runs_out_of_requests_before_its_time_ends_with_the_last(
     for run, ended_at, active_s in (("r1", 12.0, 2.0), ("r2", 17.0, 5.0)):
         begin(run, requests=100, duration="5s")
         finish(ledger, take(ledger, run), 100, (10.0, ended_at), ended_at + 0.5)
-        record = ledger.runs.fetch(run)
+        record = read(ledger, fetch_run, run)
         assert (record.state, round(record.active_s, 6)) == (RunState.COMPLETED, active_s), run
 
 
@@ -77,8 +82,8 @@ def test_a_run_whose_target_fell_silent_was_active_for_all_of_its_time(ledger: L
     """Else it would look fast."""
     begin(duration="5s")
     finish(ledger, take(ledger), 10, (10.0, 11.0), 15.1)
-    assert ledger.runs.end_time("r1", 15.4)
-    run = ledger.runs.fetch("r1")
+    assert change(ledger, end_time, "r1", 15.4)
+    run = read(ledger, fetch_run, "r1")
     assert (round(run.active_s, 6), run.requests) == (5.0, 10)
 
 
@@ -87,9 +92,9 @@ def test_a_run_that_is_stopped_was_active_until_its_workers_stopped(ledger: Ledg
     for run, stopped_at, active_s in (("r1", 12.0, 2.5), ("r2", 14.8, 5.0)):
         begin(run, duration="5s")
         lease = take(ledger, run)
-        ledger.runs.change_state(run, RunState.CANCELLING, stopped_at)
+        change(ledger, change_state, run, RunState.CANCELLING, stopped_at)
         finish(ledger, lease, 50, (10.0, stopped_at + 1.0), stopped_at + 3.0)
-        record = ledger.runs.fetch(run)
+        record = read(ledger, fetch_run, run)
         assert (record.state, round(record.active_s, 6)) == (RunState.CANCELLED, active_s), run
 
 
@@ -97,8 +102,8 @@ def test_the_time_of_a_run_with_a_rate_is_that_of_its_schedule(ledger: Ledger, b
     """Unless it sends late: then it is active for as long as it sends."""
     for run, sent, active_s in (("r1", {14: 20}, 5.0), ("r2", {14: 18, 17: 2}, 7.5)):
         begin(run, rate="20/s", duration="5s")
-        ledger.file.change(partial(end, run=run, sent=sent, ended_at=17.5, now=18.0))
-        assert ledger.runs.fetch(run).active_s == pytest.approx(active_s), run
+        change(ledger, partial(end, run=run, sent=sent, ended_at=17.5, now=18.0))
+        assert read(ledger, fetch_run, run).active_s == pytest.approx(active_s), run
 
 
 def end(transaction: Transaction, run: str, sent: Mapping[int, int], ended_at: float, now: float) -> None:
@@ -116,9 +121,9 @@ def test_a_run_that_is_paused_without_a_clock_ends_with_its_last_answer(ledger: 
         begin(run, requests=1000)
         lease = take(ledger, run)
         finish_some(ledger, lease, now=10.4)
-        ledger.runs.change_state(run, RunState.PAUSING, 10.5)
-        finish(ledger, ledger.leases.fetch_open(run)[0], 50, (10.0, 10.8), now)
-        record = ledger.runs.fetch(run)
+        change(ledger, change_state, run, RunState.PAUSING, 10.5)
+        finish(ledger, read(ledger, fetch_open_leases, run)[0], 50, (10.0, 10.8), now)
+        record = read(ledger, fetch_run, run)
         assert (record.state, round(record.active_s, 6)) == (RunState.PAUSED, active_s), run
 
 

@@ -6,9 +6,15 @@ from pathlib import Path
 import pytest
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.tampering import TAMPERINGS
+from tests.kit.coordinators.transactions import change as change_ledger
+from tests.kit.coordinators.transactions import check_ledger, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted, take_back
+from oku_coordinator.ledger.rules.lifecycle import change_state
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -64,11 +70,11 @@ def assert_breach(ledger: Ledger, raw: sqlite3.Connection, batches: list[Checkpo
     with pytest.raises(ConservationError, match="run r1 does not balance: ") as caught:
         apply_batches(ledger, batches, 6.0)
     assert isinstance(caught.value, BreachError)
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert (record.state, record.reason) == (RunState.FAILED, caught.value.detail)
     assert (record.ended_at, record.active_since) == (6.0, None)
     assert read_all(raw) == before
-    assert ledger.runs.fetch_snapshot("r1").breach == caught.value.detail
+    assert read(ledger, fetch_snapshot, "r1").breach == caught.value.detail
 
 
 @pytest.mark.parametrize("tampering", ALL_TAMPERINGS.values(), ids=ALL_TAMPERINGS)
@@ -100,8 +106,8 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
     "change",
     [
         lambda ledger, _: deal_lease(ledger, "r1", 10, 6.0),
-        lambda ledger, lease: ledger.leases.take_back([lease], ExpiryReason.WORKER_LOST, 6.0),
-        lambda ledger, _: ledger.runs.change_state("r1", RunState.PAUSING, 6.0),
+        lambda ledger, lease: take_back(ledger, [lease], ExpiryReason.WORKER_LOST, 6.0),
+        lambda ledger, _: change_ledger(ledger, change_state, "r1", RunState.PAUSING, 6.0),
     ],
     ids=["dealing", "taking back", "pausing"],
 )
@@ -116,7 +122,7 @@ def test_every_change_of_a_run_ends_with_the_check(
     before = read_all(raw)
     with pytest.raises(BreachError, match=r"its outcomes are \[11, .*, but its accounts sum to \[10, "):
         change(ledger, out.id)
-    assert ledger.runs.fetch("r1").state == RunState.FAILED
+    assert read(ledger, fetch_run, "r1").state == RunState.FAILED
     assert read_all(raw) == before
 
 
@@ -129,10 +135,10 @@ def test_a_breach_is_the_end_of_one_run_only(
     batches = [make_batch(sound, done=5), make_batch(broken)]
     with pytest.raises(BreachError, match="run broken does not balance"):
         apply(batches, 5.0)
-    assert ledger.runs.fetch("sound").accounted == 0
+    assert read(ledger, fetch_run, "sound").accounted == 0
     assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.LATE]
-    assert ledger.runs.fetch("sound").state == RunState.RUNNING
-    assert ledger.runs.fetch("sound").accounted == 5
+    assert read(ledger, fetch_run, "sound").state == RunState.RUNNING
+    assert read(ledger, fetch_run, "sound").accounted == 5
 
 
 def test_a_run_that_fails_closes_its_period(
@@ -143,8 +149,8 @@ def test_a_run_that_fails_closes_its_period(
     apply([make_batch(lease, is_final=False)], 5.0)
     raw.execute("DELETE FROM slices WHERE state = 'pending'")
     with pytest.raises(BreachError):
-        ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 9.0)
-    record = ledger.runs.fetch("r1")
+        take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0)
+    record = read(ledger, fetch_run, "r1")
     assert (record.active_s, record.active_since, record.ended_at) == (6.0, None, 9.0)
 
 
@@ -153,15 +159,15 @@ def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
 ) -> None:
     """Everybody who looks at the run sees the breach, readers of the file included."""
     apply([make_batch(deal(100))], 5.0)
-    assert ledger.runs.fetch_snapshot("r1").breach is None
+    assert read(ledger, fetch_snapshot, "r1").breach is None
     raw.execute("UPDATE workers SET requests = 99")
     reader = Ledger(path, read_only=True)
     for reading in (ledger, reader):
-        snapshot = reading.runs.fetch_snapshot("r1")
+        snapshot = read(reading, fetch_snapshot, "r1")
         assert snapshot.record.state == RunState.COMPLETED
         assert snapshot.breach == "the workers' requests sum to 99, but 100 are accounted"
         with pytest.raises(BreachError):
-            reading.check("r1")
+            check_ledger(reading, "r1")
     reader.close()
 
 
@@ -173,7 +179,7 @@ def test_a_run_that_does_not_balance_can_be_looked_at(
     done, _, other = deal(), deal(), deal()
     apply([make_batch(done), begin(other)], 5.0)
     raw.execute(tampering)
-    snapshot = ledger.runs.fetch_snapshot("r1")
+    snapshot = read(ledger, fetch_snapshot, "r1")
     assert snapshot.breach
     assert snapshot.record.accounted == sum(
         json.loads(raw.execute("SELECT outcomes FROM runs").fetchone()[0])
@@ -187,6 +193,6 @@ def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
     for run in ("a", "broken", "c"):
         deal(run=run)
     raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
-    ledger.runs.park_interrupted(9.0)
-    states = {record.run: record.state for record in ledger.runs.fetch_page()}
+    park_interrupted(ledger, 9.0)
+    states = {record.run: record.state for record in read(ledger, fetch_runs)}
     assert states == {"a": RunState.PAUSED, "broken": RunState.FAILED, "c": RunState.PAUSED}

@@ -3,10 +3,15 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.leases import apply_batches
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import fail
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, fail
+from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
@@ -21,17 +26,17 @@ MakeBatch = Callable[..., CheckpointBatch]
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
     """Any other transition is refused by name, and changes nothing."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     with pytest.raises(TransitionError, match="run r1 is pending, it cannot become pausing"):
-        ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
-    assert ledger.runs.fetch("r1").state == RunState.PENDING
+        change(ledger, change_state, "r1", RunState.PAUSING, 1.0)
+    assert read(ledger, fetch_run, "r1").state == RunState.PENDING
 
 
 def test_a_reason_is_kept_until_the_next_state(ledger: Ledger) -> None:
     """The reason says why a run is in its state."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
-    assert ledger.runs.change_state("r1", RunState.PAUSED, 1.0, "a reason").reason == "a reason"
-    assert ledger.runs.change_state("r1", RunState.PENDING, 2.0).reason == ""
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
+    assert change(ledger, change_state, "r1", RunState.PAUSED, 1.0, "a reason").reason == "a reason"
+    assert change(ledger, change_state, "r1", RunState.PENDING, 2.0).reason == ""
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,7 @@ def test_a_run_with_nothing_out_rests_at_once(
 ) -> None:
     """There is no worker to wait for."""
     begin_run()
-    assert ledger.runs.change_state("r1", closing, 2.0).state == closed
+    assert change(ledger, change_state, "r1", closing, 2.0).state == closed
 
 
 @pytest.mark.parametrize(
@@ -55,11 +60,11 @@ def test_a_run_rests_when_its_last_lease_is_closed(
 ) -> None:
     """What was in flight is accounted first, and the rest of the lease is given back."""
     first, second = deal(), deal()
-    assert ledger.runs.change_state("r1", closing, 4.0).state == closing
+    assert change(ledger, change_state, "r1", closing, 4.0).state == closing
     apply([make_batch(first, done=4)], 5.0)
-    assert ledger.runs.fetch("r1").state == closing
+    assert read(ledger, fetch_run, "r1").state == closing
     apply([make_batch(second, done=3)], 6.0)
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert (record.state, record.accounted) == (closed, 7)
     assert record.ended_at == (6.0 if closed in FINAL_STATES else None)
 
@@ -70,12 +75,12 @@ def test_a_run_that_is_stopped_right_at_its_end_is_completed(
 ) -> None:
     """Nothing was left to stop, and it cannot be stopped after that."""
     lease = deal(100)
-    ledger.runs.change_state("r1", closing, 4.0)
+    change(ledger, change_state, "r1", closing, 4.0)
     apply([make_batch(lease)], 5.0)
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert (record.state, record.ended_at) == (RunState.COMPLETED, 5.0)
     with pytest.raises(TransitionError, match="run r1 is completed"):
-        ledger.runs.change_state("r1", closing, 6.0)
+        change(ledger, change_state, "r1", closing, 6.0)
 
 
 def test_a_pausing_run_can_still_be_cancelled(
@@ -83,10 +88,10 @@ def test_a_pausing_run_can_still_be_cancelled(
 ) -> None:
     """Its last checkpoint then ends it for good."""
     lease = deal()
-    ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
-    ledger.runs.change_state("r1", RunState.CANCELLING, 4.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
+    change(ledger, change_state, "r1", RunState.CANCELLING, 4.0)
     apply([make_batch(lease, done=0)], 5.0)
-    assert ledger.runs.fetch("r1").state == RunState.CANCELLED
+    assert read(ledger, fetch_run, "r1").state == RunState.CANCELLED
 
 
 def test_a_run_that_is_resumed_goes_on_where_it_stood(
@@ -94,14 +99,14 @@ def test_a_run_that_is_resumed_goes_on_where_it_stood(
 ) -> None:
     """Only requests that are not accounted are leased again."""
     lease = deal(50)
-    ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
     apply([make_batch(lease, done=40, in_flight=[5])], 5.0)
-    ledger.runs.change_state("r1", RunState.PENDING, 6.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 7.0)
+    change(ledger, change_state, "r1", RunState.PENDING, 6.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 7.0)
     again = deal(1000)
     assert again.ranges.ranges == ((5, 6), (40, 100))
     apply([make_batch(again)], 9.0)
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
 
 
@@ -110,9 +115,9 @@ def test_a_run_that_is_over_does_not_fail_any_more(
 ) -> None:
     """It stays as it is, whatever is found out about it later."""
     apply([make_batch(deal(100))], 5.0)
-    before = ledger.runs.fetch("r1")
-    ledger.file.change(lambda transaction: fail(transaction, "r1", "a reason", 9.0))
-    assert ledger.runs.fetch("r1") == before
+    before = read(ledger, fetch_run, "r1")
+    change(ledger, lambda transaction: fail(transaction, "r1", "a reason", 9.0))
+    assert read(ledger, fetch_run, "r1") == before
     assert before.state == RunState.COMPLETED
 
 
@@ -121,18 +126,18 @@ def test_only_the_time_between_first_request_and_rest_is_activity(
 ) -> None:
     """The waits for workers, for the end of a pause and for the next turn do not count."""
     lease = deal()
-    assert ledger.runs.fetch("r1").measure_active_s(3.0) == 0.0
+    assert read(ledger, fetch_run, "r1").measure_active_s(3.0) == 0.0
     apply([make_batch(lease, done=1, started_at=4.0, is_final=False)], 4.0)
-    assert ledger.runs.fetch("r1").measure_active_s(9.0) == 5.0
-    ledger.runs.change_state("r1", RunState.PAUSING, 10.0)
+    assert read(ledger, fetch_run, "r1").measure_active_s(9.0) == 5.0
+    change(ledger, change_state, "r1", RunState.PAUSING, 10.0)
     apply([make_batch(lease, sequence=2)], 14.0)
-    assert ledger.runs.fetch("r1").measure_active_s(99.0) == 10.0
-    ledger.runs.change_state("r1", RunState.PENDING, 100.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 200.0)
-    assert ledger.runs.fetch("r1").measure_active_s(250.0) == 10.0
+    assert read(ledger, fetch_run, "r1").measure_active_s(99.0) == 10.0
+    change(ledger, change_state, "r1", RunState.PENDING, 100.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 200.0)
+    assert read(ledger, fetch_run, "r1").measure_active_s(250.0) == 10.0
     lease = deal(90, now=300.0)
     apply([make_batch(lease, started_at=300.0)], 305.0)
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.COMPLETED, 15.0, None)
     assert (record.started_at, record.periods) == (4.0, 2)
 
@@ -147,7 +152,7 @@ def test_all_leases_of_a_period_open_it_once(
         make_batch(second, started_at=2.5, is_final=False),
     ]
     apply(batches, 5.0)
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert (record.active_since, record.periods) == (3.0, 1)
 
 
@@ -159,7 +164,7 @@ def test_a_coordinator_that_comes_back_finds_the_period_open(
     apply([make_batch(lease, done=1, is_final=False)], 3.0)
     again = Ledger(path)
     apply_batches(again, [make_batch(lease, sequence=2, ended_at=63.0)], 63.0)
-    assert (again.runs.fetch("r1").active_s, again.runs.fetch("r1").periods) == (60.0, 1)
+    assert (read(again, fetch_run, "r1").active_s, read(again, fetch_run, "r1").periods) == (60.0, 1)
     again.close()
 
 
@@ -169,28 +174,28 @@ def test_a_clock_that_was_set_back_does_not_take_activity_away(
     """The period is empty then, not negative."""
     lease = deal()
     apply([make_batch(lease, is_final=False)], 5.0)
-    assert ledger.runs.fetch("r1").measure_active_s(1.0) == 0.0
-    ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
-    ledger.leases.take_back([lease.id], ExpiryReason.DROPPED, 1.0)
-    assert ledger.runs.fetch("r1").active_s == 0.0
+    assert read(ledger, fetch_run, "r1").measure_active_s(1.0) == 0.0
+    change(ledger, change_state, "r1", RunState.PAUSING, 1.0)
+    take_back(ledger, [lease.id], ExpiryReason.DROPPED, 1.0)
+    assert read(ledger, fetch_run, "r1").active_s == 0.0
 
 
 def test_the_time_in_the_queue_is_summed_over_all_turns(ledger: Ledger) -> None:
     """It ends with the turn, however the run leaves the queue, and begins anew when it is resumed."""
 
     def measure(now: float) -> float:
-        return ledger.runs.fetch("r1").measure_queued_s(now)
+        return read(ledger, fetch_run, "r1").measure_queued_s(now)
 
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     assert (measure(3.0), measure(-1.0)) == (3.0, 0.0)
-    ledger.runs.requeue("r1", 4.0, "a reason")
+    change(ledger, lifecycle.requeue, "r1", 4.0, "a reason")
     assert measure(6.0) == 6.0
-    ledger.runs.begin("r1", 7.0)
+    change(ledger, lifecycle.begin_run, "r1", 7.0)
     assert measure(50.0) == 7.0
-    ledger.runs.change_state("r1", RunState.PAUSING, 51.0)
-    ledger.runs.change_state("r1", RunState.PENDING, 60.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 51.0)
+    change(ledger, change_state, "r1", RunState.PENDING, 60.0)
     assert measure(62.0) == 9.0
-    ledger.runs.change_state("r1", RunState.CANCELLED, 63.0)
+    change(ledger, change_state, "r1", RunState.CANCELLED, 63.0)
     assert measure(99.0) == 10.0
 
 
@@ -198,12 +203,12 @@ def test_a_wait_that_a_breach_or_a_teardown_ends_is_counted(
     ledger: Ledger, begin_run: Begin, deal: Deal
 ) -> None:
     """The first takes none of the ways of the table, and the second puts the run behind others."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
-    ledger.file.change(lambda transaction: fail(transaction, "r1", "a reason", 5.0))
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
+    change(ledger, lambda transaction: fail(transaction, "r1", "a reason", 5.0))
     begin_run("r2", engine=Engine.PYTHON, hooks=(Hook.TEARDOWN,))
     deal(run="r2")
-    ledger.runs.give_up("r2", RunState.PAUSED, 4.0, "a reason")
-    ledger.runs.change_state("r2", RunState.PENDING, 10.0)
-    ledger.runs.change_state("r2", RunState.CANCELLED, 14.0)
-    assert ledger.runs.fetch("r2").state == RunState.TEARING_DOWN
-    assert [ledger.runs.fetch(run).measure_queued_s(99.0) for run in ("r1", "r2")] == [5.0, 5.0]
+    change(ledger, give_up_run, "r2", RunState.PAUSED, 4.0, "a reason")
+    change(ledger, change_state, "r2", RunState.PENDING, 10.0)
+    change(ledger, change_state, "r2", RunState.CANCELLED, 14.0)
+    assert read(ledger, fetch_run, "r2").state == RunState.TEARING_DOWN
+    assert [read(ledger, fetch_run, run).measure_queued_s(99.0) for run in ("r1", "r2")] == [5.0, 5.0]

@@ -6,9 +6,12 @@ import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
@@ -95,16 +98,16 @@ def test_a_checkpoint_with_a_phase_that_the_run_does_not_have_is_untrue(
     ledger: Ledger, make_batch: Callable[..., CheckpointBatch]
 ) -> None:
     """Nothing of it counts."""
-    ledger.runs.create("r1", CLOSED, 0.0)
-    ledger.runs.begin("r1", 1.0)
+    change(ledger, create_run, "r1", CLOSED, 0.0)
+    change(ledger, begin_run, "r1", 1.0)
     lease = deal_lease(ledger, "r1", 4, 2.0)
     assert lease is not None
     first, second = (make_batch(lease).checkpoints[0].parts[0] for _ in range(2))
     wrong = [name(first, "cool-down")]
     assert apply_batches(ledger, [make_batch(lease, parts=wrong)], 4.0) == ["untrue"]
-    assert ledger.check("r1").accounted == 0
+    assert check_ledger(ledger, "r1").accounted == 0
     assert apply_batches(ledger, [make_batch(lease, parts=[name(second, "warm-up")])], 4.0) == ["closed"]
-    assert list(ledger.runs.fetch_snapshot("r1").accounts.parts) == [("warm-up", "")]
+    assert list(read(ledger, fetch_snapshot, "r1").accounts.parts) == [("warm-up", "")]
 
 
 def test_a_part_of_iterations_has_no_statuses_and_one_of_requests_has_one_for_each_answer() -> None:

@@ -8,11 +8,16 @@ import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history, keep_second, put_summary
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.tables.outbox_table import OutboxLine
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine, take_batch
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
@@ -29,8 +34,8 @@ BEGIN = 1_800_000_000
 def ledger(path: Path) -> Any:
     """A ledger with a run that is published, and began at `BEGIN`."""
     with_run = open_ledger(path, publishes=True)
-    with_run.runs.create("r1", Spec(requests=1000), BEGIN)
-    with_run.runs.change_state("r1", RunState.RUNNING, BEGIN)
+    change(with_run, create_run, "r1", Spec(requests=1000), BEGIN)
+    change(with_run, change_state, "r1", RunState.RUNNING, BEGIN)
     yield with_run
     with_run.close()
 
@@ -73,13 +78,13 @@ def tick(ledger: Ledger, at: float, settled_to: float) -> None:
         at=BEGIN + at, seconds=1.0, requests_total=1000, accounted=0, leased=1000, pending=0, done=0,
         resent_at_most=0, active_s=at, in_flight=5, workers=1,
     )  # fmt: skip
-    ledger.history.keep_sample("r1", sample, state="running", settled_to=BEGIN + settled_to)
+    change(ledger, keep_second, "r1", sample, state="running", settled_to=BEGIN + settled_to)
 
 
 def take(ledger: Ledger) -> list[tuple[OutboxLine, dict[str, Any]]]:
     """The ticks in the outbox; it is empty afterwards."""
-    lines = ledger.outbox.take(10_000, 10**9, BEGIN + 100)
-    ledger.outbox.remove(lines)
+    lines = change(ledger, take_batch, 10_000, 10**9, BEGIN + 100)
+    change(ledger, outbox_table.remove, lines)
     return [(line, json.loads(line.text)) for line in lines if line.kind == LineKind.TICK]
 
 
@@ -101,7 +106,7 @@ def test_a_tick_has_what_the_checkpoints_say_of_its_second(ledger: Ledger, lease
     assert count(lines) == [(1.002, 0, 1.0), (2.002, 20, 1.0), (1.0, 10, 0)]
     settled = lines[1][1]
     assert settled | {"state": "running", "ok": 20, "rate_rps": 20.0, "in_flight": 5} == settled
-    record = ledger.runs.fetch("r1")
+    record = read(ledger, fetch_run, "r1")
     assert settled | {"target": describe_target(record.spec), "load": record.load} == settled
 
 
@@ -141,31 +146,31 @@ def test_nothing_is_left_at_rest(ledger: Ledger, lease: LeaseRecord) -> None:
     """The summary brings what the coordinator that made the last ticks could not put there."""
     tick(ledger, 1.0, 0.5)
     report(ledger, lease, 1.2, 1, 400, 600, is_final=True)
-    assert ledger.runs.fetch("r1").state == RunState.COMPLETED
-    assert ledger.outbox.put_summary("r1", {}, [], BEGIN + 3)
+    assert read(ledger, fetch_run, "r1").state == RunState.COMPLETED
+    assert change(ledger, put_summary, "r1", {}, [], BEGIN + 3)
     assert sum(fields["requests_ended"] for _, fields in take(ledger)) == 1000
-    assert not ledger.outbox.put_summary("r1", {}, [], BEGIN + 4)
+    assert not change(ledger, put_summary, "r1", {}, [], BEGIN + 4)
 
 
 def test_a_run_that_is_published_later_begins_then(path: Path) -> None:
     """What was counted while there was no Loki is in no line, as its ranges are in none."""
     ledger = Ledger(path)
-    ledger.runs.create("r1", Spec(requests=1000), BEGIN)
-    ledger.runs.change_state("r1", RunState.RUNNING, BEGIN)
+    change(ledger, create_run, "r1", Spec(requests=1000), BEGIN)
+    change(ledger, change_state, "r1", RunState.RUNNING, BEGIN)
     lease = deal_lease(ledger, "r1", 500, BEGIN)
     assert lease is not None
     report(ledger, lease, 1.5, 1, 200, 300, is_final=True)
     tick(ledger, 1.0, 1.0)
     tick(ledger, 2.0, 2.0)
-    ledger.runs.change_state("r1", RunState.PAUSING, BEGIN + 3)
+    change(ledger, change_state, "r1", RunState.PAUSING, BEGIN + 3)
     tick(ledger, 3.0, math.inf)
     ledger.close()
     again = Ledger(path, publishes=True)
-    again.runs.change_state("r1", RunState.PENDING, BEGIN + 10)
-    again.runs.change_state("r1", RunState.RUNNING, BEGIN + 10)
+    change(again, change_state, "r1", RunState.PENDING, BEGIN + 10)
+    change(again, change_state, "r1", RunState.RUNNING, BEGIN + 10)
     tick(again, 12.0, 12.0)
     lines = take(again)
-    samples = again.history.fetch("r1").samples
+    samples = read(again, fetch_history, "r1").samples
     again.close()
     assert count(lines) == [(12.0, 0, 1.0)]
     assert [sample.requests_ended for sample in samples] == [200, 300, 0, 0]
@@ -182,7 +187,7 @@ def test_merged_seconds_stay_those_of_their_samples(
     report(ledger, lease, 31, 1, *counts)
     for at in range(31, 60):
         tick(ledger, at + 0.003, at)
-    samples = ledger.history.fetch("r1").samples
+    samples = read(ledger, fetch_history, "r1").samples
     assert len(samples) < 45
     ends = [sample.at for sample in samples]
     assert ends == sorted(ends)

@@ -10,10 +10,19 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.parts import build_open_part
+from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
+from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
@@ -34,8 +43,8 @@ def build_spec(**keys: object) -> Spec:
 @pytest.fixture
 def run(ledger: Ledger) -> str:
     """An open run that has begun."""
-    ledger.runs.create("r1", build_spec(), 0.0)
-    return ledger.runs.begin("r1", 1.0).run
+    change(ledger, create_run, "r1", build_spec(), 0.0)
+    return change(ledger, begin_run, "r1", 1.0).run
 
 
 def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
@@ -54,10 +63,10 @@ def say(lease: LeaseRecord, part: Part, done: int, in_flight: Sequence[int] = ()
 def test_what_no_worker_had_in_time_is_not_sent(ledger: Ledger, run: str) -> None:
     """It counts in its phase and in the second in which that is found; leases stay as they are."""
     deal(ledger)
-    assert ledger.leases.account_not_dealt(run, [(0, 15), (35, 50)], 7.9) == 20
-    snapshot = ledger.runs.fetch_snapshot(run)
+    assert change(ledger, account_not_dealt, run, [(0, 15), (35, 50)], 7.9) == 20
+    snapshot = read(ledger, fetch_snapshot, run)
     assert (snapshot.breach, snapshot.lengths) == (None, Lengths(pending=70, leased=10, accounted=20))
-    assert ledger.leases.fetch_slices(run) == [
+    assert read(ledger, fetch_slices, run) == [
         Slice(0, 10, LEASED), Slice(10, 15, ACCOUNTED), Slice(15, 35, PENDING), Slice(35, 50, ACCOUNTED),
         Slice(50, 100, PENDING),
     ]  # fmt: skip
@@ -66,15 +75,15 @@ def test_what_no_worker_had_in_time_is_not_sent(ledger: Ledger, run: str) -> Non
     }  # fmt: skip
     assert snapshot.account.outcomes == make_counts(not_sent=20)
     assert (snapshot.account.statuses, snapshot.workers) == ({}, [])
-    assert ledger.runs.fetch_standing(run).not_sent == [0, 0, 20]
-    assert ledger.leases.account_not_dealt(run, [(0, 15), (35, 50)], 8.0) == 0
+    assert read(ledger, fetch_standing, run).not_sent == [0, 0, 20]
+    assert change(ledger, account_not_dealt, run, [(0, 15), (35, 50)], 8.0) == 0
 
 
 def test_the_last_request_of_a_run_may_be_one_that_nobody_had(ledger: Ledger, run: str) -> None:
     """The run is completed then."""
-    assert ledger.leases.account_not_dealt(run, [(0, 100)], 20.0) == 100
-    assert ledger.runs.fetch(run).state == RunState.COMPLETED
-    assert ledger.leases.account_not_dealt(run, [(0, 100)], 21.0) == 0
+    assert change(ledger, account_not_dealt, run, [(0, 100)], 20.0) == 100
+    assert read(ledger, fetch_run, run).state == RunState.COMPLETED
+    assert change(ledger, account_not_dealt, run, [(0, 100)], 21.0) == 0
 
 
 def test_a_lease_that_is_taken_back_may_be_lost(ledger: Ledger, run: str) -> None:
@@ -91,9 +100,9 @@ def test_a_lease_that_is_taken_back_may_be_lost(ledger: Ledger, run: str) -> Non
         seen.append(ranges)
         return [(2, 3), (5, 6), (8, 12)]
 
-    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 9.0, find_lost)
+    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0, find_lost)
     assert seen == [[(2, 3), (5, 6), (8, 20)]]
-    snapshot = ledger.runs.fetch_snapshot(run)
+    snapshot = read(ledger, fetch_snapshot, run)
     assert (snapshot.breach, snapshot.lengths) == (None, Lengths(pending=88, leased=0, accounted=12))
     assert snapshot.record.resent_at_most == 14
     assert snapshot.account.outcomes == make_counts(6, lost=6)
@@ -103,16 +112,18 @@ def test_a_lease_that_is_taken_back_may_be_lost(ledger: Ledger, run: str) -> Non
 def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -> None:
     """The lines of a run sum to its account, and the seconds, too."""
     ledger = Ledger(path, publishes=True)
-    ledger.runs.create("r1", build_spec(), 0.0)
-    ledger.runs.begin("r1", 1.0)
-    ledger.leases.account_not_dealt("r1", [(30, 50)], 7.9)
+    change(ledger, create_run, "r1", build_spec(), 0.0)
+    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, account_not_dealt, "r1", [(30, 50)], 7.9)
     lines = [
-        json.loads(line.text) for line in ledger.outbox.take(100, 10**6, 9.0) if line.kind == LineKind.RANGE
+        json.loads(line.text)
+        for line in change(ledger, take_batch, 100, 10**6, 9.0)
+        if line.kind == LineKind.RANGE
     ]
     assert [(line["phase"], line["requests"], line["not_sent"]) for line in lines] == [
         ("stage-1", 10, 10), ("stage-2", 10, 10),
     ]  # fmt: skip
-    (sample,) = ledger.history.fetch("r1").samples
+    (sample,) = read(ledger, fetch_history, "r1").samples
     assert (sample.at, sample.outcomes) == (8.0, make_counts(not_sent=20))
     ledger.close()
 
@@ -127,33 +138,33 @@ def test_exactly_what_is_pending_of_the_ranges_is_accounted(
 ) -> None:
     """Whatever the ranges are, and however they overlap, each request counts once."""
     ledger = open_ledger(tmp_path_factory.mktemp("unsent") / "ledger.sqlite3")
-    ledger.runs.create("r1", build_spec(), 0.0)
-    ledger.runs.begin("r1", 1.0)
+    change(ledger, create_run, "r1", build_spec(), 0.0)
+    change(ledger, begin_run, "r1", 1.0)
     for size in leased:
         deal(ledger, size)
     due = {index for start, stop in ranges for index in range(max(start, sum(leased)), stop)}
-    assert ledger.leases.account_not_dealt("r1", ranges, 5.0) == len(due)
-    slices = ledger.leases.fetch_slices("r1")
+    assert change(ledger, account_not_dealt, "r1", ranges, 5.0) == len(due)
+    slices = read(ledger, fetch_slices, "r1")
     assert {
         index for start, stop, state in slices if state == ACCOUNTED for index in range(start, stop)
     } == due
     assert all(before.state != after.state or after.state == LEASED for before, after in pairwise(slices))
-    assert ledger.check("r1").accounted == len(due)
+    assert check_ledger(ledger, "r1").accounted == len(due)
     ledger.close()
 
 
 def test_thousands_of_slices_are_accounted_page_by_page(ledger: Ledger) -> None:
     """Leases that lie between stay, and neighbours are joined over the borders of pages."""
-    ledger.runs.create("r1", parse_spec(Source(None, {"rate": "1000/s", "duration": "10s"})), 0.0)
-    ledger.runs.begin("r1", 1.0)
+    change(ledger, create_run, "r1", parse_spec(Source(None, {"rate": "1000/s", "duration": "10s"})), 0.0)
+    change(ledger, begin_run, "r1", 1.0)
     for start in range(0, 3000, 5):
-        ledger.leases.account_not_dealt("r1", [(start, start + 1)], 2.0)
-    assert ledger.leases.account_not_dealt("r1", [(3, 9_999)], 3.0) == 9996 - 599
-    assert ledger.leases.fetch_slices("r1") == [
+        change(ledger, account_not_dealt, "r1", [(start, start + 1)], 2.0)
+    assert change(ledger, account_not_dealt, "r1", [(3, 9_999)], 3.0) == 9996 - 599
+    assert read(ledger, fetch_slices, "r1") == [
         Slice(0, 1, ACCOUNTED), Slice(1, 3, PENDING), Slice(3, 9_999, ACCOUNTED),
         Slice(9_999, 10_000, PENDING),
     ]  # fmt: skip
-    assert ledger.check("r1").accounted == 9997
+    assert check_ledger(ledger, "r1").accounted == 9997
 
 
 @pytest.mark.parametrize(
@@ -173,4 +184,4 @@ def test_workers_cannot_say_what_only_the_coordinator_knows(
     """A checkpoint with lost requests, or with such that no worker had, is untrue."""
     lease = deal(ledger)
     assert apply_batches(ledger, [make_batch(lease, parts=[part])], 4.0) == ["untrue"]
-    assert ledger.check(run).accounted == 0
+    assert check_ledger(ledger, run).accounted == 0

@@ -5,8 +5,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage import schema
 from oku_coordinator.ledger.storage.schema import VERSION, open_database
 from oku_core.errors import UserError
@@ -71,7 +73,7 @@ def test_an_older_ledger_is_upgraded_by_whoever_may_write_it(
 ) -> None:
     """One step leads to each version; a reader names the command that takes them, and changes nothing."""
     with closing(Ledger(path)) as ledger:
-        ledger.runs.create("r1", Spec(requests=10), 1.0)
+        change(ledger, create_run, "r1", Spec(requests=10), 1.0)
     monkeypatch.setattr(schema, "VERSION", VERSION + 2)
     steps = ("ALTER TABLE runs ADD COLUMN colour TEXT;", "UPDATE runs SET colour = 'red';")
     monkeypatch.setattr(schema, "UPGRADES", dict(enumerate(steps, VERSION)))

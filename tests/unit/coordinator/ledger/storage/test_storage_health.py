@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change, read
 
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.storage_health import (
     LEAST_FREE_BYTES,
     STEADY_S,
@@ -15,6 +17,7 @@ from oku_coordinator.ledger.storage.storage_health import (
     explain_error,
     measure_space,
 )
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -27,19 +30,19 @@ class World:
         self.faults: list[StorageFault] = []
         self.storage = StorageHealth(self.faults.append, lambda: self.now)
         self.ledger = open_ledger(path, storage=self.storage, busy_timeout_s=0.001)
-        self.ledger.runs.create("r1", Spec(requests=100), 0.0)
+        change(self.ledger, create_run, "r1", Spec(requests=100), 0.0)
 
     def set(self, pragma: str) -> None:
         """Set something of the connection."""
-        self.ledger.file.read(lambda transaction: transaction.execute(f"PRAGMA {pragma}"))
+        read(self.ledger, lambda transaction: transaction.execute(f"PRAGMA {pragma}"))
 
     def count_pages(self) -> int:
         """How many pages the file has."""
-        return int(self.ledger.file.read(lambda transaction: transaction.select("PRAGMA page_count")[0][0]))
+        return int(read(self.ledger, lambda transaction: transaction.select("PRAGMA page_count")[0][0]))
 
     def write_much(self) -> None:
         """Write more than what is left of the pages of a file."""
-        self.ledger.runs.create("r2", Spec(requests=1, body="y" * 100_000), 0.0)
+        change(self.ledger, create_run, "r2", Spec(requests=1, body="y" * 100_000), 0.0)
 
 
 @pytest.fixture
@@ -56,12 +59,12 @@ def test_a_full_disk_has_a_reason_of_its_own_until_there_is_space(world: World) 
     with pytest.raises(StorageError, match="its disk is full"):
         world.write_much()
     assert world.storage.trouble == "its disk is full (SQLite: database or disk is full)"
-    assert [row.run for row in world.ledger.runs.fetch_page()] == ["r1"]
+    assert [row.run for row in read(world.ledger, fetch_runs)] == ["r1"]
     world.set("max_page_count = 1000000")
     world.now = STEADY_S
     world.write_much()
     assert world.storage.trouble == ""
-    assert [row.run for row in world.ledger.runs.fetch_page()] == ["r2", "r1"]
+    assert [row.run for row in read(world.ledger, fetch_runs)] == ["r2", "r1"]
     assert world.faults == [StorageFault.DISK_FULL]
 
 
@@ -71,7 +74,7 @@ def test_a_read_only_file_is_reported(world: World) -> None:
     with pytest.raises(StorageError, match="read-only"):
         world.write_much()
     with pytest.raises(StorageError):
-        world.ledger.file.try_writing()
+        world.ledger.try_writing()
     assert world.faults == [StorageFault.READ_ONLY] * 2
 
 
@@ -80,12 +83,12 @@ def test_a_locked_file_is_reported(world: World, tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "ledger.sqlite3", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError, match="another process has locked it"):
-        world.ledger.runs.change_state("r1", RunState.PAUSED, 1.0)
-    assert world.ledger.runs.fetch("r1").state == RunState.PENDING
+        change(world.ledger, change_state, "r1", RunState.PAUSED, 1.0)
+    assert read(world.ledger, fetch_run, "r1").state == RunState.PENDING
     other.execute("ROLLBACK")
     other.close()
     assert world.faults == [StorageFault.LOCKED]
-    world.ledger.file.try_writing()
+    world.ledger.try_writing()
 
 
 def test_every_error_of_the_file_has_a_reason() -> None:
@@ -122,7 +125,7 @@ def test_every_error_of_the_file_has_a_reason() -> None:
 def test_wrong_sql_is_no_fault_of_the_file(world: World) -> None:
     """It is a mistake of ours, and is raised as it is."""
     with pytest.raises(sqlite3.OperationalError, match="no such table") as raised:
-        world.ledger.file.read(lambda transaction: transaction.select("SELECT * FROM no_table"))
+        read(world.ledger, lambda transaction: transaction.select("SELECT * FROM no_table"))
     assert not isinstance(raised.value, StorageError)
     assert (world.storage.trouble, world.faults) == ("", [])
 
@@ -132,13 +135,13 @@ def test_only_what_reaches_the_disk_ends_a_fault_and_not_at_once(world: World) -
     with pytest.raises(StorageError), world.storage.watching():
         raise StorageError(StorageFault.DISK_FULL, "said")
     world.now = STEADY_S - 0.1
-    world.ledger.runs.change_state("r1", RunState.PAUSED, 1.0)
+    change(world.ledger, change_state, "r1", RunState.PAUSED, 1.0)
     assert world.storage.trouble
     world.now = STEADY_S + 10.0
-    world.ledger.file.change(lambda transaction: transaction.execute("DELETE FROM runs WHERE run = 'r7'"))
+    change(world.ledger, lambda transaction: transaction.execute("DELETE FROM runs WHERE run = 'r7'"))
     assert world.storage.trouble
     assert world.storage.written_at == STEADY_S - 0.1
-    world.ledger.runs.change_state("r1", RunState.PENDING, 2.0)
+    change(world.ledger, change_state, "r1", RunState.PENDING, 2.0)
     assert world.storage.trouble == ""
     assert world.storage.written_at == world.now
 
@@ -147,9 +150,9 @@ def test_a_trial_writes_a_page(world: World, tmp_path: Path) -> None:
     """One that wrote nothing would succeed on any disk."""
     log = tmp_path / "ledger.sqlite3-wal"
     before = log.stat().st_size
-    world.ledger.file.try_writing()
+    world.ledger.try_writing()
     assert log.stat().st_size > before
-    assert [row.run for row in world.ledger.runs.fetch_page()] == ["r1"]
+    assert [row.run for row in read(world.ledger, fetch_runs)] == ["r1"]
 
 
 def test_a_disk_that_is_nearly_full_counts_as_full(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +168,7 @@ def test_a_disk_that_is_nearly_full_counts_as_full(world: World, monkeypatch: py
             "oku_coordinator.ledger.storage.transaction.measure_space",
             lambda _, free_bytes=free_bytes: None if free_bytes is None else Space(free_bytes, 1 << 30),
         )
-        world.ledger.file.try_writing()
+        world.ledger.try_writing()
         assert world.storage.trouble == trouble
     assert world.faults == [StorageFault.DISK_FULL] * 2
 

@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.tampering import TAMPERINGS
+from tests.kit.coordinators.transactions import change, check_ledger, read
+from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.conservation import change
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.lifecycle import change_state
+from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.lease_table import count_held, fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, Slice
 from oku_core.accounting.lease_state import ExpiryReason
@@ -46,18 +52,18 @@ def test_a_fault_of_our_own_is_found_at_the_commit_that_brings_it(
     """Whatever statement did it, nothing of the transaction stays, and the run fails."""
     done, _, open_lease = deal(), deal(), deal()
     apply([make_batch(done), make_batch(open_lease, done=5, in_flight=[2], is_final=False)], 5.0)
-    before = ledger.leases.fetch_slices("r1"), ledger.leases.fetch_open("r1")
+    before = read(ledger, fetch_slices, "r1"), read(ledger, fetch_open_leases, "r1")
     with pytest.raises(BreachError):
-        change(ledger.file, lambda transaction: change_unseen(transaction, fault), 6.0)
-    assert (ledger.leases.fetch_slices("r1"), ledger.leases.fetch_open("r1")) == before
-    assert ledger.runs.fetch("r1").state == RunState.FAILED
+        change(ledger, change_unseen, fault)
+    assert (read(ledger, fetch_slices, "r1"), read(ledger, fetch_open_leases, "r1")) == before
+    assert read(ledger, fetch_run, "r1").state == RunState.FAILED
 
 
 def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, deal: Deal) -> None:
     """The triggers tell of the changed rows."""
     deal()
     with pytest.raises(BreachError, match="became slices that cover"):
-        ledger.file.change(lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
+        change(ledger, lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
 
 
 def test_a_tally_follows_every_change(
@@ -67,11 +73,11 @@ def test_a_tally_follows_every_change(
     first, second, third = deal(), deal(), deal(15, worker="w2")
     apply([make_batch(second, done=4, in_flight=[1], is_final=False)], 4.0)
     apply([make_batch(first, done=7, in_flight=[2, 5])], 5.0)
-    ledger.leases.take_back([third.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert ledger.runs.fetch_standing("r1").lengths == ledger.check("r1") == Lengths(85, 7, 8)
-    assert ledger.runs.fetch_standing("r1").leases == {second.id: make_counts(3)}
-    assert ledger.leases.count_held("r1") == {"w1": 1}
-    assert [lease.worker for lease in ledger.leases.fetch_open("r1")] == ["w1"]
+    take_back(ledger, [third.id], ExpiryReason.WORKER_LOST, 6.0)
+    assert read(ledger, fetch_standing, "r1").lengths == check_ledger(ledger, "r1") == Lengths(85, 7, 8)
+    assert read(ledger, fetch_standing, "r1").leases == {second.id: make_counts(3)}
+    assert read(ledger, count_held, "r1") == {"w1": 1}
+    assert [lease.worker for lease in read(ledger, fetch_open_leases, "r1")] == ["w1"]
 
 
 def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, deal: Deal) -> None:
@@ -83,9 +89,9 @@ def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, deal: Deal) -> None
         raise RuntimeError("disk")
 
     with pytest.raises(RuntimeError, match="disk"):
-        ledger.file.change(fail)
-    assert ledger.runs.fetch_standing("r1").leases == {lease.id: build_no_counts()}
-    assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
+        change(ledger, fail)
+    assert read(ledger, fetch_standing, "r1").leases == {lease.id: build_no_counts()}
+    assert read(ledger, fetch_standing, "r1").lengths == Lengths(90, 10, 0)
 
 
 def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path, deal: Deal) -> None:
@@ -93,9 +99,9 @@ def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path,
     lease = deal()
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("UPDATE leases SET worker = 'w9'")
-    assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
-    assert ledger.leases.count_held("r1") == {"w9": 1}
-    assert [active.id for active in ledger.leases.fetch_open("r1")] == [lease.id]
+    assert read(ledger, fetch_standing, "r1").lengths == Lengths(90, 10, 0)
+    assert read(ledger, count_held, "r1") == {"w9": 1}
+    assert [active.id for active in read(ledger, fetch_open_leases, "r1")] == [lease.id]
 
 
 def test_a_tally_costs_no_look_at_other_rows(
@@ -114,7 +120,7 @@ def test_a_tally_costs_no_look_at_other_rows(
     monkeypatch.setattr("oku_coordinator.ledger.rules.conservation.fetch_slices", look)
     apply([make_batch(lease)], 5.0)
     assert looks == []
-    ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
+    change_ledger(ledger, change_state, "r1", RunState.PAUSING, 6.0)
     assert looks == ["r1"]
 
 

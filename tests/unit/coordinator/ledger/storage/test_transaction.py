@@ -7,10 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit.coordinators.leases import apply_batches, build_part, deal_lease
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -30,7 +35,7 @@ def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
         pages = transaction.select("PRAGMA page_count")[0][0]
         transaction.execute(f"PRAGMA max_page_count = {pages if is_full else 1_000_000}")
 
-    ledger.file.read(limit)
+    read(ledger, limit)
 
 
 def test_a_full_disk_is_said_and_loses_nothing(
@@ -39,30 +44,30 @@ def test_a_full_disk_is_said_and_loses_nothing(
     """What was acknowledged stays; what could not be written can be applied again when there is room."""
     names = ["x" * 190 + f"{number}" for number in range(20)]
     targets = tuple(Target(name=name, url="/") for name in names)
-    ledger.runs.create("r1", Spec(requests=400, targets=targets), 0.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(ledger, create_run, "r1", Spec(requests=400, targets=targets), 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     leases = [deal(1) for _ in range(60)]
     answered = [msgspec.structs.replace(build_part(1), name=names[0])]
     apply([make_batch(lease, parts=answered) for lease in leases[:10]], 5.0)
-    before = ledger.runs.fetch_snapshot("r1")
+    before = read(ledger, fetch_snapshot, "r1")
     fill_disk(ledger, is_full=True)
     # Each has a part of several pages that covers nothing.
     large = [Part(name=name) for name in names]
     batches = [make_batch(lease, done=0, parts=large, is_final=False) for lease in leases[10:]]
     with pytest.raises(sqlite3.OperationalError, match="full"):
         apply(batches, 6.0)
-    after = ledger.runs.fetch_snapshot("r1")
+    after = read(ledger, fetch_snapshot, "r1")
     assert (after.record, after.lengths) == (before.record, before.lengths)
     assert (
         after.account.histogram(Time.LATENCY).build_latency()
         == before.account.histogram(Time.LATENCY).build_latency()
     )
-    assert all(lease.sequence == 0 for lease in ledger.leases.fetch_open("r1"))
+    assert all(lease.sequence == 0 for lease in read(ledger, fetch_open_leases, "r1"))
     fill_disk(ledger, is_full=False)
     assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
     verdicts = apply([make_batch(lease, sequence=2, parts=answered) for lease in leases], 8.0)
     assert verdicts.count(MessageVerdict.CLOSED) == 50
-    assert ledger.check("r1").accounted == 60
+    assert check_ledger(ledger, "r1").accounted == 60
 
 
 def test_a_locked_file_is_said_and_loses_nothing(
@@ -70,12 +75,12 @@ def test_a_locked_file_is_said_and_loses_nothing(
 ) -> None:
     """Another process holds the file for too long; afterwards the ledger goes on."""
     lease = deal()
-    ledger.file.read(lambda transaction: transaction.execute("PRAGMA busy_timeout = 1"))
+    read(ledger, lambda transaction: transaction.execute("PRAGMA busy_timeout = 1"))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         apply([make_batch(lease)], 5.0)
-    assert ledger.runs.fetch("r1").accounted == 0
+    assert read(ledger, fetch_run, "r1").accounted == 0
     other.execute("ROLLBACK")
     other.close()
     assert apply([make_batch(lease)], 6.0) == [MessageVerdict.CLOSED]
@@ -94,11 +99,11 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
         context.setattr("oku_coordinator.ledger.rules.conservation.write_accounts", fail)
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
             apply(batches, 5.0)
-    snapshot = ledger.runs.fetch_snapshot("r1")
+    snapshot = read(ledger, fetch_snapshot, "r1")
     assert (snapshot.account.accounted, snapshot.account.histogram(Time.LATENCY).total) == (0, 0)
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
     assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.CLOSED]
-    assert ledger.runs.fetch_snapshot("r1").account.histogram(Time.LATENCY).total == 20
+    assert read(ledger, fetch_snapshot, "r1").account.histogram(Time.LATENCY).total == 20
 
 
 def test_who_only_reads_cannot_write(
@@ -109,7 +114,7 @@ def test_who_only_reads_cannot_write(
     reader = Ledger(path, read_only=True)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         apply_batches(reader, [make_batch(lease)], 5.0)
-    assert ledger.runs.fetch("r1").accounted == 0
+    assert read(ledger, fetch_run, "r1").accounted == 0
     reader.close()
 
 
@@ -127,7 +132,7 @@ def test_threads_take_turns(
 
     def take_in() -> None:
         try:
-            while ledger.runs.fetch("r1").state == RunState.RUNNING:
+            while read(ledger, fetch_run, "r1").state == RunState.RUNNING:
                 apply([make_batch(lease) for lease in out[-3:]], 5.0)
                 apply([make_batch(lease) for lease in out], 5.0)
         finally:
@@ -136,7 +141,7 @@ def test_threads_take_turns(
     def look() -> int:
         looks = 0
         while not is_over.is_set():
-            snapshot = ledger.runs.fetch_snapshot("r1")
+            snapshot = read(ledger, fetch_snapshot, "r1")
             assert snapshot.breach is None
             assert snapshot.account.accounted == snapshot.lengths.accounted == snapshot.record.accounted
             looks += 1
@@ -145,5 +150,5 @@ def test_threads_take_turns(
     with ThreadPoolExecutor(4) as pool:
         futures = [pool.submit(work) for work in (deal, take_in, look, look)]
     assert [future.exception() for future in futures] == [None] * 4
-    assert ledger.runs.fetch("r1").state == RunState.COMPLETED
-    assert ledger.runs.fetch("r1").accounted == 150
+    assert read(ledger, fetch_run, "r1").state == RunState.COMPLETED
+    assert read(ledger, fetch_run, "r1").accounted == 150

@@ -1,7 +1,11 @@
 from collections.abc import Callable
 
+from tests.kit.coordinators.transactions import read
+
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Flag
@@ -23,7 +27,7 @@ def test_workers_are_summed_up_by_name(
     ]
     apply(batches, 5.0)
     apply([make_batch(going, sequence=2, cpu_s=1.0, peak_rss_mb=70.06)], 6.0)
-    workers = ledger.runs.fetch_snapshot("r1").workers
+    workers = read(ledger, fetch_snapshot, "r1").workers
     assert [(worker.name, worker.requests, worker.cpu_s, worker.peak_rss_mb) for worker in workers] == [
         ("w1", 15, 0.75, 90.0),
         ("w2", 10, 1.0, 70.1),
@@ -43,7 +47,7 @@ def test_flags_sum_up_requests_and_keep_the_worst_figure(
         make_batch(deal()),
     ]
     apply(batches, 5.0)
-    assert sorted(ledger.runs.fetch_snapshot("r1").flags) == [
+    assert sorted(read(ledger, fetch_snapshot, "r1").flags) == [
         (Flag.LOOP_LAG, 20, 0.5),
         (Flag.WORKER_SATURATED, 7, 0.95),
     ]
@@ -54,6 +58,6 @@ def test_the_last_checkpoint_is_remembered(
 ) -> None:
     """There is no such time before the first one."""
     lease = deal()
-    assert ledger.runs.fetch("r1").last_checkpoint_at is None
+    assert read(ledger, fetch_run, "r1").last_checkpoint_at is None
     apply([make_batch(lease)], 5.5)
-    assert ledger.runs.fetch("r1").last_checkpoint_at == 5.5
+    assert read(ledger, fetch_run, "r1").last_checkpoint_at == 5.5

@@ -8,9 +8,25 @@ import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second, put_summary
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunInUseError, RunRecord
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.deletion_table import (
+    DELETED_AT_ONCE,
+    begin_deletion,
+    delete_some,
+    find_deletion,
+    find_surplus,
+)
+from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
+from oku_coordinator.ledger.tables.server_table import note_servers
+from oku_coordinator.ledger.tables.work_table import keep_processes
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -41,10 +57,14 @@ def fill(ledger: Ledger, deal: Deal, make_batch: MakeBatch, run: str) -> list[Ch
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
     event = Event(at=5.0, type=EventType.STATE, text="x")
-    ledger.history.keep_sample(run, sample, [(LineKind.TICK, [{"x": 1}])], [event])
-    ledger.runs.keep_processes(run, [ProcessSummary(name="broker", peak_mb=1.0)])
-    ledger.runs.note_servers(run, ["a", "b"], 5.0)
-    ledger.runs.change_state(run, RunState.FAILED, 6.0)  # so that its last lease stays open, and has parts
+    change(ledger, keep_second, run, sample)
+    change(ledger, outbox_table.put, run, LineKind.TICK, sample.at, [{"x": 1}])
+    change(ledger, keep_events, run, [event])
+    change(ledger, keep_processes, run, [ProcessSummary(name="broker", peak_mb=1.0)])
+    change(ledger, note_servers, run, ["a", "b"], 5.0)
+    change(
+        ledger, change_state, run, RunState.FAILED, 6.0
+    )  # so that its last lease stays open, and has parts
     return [make_batch(lease, sequence=9) for lease in leases]
 
 
@@ -66,13 +86,13 @@ def count_rows(path: Path, run: str) -> dict[str, int]:
     return {table: count for table, count in counts.items() if count}
 
 
-def clear(ledger: Ledger) -> int:
+def clear(ledger: Ledger, most: int = DELETED_AT_ONCE) -> int:
     """Remove all that is left of deleted runs; gives the number of transactions that it took."""
     for steps in range(STEPS):
-        run = ledger.deletions.find()
+        run = read(ledger, find_deletion)
         if run is None:
             return steps
-        ledger.deletions.delete_some(run)
+        change(ledger, delete_some, run, most)
     raise AssertionError("it does not come to an end")
 
 
@@ -82,14 +102,9 @@ def published(path: Path) -> Ledger:
     return open_ledger(path, publishes=True)
 
 
-def test_nothing_is_left_of_a_deleted_run(
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make_batch: MakeBatch,
-) -> None:
+def test_nothing_is_left_of_a_deleted_run(path: Path, make_batch: MakeBatch) -> None:
     """No table has a row of it afterwards, whatever the batches were, and no other run has lost any."""
     for most in (1, 2, 7, 500):
-        monkeypatch.setattr("oku_coordinator.ledger.ledger_deletions.DELETED_AT_ONCE", most)
         file = path.with_name(f"{most}.sqlite3")
         with closing(open_ledger(file, publishes=True)) as ledger:
 
@@ -99,19 +114,19 @@ def test_nothing_is_left_of_a_deleted_run(
                 return lease
 
             for run in ("r1", "r2"):
-                ledger.runs.create(run, Spec(requests=100), 0.0)
-                ledger.runs.change_state(run, RunState.RUNNING, 1.0)
+                change(ledger, create_run, run, Spec(requests=100), 0.0)
+                change(ledger, change_state, run, RunState.RUNNING, 1.0)
                 late = fill(ledger, deal, make_batch, run)
             before = count_rows(file, "r2")
             assert len(before) >= 15
-            record, lengths = ledger.runs.fetch("r2"), ledger.check("r2")
-            lines = ledger.outbox.measure().lines
-            assert ledger.deletions.begin("r1") == lines / 2
+            record, lengths = read(ledger, fetch_run, "r2"), check_ledger(ledger, "r2")
+            lines = read(ledger, outbox_table.measure).lines
+            assert change(ledger, begin_deletion, "r1") == lines / 2
             clear(ledger)
             assert count_rows(file, "r1") == {}
             assert count_rows(file, "r2") == before
-            assert (ledger.runs.fetch("r2"), ledger.check("r2")) == (record, lengths)
-            assert ledger.outbox.measure().lines == lines / 2
+            assert (read(ledger, fetch_run, "r2"), check_ledger(ledger, "r2")) == (record, lengths)
+            assert read(ledger, outbox_table.measure).lines == lines / 2
             assert apply_batches(ledger, late, 9.0) == [MessageVerdict.REPEATED] * 3
 
 
@@ -121,17 +136,17 @@ def test_a_deleted_run_is_found_by_nobody(
     """It is gone with the first transaction; late messages of its workers do no harm."""
     late = fill(ledger, deal, make_batch, "r1")
     other = deal(run="r2")
-    ledger.deletions.begin("r1")
-    assert [listed.run for listed in ledger.runs.fetch_page()] == ["r2"]
-    for call in (ledger.runs.fetch, ledger.runs.fetch_snapshot, ledger.deletions.begin):
+    change(ledger, begin_deletion, "r1")
+    assert [listed.run for listed in read(ledger, fetch_runs)] == ["r2"]
+    for function in (fetch_run, fetch_snapshot, begin_deletion):
         with pytest.raises(UnknownRunError):
-            call("r1")
+            change(ledger, function, "r1")
     verdicts = apply([*late, make_batch(other)], 9.0)
     assert verdicts == [*[MessageVerdict.UNKNOWN] * 3, MessageVerdict.CLOSED]
     clear(ledger)
-    ledger.history.note("r1", [Event(at=9.0, type=EventType.STATE, text="x")])
-    assert ledger.history.fetch("r1").events == []
-    assert ledger.check("r2").accounted == other.length
+    change(ledger, keep_events, "r1", [Event(at=9.0, type=EventType.STATE, text="x")])
+    assert read(ledger, fetch_history, "r1").events == []
+    assert check_ledger(ledger, "r2").accounted == other.length
 
 
 @pytest.mark.parametrize("state", [RunState.PENDING, RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
@@ -140,27 +155,27 @@ def test_a_run_that_is_not_at_rest_is_not_deleted(
 ) -> None:
     """The error names the state that it is in."""
     if state == RunState.PENDING:
-        ledger.runs.create("r1", Spec(requests=1), 0.0)
+        change(ledger, create_run, "r1", Spec(requests=1), 0.0)
     else:
         deal()
     if state not in (RunState.PENDING, RunState.RUNNING):
-        ledger.runs.change_state("r1", state, 3.0)
+        change(ledger, change_state, "r1", state, 3.0)
     with pytest.raises(RunInUseError, match=f"run r1 is {state}; it cannot be deleted before"):
-        ledger.deletions.begin("r1")
-    assert ledger.runs.fetch("r1").state == state
+        change(ledger, begin_deletion, "r1")
+    assert read(ledger, fetch_run, "r1").state == state
 
 
 def test_a_deletion_goes_on_where_a_process_ended(path: Path) -> None:
     """The ledger knows which run still has rows."""
     make_long_ledger(path, runs=2, leases=3000, samples=5)
     with closing(Ledger(path)) as ledger:
-        ledger.deletions.begin(LONG_RUN)
-        assert ledger.deletions.delete_some(LONG_RUN)
+        change(ledger, begin_deletion, LONG_RUN)
+        assert change(ledger, delete_some, LONG_RUN)
     with closing(Ledger(path)) as again:
-        assert again.deletions.find() == LONG_RUN
+        assert read(again, find_deletion) == LONG_RUN
         assert clear(again) > 3
         assert count_rows(path, LONG_RUN) == {}
-        assert [listed.run for listed in again.runs.fetch_page()] == ["run-0", "run-1"]
+        assert [listed.run for listed in read(again, fetch_runs)] == ["run-0", "run-1"]
 
 
 def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,10 +191,10 @@ def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("oku_coordinator.ledger.storage.schema.sqlite3.connect", open_counted)
     with closing(Ledger(path)) as ledger:
-        ledger.deletions.begin(LONG_RUN)
+        change(ledger, begin_deletion, LONG_RUN)
         while True:
             before = opened[-1].total_changes
-            more = ledger.deletions.delete_some(LONG_RUN)
+            more = change(ledger, delete_some, LONG_RUN)
             changes.append(opened[-1].total_changes - before)
             if not more:
                 break
@@ -192,54 +207,36 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
     make_long_ledger(path, runs=2, leases=20_000, samples=5)
     before = path.stat().st_size
     with closing(Ledger(path)) as ledger:
-        ledger.deletions.begin(LONG_RUN)
+        change(ledger, begin_deletion, LONG_RUN)
         clear(ledger)
         steps = 1
-        while ledger.deletions.give_back():
+        while ledger.give_back():
             steps += 1
-        assert not ledger.deletions.give_back()
+        assert not ledger.give_back()
     assert 3 <= steps < 30
-    assert path.stat().st_size < before / 5
-
-
-def test_an_older_ledger_gives_space_back_once_it_is_written_anew(path: Path) -> None:
-    """Until then its free space is reused, and nobody waits for it for ever."""
-    make_long_ledger(path, runs=2, leases=20_000, samples=5)
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("PRAGMA journal_mode = DELETE")
-        database.execute("PRAGMA auto_vacuum = NONE")
-        database.execute("VACUUM")
-    before = path.stat().st_size
-    with closing(Ledger(path)) as ledger:
-        ledger.deletions.begin(LONG_RUN)
-        clear(ledger)
-        assert not ledger.deletions.give_back()
-        ledger.deletions.rebuild()
-        ledger.deletions.rebuild()
-        assert ledger.check("run-1").accounted == 4000
     assert path.stat().st_size < before / 5
 
 
 def test_runs_that_are_too_many_or_too_old_are_found(ledger: Ledger, deal: Deal) -> None:
     """The oldest come first, and runs that are not over are kept."""
     for number in range(5):
-        ledger.runs.create(f"r{number}", Spec(requests=1), float(number))
-        ledger.runs.change_state(f"r{number}", RunState.CANCELLED, 10.0 + number)
-    ledger.runs.create("paused", Spec(requests=1), 0.0)
-    ledger.runs.change_state("paused", RunState.PAUSED, 0.0)
-    assert ledger.deletions.find_surplus(None, None) == []
-    assert ledger.deletions.find_surplus(3, None) == ["r0", "r1"]
-    assert ledger.deletions.find_surplus(0, None) == ["r0", "r1", "r2", "r3", "r4"]
-    assert ledger.deletions.find_surplus(None, 13.0) == ["r0", "r1", "r2"]
-    assert ledger.deletions.find_surplus(4, 11.5) == ["r0", "r1"]
+        change(ledger, create_run, f"r{number}", Spec(requests=1), float(number))
+        change(ledger, change_state, f"r{number}", RunState.CANCELLED, 10.0 + number)
+    change(ledger, create_run, "paused", Spec(requests=1), 0.0)
+    change(ledger, change_state, "paused", RunState.PAUSED, 0.0)
+    assert read(ledger, find_surplus, None, None) == []
+    assert read(ledger, find_surplus, 3, None) == ["r0", "r1"]
+    assert read(ledger, find_surplus, 0, None) == ["r0", "r1", "r2", "r3", "r4"]
+    assert read(ledger, find_surplus, None, 13.0) == ["r0", "r1", "r2"]
+    assert read(ledger, find_surplus, 4, 11.5) == ["r0", "r1"]
 
 
 def test_a_run_whose_lines_wait_for_loki_is_kept_by_retention(published: Ledger) -> None:
     """It is kept until Loki has its lines."""
-    published.runs.create("r1", Spec(requests=1), 0.0)
-    published.runs.change_state("r1", RunState.CANCELLED, 1.0)
-    published.outbox.put_summary("r1", {"x": 1}, [], 1.0)
-    assert published.deletions.find_surplus(0, None) == []
-    published.outbox.remove(published.outbox.take(100, 10**6, 2.0))
-    assert published.deletions.find_surplus(0, None) == ["r1"]
+    change(published, create_run, "r1", Spec(requests=1), 0.0)
+    change(published, change_state, "r1", RunState.CANCELLED, 1.0)
+    change(published, put_summary, "r1", {"x": 1}, [], 1.0)
+    assert read(published, find_surplus, 0, None) == []
+    change(published, outbox_table.remove, change(published, take_batch, 100, 10**6, 2.0))
+    assert read(published, find_surplus, 0, None) == ["r1"]
     published.close()

@@ -2,9 +2,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
@@ -40,14 +42,14 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
     begin_run()
     whole = [build_sample(float(at)) for at in range(1, MOST + 140)]
     for place, sample in enumerate(whole, 1):
-        ledger.history.keep_sample("r1", sample)
+        change(ledger, keep_second, "r1", sample)
         if place > MOST and place % 10 == 0:
-            kept = ledger.history.fetch("r1").samples
+            kept = read(ledger, fetch_history, "r1").samples
             assert len(kept) <= MOST + 70
             assert sum(each.requests_ended for each in kept) == 3 * place
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
-    kept = ledger.history.fetch("r1").samples
+    kept = read(ledger, fetch_history, "r1").samples
     assert merge(kept).histogram(Time.LATENCY) == merge(whole).histogram(Time.LATENCY)
     assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
     assert {each.seconds for each in kept[1:30]} == {4.0}
@@ -59,13 +61,13 @@ def test_merging_goes_on_where_a_process_ended(
     """The ledger knows what has been merged and what has not."""
     begin_run()
     for at in range(MOST + 3):
-        ledger.history.keep_sample("r1", build_sample(float(at)))
+        change(ledger, keep_second, "r1", build_sample(float(at)))
     ledger.close()
     again = Ledger(path)
-    begun = len(again.history.fetch("r1").samples)
+    begun = len(read(again, fetch_history, "r1").samples)
     for at in range(MOST + 3, MOST + 10):
-        again.history.keep_sample("r1", build_sample(float(at)))
-    kept = again.history.fetch("r1").samples
+        change(again, keep_second, "r1", build_sample(float(at)))
+    kept = read(again, fetch_history, "r1").samples
     again.close()
     assert MOST / 4 + 20 < begun <= MOST + 3
     assert len(kept) < MOST / 4 + 20
@@ -78,5 +80,10 @@ def test_a_run_keeps_so_many_events_and_no_more(
     """It keeps the first ones, in their order."""
     monkeypatch.setattr("oku_coordinator.ledger.tables.history_table.MOST_EVENTS", 5)
     begin_run()
-    ledger.history.note("r1", [Event(at=float(at), type=EventType.STATE, text=f"{at}") for at in range(9)])
-    assert [event.text for event in ledger.history.fetch("r1").events][-3:] == ["0", "1", "2"]
+    change(
+        ledger,
+        keep_events,
+        "r1",
+        [Event(at=float(at), type=EventType.STATE, text=f"{at}") for at in range(9)],
+    )
+    assert [event.text for event in read(ledger, fetch_history, "r1").events][-3:] == ["0", "1", "2"]

@@ -9,11 +9,17 @@ import msgspec
 import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_failed_inner, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some, find_deletion
 from oku_coordinator.ledger.tables.inner_table import MOST_BYTES, MOST_NAMES, MOST_TRACEBACKS
+from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.measured_time import Time
@@ -33,8 +39,8 @@ def count_rows(path: Path, table: str) -> int:
 
 def begin(ledger: Ledger) -> None:
     """Begin the run of user code."""
-    ledger.runs.create("r1", USER_CODE, 0.0)
-    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(ledger, create_run, "r1", USER_CODE, 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
 
 
 def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
@@ -57,7 +63,7 @@ def count(ledger: Ledger) -> dict[str, int]:
     """How many inner requests of each name are counted."""
     return {
         name: account.accounted
-        for (_, name), account in ledger.runs.fetch_snapshot("r1").accounts.inner.items()
+        for (_, name), account in read(ledger, fetch_snapshot, "r1").accounts.inner.items()
     }
 
 
@@ -66,8 +72,8 @@ def test_inner_requests_are_counted_beside_the_account(ledger: Ledger) -> None:
     begin(ledger)
     inner = [build_inner("login", [1001] * 25), build_inner("orders", [2000, 4001])]
     assert say(ledger, deal(ledger), 10, inner, is_final=True) == MessageVerdict.CLOSED
-    assert ledger.check("r1") == Lengths(pending=90, leased=0, accounted=10)
-    snapshot = ledger.runs.fetch_snapshot("r1")
+    assert check_ledger(ledger, "r1") == Lengths(pending=90, leased=0, accounted=10)
+    snapshot = read(ledger, fetch_snapshot, "r1")
     assert (snapshot.account.outcomes, snapshot.account.statuses) == (make_counts(10), {})
     orders = snapshot.accounts.inner["", "orders"]
     assert (orders.outcomes, orders.statuses, orders.bytes_received) == (make_counts(2), {"200": 1}, 20)
@@ -95,7 +101,7 @@ def test_inner_requests_that_become_fewer_are_untrue(ledger: Ledger) -> None:
     say(ledger, lease, 2, [build_inner("login", [1000] * 3)])
     verdict = say(ledger, lease, 4, [build_inner("login", [1000] * 2)], sequence=2)
     assert verdict == MessageVerdict.UNTRUE
-    assert (count(ledger), ledger.check("r1").accounted) == ({"login": 3}, 2)
+    assert (count(ledger), check_ledger(ledger, "r1").accounted) == ({"login": 3}, 2)
 
 
 def test_reasons_of_inner_requests_name_iterations(ledger: Ledger) -> None:
@@ -103,7 +109,7 @@ def test_reasons_of_inner_requests_name_iterations(ledger: Ledger) -> None:
     begin(ledger)
     deal(ledger, 30)
     say(ledger, deal(ledger), 10, [build_failed_inner("login", 4)], is_final=True)
-    login = ledger.runs.fetch_snapshot("r1").accounts.inner["", "login"]
+    login = read(ledger, fetch_snapshot, "r1").accounts.inner["", "login"]
     assert login.outcomes == make_counts(timeout=4)
     assert [(each.reason, each.first, each.last) for each in login.reasons.values()] == [
         ("no answer within 1s", 30, 30)
@@ -129,7 +135,7 @@ def test_bytes_are_counted_up_to_a_most(ledger: Ledger) -> None:
     huge = msgspec.structs.replace(build_inner("login", [1000]), bytes_received=2**53 - 1)
     for _ in range(3):
         assert say(ledger, deal(ledger), 10, [huge], is_final=True) == MessageVerdict.CLOSED
-    login = ledger.runs.fetch_snapshot("r1").accounts.inner["", "login"]
+    login = read(ledger, fetch_snapshot, "r1").accounts.inner["", "login"]
     assert (login.accounted, login.bytes_received) == (3, MOST_BYTES)
 
 
@@ -149,7 +155,7 @@ def test_a_restarted_coordinator_has_them_again(path: Path) -> None:
         assert count(ledger) == {"login": 3}
         say(ledger, lease, 10, [build_inner("login", [1000] * 12)], sequence=2, is_final=True)
         assert count(ledger) == {"login": 12}
-        assert ledger.runs.fetch_snapshot("r1").tracebacks == {"ValueError": "File x.py"}
+        assert read(ledger, fetch_snapshot, "r1").tracebacks == {"ValueError": "File x.py"}
 
 
 @pytest.mark.parametrize("is_final", [False, True])
@@ -160,10 +166,10 @@ def test_a_lease_that_has_ended_keeps_no_inner_parts(path: Path, *, is_final: bo
         lease = deal(ledger)
         say(ledger, lease, 4, [build_inner("login", [1000, 2000])], is_final=is_final)
         if not is_final:
-            ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 7.0)
+            take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0)
         lines = [
             json.loads(line.text)
-            for line in ledger.outbox.take(100, 10**6, 8.0)
+            for line in change(ledger, take_batch, 100, 10**6, 8.0)
             if line.kind == LineKind.INNER_RANGE
         ]
         assert count(ledger) == {"login": 2}
@@ -180,7 +186,7 @@ def test_the_first_traceback_of_each_reason_is_kept(ledger: Ledger) -> None:
     lease = deal(ledger)
     say(ledger, lease, 1, tracebacks={"ValueError": "first"})
     say(ledger, lease, 2, sequence=2, tracebacks={"ValueError": "second", "KeyError": "third"})
-    assert ledger.runs.fetch_snapshot("r1").tracebacks == {"ValueError": "first", "KeyError": "third"}
+    assert read(ledger, fetch_snapshot, "r1").tracebacks == {"ValueError": "first", "KeyError": "third"}
     for sequence in range(3, 12):
         say(
             ledger,
@@ -189,7 +195,7 @@ def test_the_first_traceback_of_each_reason_is_kept(ledger: Ledger) -> None:
             sequence=sequence,
             tracebacks={f"Error {sequence} {number}": "x" for number in range(16)},
         )
-    assert len(ledger.runs.fetch_snapshot("r1").tracebacks) == MOST_TRACEBACKS
+    assert len(read(ledger, fetch_snapshot, "r1").tracebacks) == MOST_TRACEBACKS
 
 
 def test_a_run_without_user_code_has_no_inner_requests(
@@ -200,7 +206,7 @@ def test_a_run_without_user_code_has_no_inner_requests(
     lease = deal(ledger)
     checkpoint = build_checkpoint(lease, inner=[build_inner("login", [1000])])
     assert apply_batches(ledger, [build_batch(lease, checkpoint)], 5.0) == [MessageVerdict.UNTRUE]
-    assert ledger.check("r1").accounted == 0
+    assert check_ledger(ledger, "r1").accounted == 0
 
 
 def test_inner_requests_that_cannot_be_read_are_the_breach_of_their_run(path: Path) -> None:
@@ -212,7 +218,7 @@ def test_inner_requests_that_cannot_be_read_are_the_breach_of_their_run(path: Pa
         database.execute("UPDATE inner_accounts SET body = x'00'")
         database.commit()
     with closing(Ledger(path)) as ledger:
-        assert ledger.runs.fetch_snapshot("r1").breach is not None
+        assert read(ledger, fetch_snapshot, "r1").breach is not None
 
 
 def test_nothing_is_left_of_a_deleted_run(path: Path) -> None:
@@ -220,9 +226,9 @@ def test_nothing_is_left_of_a_deleted_run(path: Path) -> None:
     with closing(Ledger(path)) as ledger:
         begin(ledger)
         say(ledger, deal(ledger), 4, [build_inner("login", [1000])], tracebacks={"ValueError": "x"})
-        ledger.runs.change_state("r1", RunState.FAILED, 6.0)
+        change(ledger, change_state, "r1", RunState.FAILED, 6.0)
         assert [count_rows(path, table) for table in TABLES] == [1, 1, 1]
-        ledger.deletions.begin("r1")
-        while run := ledger.deletions.find():
-            ledger.deletions.delete_some(run)
+        change(ledger, begin_deletion, "r1")
+        while run := read(ledger, find_deletion):
+            change(ledger, delete_some, run)
         assert [count_rows(path, table) for table in TABLES] == [0, 0, 0]

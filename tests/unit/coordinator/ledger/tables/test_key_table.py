@@ -3,9 +3,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some
+from oku_coordinator.ledger.tables.key_table import delete_keys, fetch_key, fetch_key_of_run
+from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec
@@ -15,20 +20,20 @@ SPEC = Spec(requests=5)
 
 def end_run(ledger: Ledger, run: str, key: str | None) -> None:
     """Make a run that was submitted with a key, and is over."""
-    ledger.runs.create(run, SPEC, 1.0, key)
-    ledger.runs.change_state(run, RunState.CANCELLED, 2.0)
+    change(ledger, create_run, run, SPEC, 1.0, key)
+    change(ledger, change_state, run, RunState.CANCELLED, 2.0)
 
 
 def test_a_key_is_kept_with_its_run(path: Path) -> None:
     """A crash of the coordinator loses neither or both."""
     with closing(Ledger(path)) as ledger:
-        ledger.runs.create("r1", SPEC, 1.0, "k1")
-        ledger.runs.create("r2", SPEC, 1.0)
+        change(ledger, create_run, "r1", SPEC, 1.0, "k1")
+        change(ledger, create_run, "r2", SPEC, 1.0)
     with closing(Ledger(path)) as ledger:
-        assert ledger.keys.fetch("k1") == KeyRecord("k1", digest_spec(SPEC), "r1")
-        assert ledger.keys.fetch_of_run("r1") == ledger.keys.fetch("k1")
-        assert ledger.keys.fetch("r1") is None
-        assert ledger.keys.fetch_of_run("r2") is None
+        assert read(ledger, fetch_key, "k1") == KeyRecord("k1", digest_spec(SPEC), "r1")
+        assert read(ledger, fetch_key_of_run, "r1") == read(ledger, fetch_key, "k1")
+        assert read(ledger, fetch_key, "r1") is None
+        assert read(ledger, fetch_key_of_run, "r2") is None
 
 
 def test_a_key_never_has_two_runs(ledger: Ledger) -> None:
@@ -36,21 +41,21 @@ def test_a_key_never_has_two_runs(ledger: Ledger) -> None:
     end_run(ledger, "r1", "k1")
     for run in ("r2", "r3"):
         with pytest.raises(sqlite3.IntegrityError):
-            ledger.runs.create(run, SPEC, 2.0, "k1")
-        assert run not in [row.run for row in ledger.runs.fetch_page()]
+            change(ledger, create_run, run, SPEC, 2.0, "k1")
+        assert run not in [row.run for row in read(ledger, fetch_runs)]
         if run == "r2":
-            ledger.deletions.begin("r1", RunEnd(3.0, b"{}"))
+            change(ledger, begin_deletion, "r1", RunEnd(3.0, b"{}"))
 
 
 def test_a_key_outlives_its_run_with_how_that_ended(ledger: Ledger) -> None:
     """Nothing else of the run is left."""
     for run, key in (("r1", "k1"), ("r2", "k2")):
         end_run(ledger, run, key)
-    ledger.deletions.begin("r1", RunEnd(3.0, b'{"run":"r1"}'))
-    while ledger.deletions.delete_some("r1"):
+    change(ledger, begin_deletion, "r1", RunEnd(3.0, b'{"run":"r1"}'))
+    while change(ledger, delete_some, "r1"):
         pass
-    assert ledger.keys.fetch("k1") == KeyRecord("k1", digest_spec(SPEC), "r1", 3.0, b'{"run":"r1"}')
-    assert ledger.keys.fetch("k2") == KeyRecord("k2", digest_spec(SPEC), "r2")
+    assert read(ledger, fetch_key, "k1") == KeyRecord("k1", digest_spec(SPEC), "r1", 3.0, b'{"run":"r1"}')
+    assert read(ledger, fetch_key, "k2") == KeyRecord("k2", digest_spec(SPEC), "r2")
 
 
 def test_a_run_with_a_key_is_not_deleted_without_its_end(ledger: Ledger) -> None:
@@ -58,18 +63,18 @@ def test_a_run_with_a_key_is_not_deleted_without_its_end(ledger: Ledger) -> None
     end_run(ledger, "r1", "k1")
     end_run(ledger, "r2", None)
     with pytest.raises(ValueError, match="run r1 has a key; its end must be kept"):
-        ledger.deletions.begin("r1")
-    ledger.deletions.begin("r2")
-    assert [row.run for row in ledger.runs.fetch_page()] == ["r1"]
+        change(ledger, begin_deletion, "r1")
+    change(ledger, begin_deletion, "r2")
+    assert [row.run for row in read(ledger, fetch_runs)] == ["r1"]
 
 
 def test_only_keys_of_runs_that_were_deleted_long_ago_are_forgotten(ledger: Ledger) -> None:
     """Then another run can have them."""
     for number in (1, 2, 3):
         end_run(ledger, f"r{number}", f"k{number}")
-    ledger.deletions.begin("r1", RunEnd(10.0, b"{}"))
-    ledger.deletions.begin("r2", RunEnd(20.0, b"{}"))
-    ledger.keys.forget(20.0)
-    assert [ledger.keys.fetch(f"k{number}") is None for number in (1, 2, 3)] == [True, False, False]
-    ledger.runs.create("r4", SPEC, 30.0, "k1")
-    assert ledger.keys.fetch("k1") == KeyRecord("k1", digest_spec(SPEC), "r4")
+    change(ledger, begin_deletion, "r1", RunEnd(10.0, b"{}"))
+    change(ledger, begin_deletion, "r2", RunEnd(20.0, b"{}"))
+    change(ledger, delete_keys, 20.0)
+    assert [read(ledger, fetch_key, f"k{number}") is None for number in (1, 2, 3)] == [True, False, False]
+    change(ledger, create_run, "r4", SPEC, 30.0, "k1")
+    assert read(ledger, fetch_key, "k1") == KeyRecord("k1", digest_spec(SPEC), "r4")

@@ -2,9 +2,17 @@ from collections.abc import Callable
 
 import pytest
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.closing import fetch_coverage
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables import lease_table
+from oku_coordinator.ledger.tables.lease_table import count_held, fetch_fleet, fetch_held, fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -25,16 +33,16 @@ def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> 
     assert lease.state == LeaseState.ACTIVE
     assert (lease.worker, lease.incarnation, lease.limit, lease.end) == ("w1", "b1", 12, 30)
     assert (lease.done, lease.sequence, lease.covered, lease.at_risk) == (0, 0, 0, 12)
-    slices = ledger.leases.fetch_slices("r1")
+    slices = read(ledger, fetch_slices, "r1")
     assert slices == [Slice(0, 30, SliceState.LEASED), Slice(30, 100, SliceState.PENDING)]
-    assert ledger.leases.count_pending("r1") == 70
+    assert read(ledger, count_pending, "r1") == 70
 
 
 def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, deal: Deal) -> None:
     """After it there is nothing to lease."""
     deal(99)
     assert deal(50).length == 1
-    assert ledger.leases.count_pending("r1") == 0
+    assert read(ledger, count_pending, "r1") == 0
     assert deal_lease(ledger, "r1", 50, 3.0) is None
 
 
@@ -47,14 +55,14 @@ def test_a_lease_does_not_reach_over_what_is_accounted(
     again = [deal(1), deal(3), deal(1000)]
     assert [lease.ranges.ranges for lease in again] == [((3, 4),), ((4, 5), (50, 51), (60, 61)), ((61, 100),)]
     apply([make_batch(lease) for lease in reversed(again)], 6.0)
-    assert ledger.runs.fetch("r1").state == RunState.COMPLETED
-    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
+    assert read(ledger, fetch_run, "r1").state == RunState.COMPLETED
+    assert read(ledger, fetch_slices, "r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
 
 def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, deal: Deal) -> None:
     """A range that is given out again gets another id, part of which is random."""
     first = deal(100)
-    ledger.leases.take_back([first.id], ExpiryReason.NOT_TAKEN, 3.0)
+    take_back(ledger, [first.id], ExpiryReason.NOT_TAKEN, 3.0)
     second = deal(100)
     assert first.id != second.id
     assert first.id.rpartition(".")[0] == "r1.000000001"
@@ -65,15 +73,15 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, dea
 def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
     """Bring a running run that has one active lease into another state."""
     if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
-        ledger.leases.take_back([lease.id], ExpiryReason.NOT_TAKEN, 4.0)
+        take_back(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
     steps = {
         RunState.PENDING: [RunState.PAUSING, RunState.PENDING],
         RunState.PAUSED: [RunState.PAUSING],
         RunState.CANCELLED: [RunState.CANCELLING],
     }
     for step in steps.get(state, [state]):
-        ledger.runs.change_state("r1", step, 5.0)
-    assert ledger.runs.fetch("r1").state == state
+        change(ledger, change_state, "r1", step, 5.0)
+    assert read(ledger, fetch_run, "r1").state == state
 
 
 @pytest.mark.parametrize(
@@ -90,10 +98,10 @@ def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
 def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, deal: Deal, state: RunState) -> None:
     """The dispatcher may act on a state that has just changed."""
     lead_to(ledger, state, deal())
-    before = ledger.leases.fetch_slices("r1")
-    assert ledger.leases.count_pending("r1") > 0
+    before = read(ledger, fetch_slices, "r1")
+    assert read(ledger, count_pending, "r1") > 0
     assert deal_lease(ledger, "r1", 10, 6.0) is None
-    assert ledger.leases.fetch_slices("r1") == before
+    assert read(ledger, fetch_slices, "r1") == before
 
 
 def test_the_leases_that_are_out_are_listed(
@@ -102,16 +110,16 @@ def test_the_leases_that_are_out_are_listed(
     """The list has neither closed leases nor those of other runs, and says who has each and how far it is."""
     closed, going, other = deal(), deal(), deal(worker="w2")
     apply([make_batch(closed), make_batch(going, done=3, is_final=False)], 6.0)
-    ledger.runs.create("r2", Spec(requests=1), 0.0)
-    leases = ledger.leases.fetch_open("r1")
+    change(ledger, create_run, "r2", Spec(requests=1), 0.0)
+    leases = read(ledger, fetch_open_leases, "r1")
     assert [(lease.id, lease.worker, lease.done) for lease in leases] == [
         (going.id, "w1", 3),
         (other.id, "w2", 0),
     ]
-    assert ledger.leases.fetch_open_by_incarnation("r1") == {"b1": leases[:1], "b2": leases[1:]}
-    assert ledger.leases.fetch_held("r1", ["b2", "b3"]) == {"b2": leases[1:], "b3": []}
-    assert ledger.leases.count_held("r1") == {"w1": 1, "w2": 1}
-    assert ledger.leases.fetch_open("r2") == []
+    assert read(ledger, fetch_fleet, "r1") == {"b1": leases[:1], "b2": leases[1:]}
+    assert read(ledger, fetch_held, "r1", ["b2", "b3"]) == {"b2": leases[1:], "b3": []}
+    assert read(ledger, count_held, "r1") == {"w1": 1, "w2": 1}
+    assert read(ledger, fetch_open_leases, "r2") == []
 
 
 def test_the_coverage_of_a_run_shows_what_open_leases_cover(
@@ -120,7 +128,7 @@ def test_the_coverage_of_a_run_shows_what_open_leases_cover(
     """The slices do not, until the leases are closed; the sums of both are the same."""
     closed, going = deal(), deal()
     apply([make_batch(closed), make_batch(going, done=6, in_flight=[2], is_final=False)], 6.0)
-    coverage = sorted(ledger.leases.fetch_coverage("r1"))
+    coverage = sorted(read(ledger, fetch_coverage, "r1"))
     assert coverage == [
         Slice(0, 10, SliceState.ACCOUNTED),
         Slice(10, 12, SliceState.ACCOUNTED),
@@ -130,7 +138,7 @@ def test_the_coverage_of_a_run_shows_what_open_leases_cover(
         Slice(20, 100, SliceState.PENDING),
     ]
     accounted = sum(piece.length for piece in coverage if piece.state == SliceState.ACCOUNTED)
-    assert accounted == ledger.check("r1").accounted == 15
+    assert accounted == check_ledger(ledger, "r1").accounted == 15
 
 
 def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
@@ -138,10 +146,10 @@ def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
 ) -> None:
     """Nobody waits for a void lease; an open or closed one is not void."""
     expired, active, closed, other = deal(), deal(), deal(), deal(run="r2")
-    ledger.leases.take_back([expired.id], ExpiryReason.WORKER_LOST, 3.0)
+    take_back(ledger, [expired.id], ExpiryReason.WORKER_LOST, 3.0)
     apply([make_batch(closed)], 4.0)
     names = [lease.id for lease in (expired, active, closed, other)] + ["unknown", "\ud800"]
-    assert ledger.leases.find_void(names) == [expired.id]
-    ledger.runs.change_state("r2", RunState.FAILED, 5.0)
-    assert sorted(ledger.leases.find_void(names)) == sorted([expired.id, other.id])
-    assert ledger.leases.find_void([]) == []
+    assert read(ledger, lease_table.find_void, names) == [expired.id]
+    change(ledger, change_state, "r2", RunState.FAILED, 5.0)
+    assert sorted(read(ledger, lease_table.find_void, names)) == sorted([expired.id, other.id])
+    assert read(ledger, lease_table.find_void, []) == []

@@ -7,10 +7,16 @@ import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_part
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_summary
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.tables.outbox_table import OutboxLine
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, take_batch
+from oku_coordinator.ledger.tables.run_table import find_owing
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -37,12 +43,12 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 def take(ledger: Ledger, lines: int = 1000, size: int = 10**9, now: float = 10.0) -> list[OutboxLine]:
     """Take the oldest lines."""
-    return ledger.outbox.take(lines, size, now)
+    return change(ledger, take_batch, lines, size, now)
 
 
 def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
     """Note events at these times."""
-    ledger.history.note(run, [Event(at=at, type=EventType.STATE, text="x" * 10) for at in times])
+    change(ledger, keep_events, run, [Event(at=at, type=EventType.STATE, text="x" * 10) for at in times])
 
 
 def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
@@ -51,12 +57,13 @@ def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
         at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=100, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
-    ledger.history.keep_sample("r1", sample, [(LineKind.LATENCY, lines)])
+    change(ledger, keep_second, "r1", sample)
+    change(ledger, outbox_table.put, "r1", LineKind.LATENCY, at, lines)
 
 
 def empty(ledger: Ledger) -> None:
     """Take and remove all lines."""
-    ledger.outbox.remove(take(ledger))
+    change(ledger, outbox_table.remove, take(ledger))
 
 
 def test_a_closed_lease_enters_the_outbox_with_the_account(
@@ -93,23 +100,23 @@ def test_nothing_is_kept_without_a_loki(
     lease = deal(10)
     ledger.close()
     other = Ledger(path)
-    before = other.outbox.measure().lines
-    other.runs.create("r2", Spec(requests=10), 0.0)
-    other.runs.change_state("r2", RunState.RUNNING, 1.0)
-    assert other.outbox.measure().lines == before
-    other.runs.change_state("r1", RunState.PAUSING, 2.0)
+    before = read(other, outbox_table.measure).lines
+    change(other, create_run, "r2", Spec(requests=10), 0.0)
+    change(other, change_state, "r2", RunState.RUNNING, 1.0)
+    assert read(other, outbox_table.measure).lines == before
+    change(other, change_state, "r1", RunState.PAUSING, 2.0)
     apply_batches(other, [make_batch(lease)], 2.5)
-    paused = other.outbox.measure().lines
+    paused = read(other, outbox_table.measure).lines
     assert paused > before
-    other.runs.change_state("r1", RunState.PENDING, 3.0)
-    other.runs.change_state("r1", RunState.CANCELLED, 4.0)
-    assert other.outbox.measure().lines == paused
+    change(other, change_state, "r1", RunState.PENDING, 3.0)
+    change(other, change_state, "r1", RunState.CANCELLED, 4.0)
+    assert read(other, outbox_table.measure).lines == paused
     other.close()
 
 
 def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> None:
     """They do not even when the clock does; another kind of lines has its own times."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     empty(ledger)
     note(ledger, 5.0, 5.0, 3.0, 6.0)
     second = 10**9
@@ -120,7 +127,7 @@ def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> N
 
 def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Ledger) -> None:
     """They stay so when the coordinator is restarted, too."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     note(ledger, 5.0)
     empty(ledger)
     ledger.close()
@@ -132,18 +139,18 @@ def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Le
 
 def test_a_line_stays_until_it_is_removed(ledger: Ledger) -> None:
     """Whoever takes lines again gets the same ones, byte for byte."""
-    ledger.runs.create("r1", Spec(requests=10, name="shop"), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10, name="shop"), 0.0)
     first = take(ledger)
     assert take(ledger) == first
     assert first[0].name == "shop"
-    ledger.outbox.remove(first)
+    change(ledger, outbox_table.remove, first)
     assert take(ledger) == []
-    assert (ledger.outbox.measure().lines, ledger.outbox.measure().bytes) == (0, 0)
+    assert (read(ledger, outbox_table.measure).lines, read(ledger, outbox_table.measure).bytes) == (0, 0)
 
 
 def test_batches_are_bounded_in_lines_and_bytes(ledger: Ledger) -> None:
     """A line that is larger than the bound goes alone."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     empty(ledger)
     keep(ledger, 1.0, *({"a": "x" * 100} for _ in range(10)))
     assert len(take(ledger, lines=3)) == 3
@@ -153,7 +160,7 @@ def test_batches_are_bounded_in_lines_and_bytes(ledger: Ledger) -> None:
 
 def test_lines_of_more_than_an_hour_ago_are_late(ledger: Ledger) -> None:
     """That is decided when they are first taken, so that they stay the same lines."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     empty(ledger)
     note(ledger, 0.0, 100.0)
     now = HOUR_S + 50
@@ -171,52 +178,52 @@ def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
     lasting = len(take(ledger))
     for at in range(20):
         keep(ledger, float(at), {"a": "x" * 1000, "at": at})
-    size = ledger.outbox.measure()
+    size = read(ledger, outbox_table.measure)
     assert size.lines == lasting + 20
-    assert ledger.outbox.drop(size.bytes) == {}
-    assert ledger.outbox.drop(size.bytes - 5000) == {"r1": 5}
+    assert change(ledger, drop_oldest, size.bytes) == {}
+    assert change(ledger, drop_oldest, size.bytes - 5000) == {"r1": 5}
     kept = take(ledger)
     assert [json.loads(line.text)["at"] for line in kept if line.kind == LineKind.LATENCY] == list(
         range(5, 20)
     )
-    assert ledger.outbox.drop(0) == {"r1": 15}
+    assert change(ledger, drop_oldest, 0) == {"r1": 15}
     assert len(take(ledger)) == lasting
-    assert ledger.outbox.drop(0) == {}
+    assert change(ledger, drop_oldest, 0) == {}
 
 
 def test_lines_that_were_dropped_while_they_were_sent_are_removed_once(ledger: Ledger) -> None:
     """The size of the outbox stays right."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
     empty(ledger)
     keep(ledger, 1.0, {"a": 1}, {"a": 2})
     sent = take(ledger)
-    ledger.outbox.drop(0)
-    ledger.outbox.remove(sent)
-    assert (ledger.outbox.measure().lines, ledger.outbox.measure().bytes) == (0, 0)
+    change(ledger, drop_oldest, 0)
+    change(ledger, outbox_table.remove, sent)
+    assert (read(ledger, outbox_table.measure).lines, read(ledger, outbox_table.measure).bytes) == (0, 0)
 
 
 def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     """A run at rest owes a summary until it is there; a resumed one owes another."""
-    ledger.runs.create("r1", Spec(requests=10), 0.0)
-    assert ledger.outbox.find_owing() == []
-    ledger.runs.change_state("r1", RunState.PAUSED, 1.0)
-    assert ledger.outbox.find_owing() == ["r1"]
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
+    assert read(ledger, find_owing) == []
+    change(ledger, change_state, "r1", RunState.PAUSED, 1.0)
+    assert read(ledger, find_owing) == ["r1"]
     empty(ledger)
     flag = Event(at=2.0, type=EventType.VALIDITY, text="resent")
-    assert ledger.outbox.put_summary("r1", {"run": "r1"}, [flag], 2.0)
-    assert not ledger.outbox.put_summary("r1", {"run": "r1"}, [flag], 2.0)
+    assert change(ledger, put_summary, "r1", {"run": "r1"}, [flag], 2.0)
+    assert not change(ledger, put_summary, "r1", {"run": "r1"}, [flag], 2.0)
     assert [line.kind for line in take(ledger)] == [LineKind.SUMMARY, LineKind.EVENT]
-    assert ledger.outbox.find_owing() == []
-    ledger.runs.change_state("r1", RunState.PENDING, 3.0)
-    ledger.runs.change_state("r1", RunState.CANCELLED, 4.0)
-    assert ledger.outbox.find_owing() == ["r1"]
+    assert read(ledger, find_owing) == []
+    change(ledger, change_state, "r1", RunState.PENDING, 3.0)
+    change(ledger, change_state, "r1", RunState.CANCELLED, 4.0)
+    assert read(ledger, find_owing) == ["r1"]
 
 
 def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> None:
     """The event has its range and the reason."""
     lease = deal(10)
     empty(ledger)
-    ledger.leases.take_back([lease.id], ExpiryReason.NOT_TAKEN, 5.0)
+    take_back(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 5.0)
     line = json.loads(take(ledger)[0].text)
     assert (line["type"], line["reason"]) == ("lease_expired", "not_taken")
     assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
@@ -225,7 +232,7 @@ def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> N
 
 def begin(ledger: Ledger) -> None:
     """Begin a run and remove its first lines."""
-    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     empty(ledger)
 
 
@@ -235,9 +242,9 @@ def test_lines_get_the_time_of_the_wall_clock_when_they_are_first_taken(ledger: 
     """
     begin(ledger)
     note(ledger, 100.0, 101.0)
-    first = ledger.outbox.take(1000, 10**9, 102.0, wall_ahead_s=3600.0)
+    first = change(ledger, take_batch, 1000, 10**9, 102.0, wall_ahead_s=3600.0)
     assert [line.at_ns for line in first] == [3700 * 10**9, 3701 * 10**9]
-    again = ledger.outbox.take(1000, 10**9, 103.0, wall_ahead_s=3660.0)
+    again = change(ledger, take_batch, 1000, 10**9, 103.0, wall_ahead_s=3660.0)
     assert [line.at_ns for line in again] == [line.at_ns for line in first]
 
 
@@ -245,8 +252,8 @@ def test_a_time_that_is_still_to_come_is_given_anew(ledger: Ledger) -> None:
     """Loki would refuse lines from before the clock was set back, and takes them with the new time."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
-    ledger.outbox.take(1000, 10**9, 5001.0)
-    lines = ledger.outbox.take(1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
+    change(ledger, take_batch, 1000, 10**9, 5001.0)
+    lines = change(ledger, take_batch, 1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
     assert [line.at_ns for line in lines] == [1400 * 10**9, 1401 * 10**9]
 
 
@@ -254,7 +261,7 @@ def test_lines_of_a_process_whose_clock_was_ahead_have_the_time_of_now(ledger: L
     """Nobody knows any more how far ahead it was."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
-    lines = ledger.outbox.take(1000, 10**9, 1402.0)
+    lines = change(ledger, take_batch, 1000, 10**9, 1402.0)
     assert [line.at_ns for line in lines] == [1402 * 10**9, 1402 * 10**9 + 1]
 
 
@@ -264,14 +271,14 @@ def test_after_a_long_step_back_lines_go_where_loki_takes_them(ledger: Ledger) -
     """
     begin(ledger)
     note(ledger, 10_000.0)
-    assert not ledger.outbox.take(1000, 10**9, 10_000.0)[0].is_late
+    assert not change(ledger, take_batch, 1000, 10**9, 10_000.0)[0].is_late
     empty(ledger)
     note(ledger, 10_001.0)
-    [line] = ledger.outbox.take(1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
+    [line] = change(ledger, take_batch, 1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
     assert line.is_late
     empty(ledger)
     note(ledger, 10_003.0)
-    assert not ledger.outbox.take(1000, 10**9, 10_003.0)[0].is_late
+    assert not change(ledger, take_batch, 1000, 10**9, 10_003.0)[0].is_late
 
 
 def test_a_new_process_with_its_clock_set_back_does_not_wait_for_the_old_time(

@@ -4,15 +4,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.run_table import (
     MOST_SPECS,
     count_by_state,
+    fetch_current_run,
     fetch_recent,
+    fetch_run,
+    fetch_runs,
     find_longest_queued_s,
+    set_served,
 )
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
@@ -23,35 +31,35 @@ Begin = Callable[..., RunRecord]
 
 def find_next(ledger: Ledger) -> str | None:
     """The id of the run that has its turn."""
-    record = ledger.runs.fetch_current()
+    record = read(ledger, fetch_current_run)
     return record.run if record else None
 
 
 def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
     """Runs that were created at the same time are in the order of their submission."""
-    assert ledger.runs.fetch_page() == []
+    assert read(ledger, fetch_runs) == []
     for run, now in [("a", 1.0), ("c", 2.0), ("b", 2.0)]:
-        ledger.runs.create(run, Spec(requests=1), now)
-    assert [record.run for record in ledger.runs.fetch_page()] == ["b", "c", "a"]
+        change(ledger, create_run, run, Spec(requests=1), now)
+    assert [record.run for record in read(ledger, fetch_runs)] == ["b", "c", "a"]
 
 
 def test_delay_servers_know_each_run_by_a_name_that_its_id_does_not_tell(ledger: Ledger) -> None:
     """It fits a row of their counts, is drawn anew for each run, and stays."""
     ids = [f"r{number}" for number in range(20)]
-    names = {ledger.runs.create(run, Spec(requests=1), 1.0).count_name for run in ids}
+    names = {change(ledger, create_run, run, Spec(requests=1), 1.0).count_name for run in ids}
     assert len(names) == len(ids)
     assert {len(name) for name in names} == {32}
-    assert {ledger.runs.fetch(run).count_name for run in ids} == names
-    assert not any(name in repr(ledger.runs.fetch(run)) for run in ids for name in names)
+    assert {read(ledger, fetch_run, run).count_name for run in ids} == names
+    assert not any(name in repr(read(ledger, fetch_run, run)) for run in ids for name in names)
 
 
 def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
     """Its name does not matter; without runs nobody has a turn."""
     assert find_next(ledger) is None
     for run, now in [("b", 1.0), ("a", 2.0)]:
-        ledger.runs.create(run, Spec(requests=1), now)
+        change(ledger, create_run, run, Spec(requests=1), now)
     assert find_next(ledger) == "b"
-    ledger.runs.change_state("b", RunState.CANCELLED, 3.0)
+    change(ledger, change_state, "b", RunState.CANCELLED, 3.0)
     assert find_next(ledger) == "a"
 
 
@@ -60,12 +68,12 @@ def test_an_active_run_keeps_its_turn(
     ledger: Ledger, begin_run: Begin, deal: Callable[..., LeaseRecord], state: RunState
 ) -> None:
     """A run that waits does not get in between, although it was submitted first."""
-    ledger.runs.create("waiting", Spec(requests=1), -1.0)
+    change(ledger, create_run, "waiting", Spec(requests=1), -1.0)
     begin_run("r1")
     deal()
     if state != RunState.RUNNING:
-        ledger.runs.change_state("r1", state, 2.0)
-    assert ledger.runs.fetch("r1").state == state
+        change(ledger, change_state, "r1", state, 2.0)
+    assert read(ledger, fetch_run, "r1").state == state
     assert find_next(ledger) == "r1"
 
 
@@ -74,35 +82,35 @@ def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
 ) -> None:
     """Resuming puts a run at the end of the queue."""
     begin_run("first")
-    ledger.runs.create("second", Spec(requests=1), 5.0)
-    ledger.runs.change_state("first", RunState.PAUSING, 6.0)
+    change(ledger, create_run, "second", Spec(requests=1), 5.0)
+    change(ledger, change_state, "first", RunState.PAUSING, 6.0)
     assert find_next(ledger) == "second"
-    ledger.runs.change_state("first", RunState.PENDING, 7.0)
+    change(ledger, change_state, "first", RunState.PENDING, 7.0)
     assert find_next(ledger) == "second"
-    ledger.runs.change_state("second", RunState.PAUSED, 8.0)
+    change(ledger, change_state, "second", RunState.PAUSED, 8.0)
     assert find_next(ledger) == "first"
 
 
 def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begin_run: Begin) -> None:
     """While requests are under way, their count would not be of the same instant as the account."""
     begin_run("r1")
-    ledger.runs.set_served("r1", 5)
-    assert ledger.runs.fetch("r1").served is None
-    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
-    ledger.runs.set_served("r1", 7)
-    assert ledger.runs.fetch("r1").served == 7
+    change(ledger, set_served, "r1", 5)
+    assert read(ledger, fetch_run, "r1").served is None
+    change(ledger, change_state, "r1", RunState.PAUSING, 2.0)
+    change(ledger, set_served, "r1", 7)
+    assert read(ledger, fetch_run, "r1").served == 7
 
 
 def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger, begin_run: Begin) -> None:
     """The run is about to send more than they have counted."""
     begin_run("r1")
-    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
-    ledger.runs.set_served("r1", 7)
-    ledger.runs.change_state("r1", RunState.PENDING, 3.0)
-    assert ledger.runs.fetch("r1").served is None
-    ledger.runs.park_interrupted(4.0)
-    assert ledger.runs.fetch("r1").reason == ExpiryReason.STACK_LOST
-    assert ledger.runs.fetch("r1").served is None
+    change(ledger, change_state, "r1", RunState.PAUSING, 2.0)
+    change(ledger, set_served, "r1", 7)
+    change(ledger, change_state, "r1", RunState.PENDING, 3.0)
+    assert read(ledger, fetch_run, "r1").served is None
+    park_interrupted(ledger, 4.0)
+    assert read(ledger, fetch_run, "r1").reason == ExpiryReason.STACK_LOST
+    assert read(ledger, fetch_run, "r1").served is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
@@ -112,11 +120,11 @@ def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
     """
     times = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 3.0}
     for run, now in times.items():
-        ledger.runs.create(run, Spec(requests=1), now)
-    page = ledger.runs.fetch_page(size)
-    ledger.runs.create("new", Spec(requests=1), 4.0)
+        change(ledger, create_run, run, Spec(requests=1), now)
+    page = read(ledger, fetch_runs, size)
+    change(ledger, create_run, "new", Spec(requests=1), 4.0)
     seen = list(page)
-    while page := ledger.runs.fetch_page(size, page[-1].cursor):
+    while page := read(ledger, fetch_runs, size, page[-1].cursor):
         assert len(page) <= size
         seen += page
     assert [listed.run for listed in seen] == ["e", "d", "c", "b", "a"]
@@ -124,14 +132,14 @@ def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
 
 def list_found(ledger: Ledger, reference: str) -> list[str]:
     """The runs that a text stands for, newest first."""
-    return [row.run for row in ledger.runs.fetch_page(reference=reference)]
+    return [row.run for row in read(ledger, fetch_runs, reference=reference)]
 
 
 def test_a_text_stands_for_an_id_then_the_latest_run_then_a_name_then_a_part_of_an_id(ledger: Ledger) -> None:
     """What comes first hides what comes later, so that a name cannot be taken for an id."""
     names = {"1-ab": "1-cd", "1-cd": "ab", "1-ef": "ab", "2-ab": "latest", "2-%": "", "2-_": ""}
     for now, (run, name) in enumerate(names.items()):
-        ledger.runs.create(run, Spec(requests=1, name=name), float(now // 2))
+        change(ledger, create_run, run, Spec(requests=1, name=name), float(now // 2))
     assert list_found(ledger, "1-cd") == ["1-cd"], "an id, although another run has it as its name"
     assert list_found(ledger, "latest") == ["2-_"], "of two that came at the same time, the later one"
     assert list_found(ledger, "ab") == ["1-ef", "1-cd"], "a name, although it is a part of other ids"
@@ -139,7 +147,7 @@ def test_a_text_stands_for_an_id_then_the_latest_run_then_a_name_then_a_part_of_
     assert list_found(ledger, "%") == ["2-%"], "a part means itself, and no pattern"
     assert list_found(ledger, "_") == ["2-_"]
     assert list_found(ledger, "AB") == []
-    ledger.runs.create("latest", Spec(requests=1), 0.0)
+    change(ledger, create_run, "latest", Spec(requests=1), 0.0)
     assert list_found(ledger, "latest") == ["latest"], "an id comes first"
 
 
@@ -166,16 +174,16 @@ def test_the_state_of_a_run_is_read_without_its_histogram(
 
     monkeypatch.setattr("oku_coordinator.ledger.storage.schema.sqlite3.connect", open_noted)
     reader = ledger.open_reader()
-    assert [row.state for row in reader.runs.fetch_page()] == [RunState.RUNNING]
-    assert [row.run for row in reader.runs.fetch_page(reference="1")] == ["r1"]
+    assert [row.state for row in read(reader, fetch_runs)] == [RunState.RUNNING]
+    assert [row.run for row in read(reader, fetch_runs, reference="1")] == ["r1"]
     assert not reads & (LONG_COLUMNS | {("specs", "spec")})
-    assert reader.runs.fetch("r1").state == RunState.RUNNING
+    assert read(reader, fetch_run, "r1").state == RunState.RUNNING
     assert ("specs", "spec") in reads
     reads.clear()
-    reader.runs.fetch_standing("r1")
-    reader.runs.fetch_current()
+    read(reader, fetch_standing, "r1")
+    read(reader, fetch_current_run)
     assert not reads & (LONG_COLUMNS | {("specs", "spec")})
-    reader.runs.fetch_snapshot("r1")
+    read(reader, fetch_snapshot, "r1")
     assert reads >= LONG_COLUMNS
     reader.close()
 
@@ -183,11 +191,11 @@ def test_the_state_of_a_run_is_read_without_its_histogram(
 def test_a_spec_is_decoded_once(ledger: Ledger) -> None:
     """It never changes; only a few specs are kept decoded."""
     for number in range(2 * MOST_SPECS):
-        ledger.runs.create(f"r{number}", Spec(requests=1, name=f"number {number}"), 1.0)
-    records = [ledger.runs.fetch(f"r{number}") for number in range(2 * MOST_SPECS)]
+        change(ledger, create_run, f"r{number}", Spec(requests=1, name=f"number {number}"), 1.0)
+    records = [read(ledger, fetch_run, f"r{number}") for number in range(2 * MOST_SPECS)]
     assert [record.spec.name for record in records] == [record.name for record in records]
-    assert ledger.runs.fetch(records[-1].run).spec is records[-1].spec
-    assert ledger.runs.fetch(records[0].run).spec is not records[0].spec
+    assert read(ledger, fetch_run, records[-1].run).spec is records[-1].spec
+    assert read(ledger, fetch_run, records[0].run).spec is not records[0].spec
 
 
 def test_recent_runs_and_counts_are_found_by_indices(ledger: Ledger) -> None:
@@ -206,7 +214,7 @@ def test_recent_runs_and_counts_are_found_by_indices(ledger: Ledger) -> None:
         count_by_state(transaction)
         find_longest_queued_s(transaction, 0.0)
 
-    ledger.file.read(explain)
+    read(ledger, explain)
     scans = [plan for plan in plans if "runs" in plan and "INDEX" not in plan]
     assert plans
     assert not scans

@@ -48,7 +48,7 @@ async def test_a_cut_that_meets_a_complete_response(bench: AiohttpBench) -> None
     await settle()
 
     bench.answer(1)
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
     await settle()
 
     assert (first.given_back, first.outcomes[OK]) == ([0, 1, 2], 0)
@@ -75,14 +75,14 @@ async def test_a_client_that_makes_something_else_of_a_cut(bench: AiohttpBench, 
     bench.send = send
     first = bench.add((0, 3))
     await settle()
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
     await settle()
     assert first.finished.done()
     assert (first.given_back, first.outcomes[OK]) == (([0, 1, 2], 0) if end == "error" else ([], 3))
 
     second = bench.add((3, 6))
     await settle()
-    bench.engine.cut_off(second)
+    bench.engine.cancel(second)
     await settle()
     assert second.given_back == [0, 1, 2]
 
@@ -123,7 +123,7 @@ async def test_a_request_that_never_ends_is_given_back(
         bench.advance(3601)
         bench.engine.sweep()
     else:
-        bench.engine.cut_off(first)
+        bench.engine.cancel(first)
     bench.advance(4)
     bench.engine.sweep()
     await settle()
@@ -164,7 +164,7 @@ async def test_a_request_that_has_just_ended_is_not_given_back_as_well(bench: Ai
     bench.send = send
     first = bench.add((0, 3))
     await settle()
-    bench.engine.cut_off(first)
+    bench.engine.cancel(first)
     await settle()
     release.set()
     await settle()

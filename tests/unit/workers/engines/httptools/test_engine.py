@@ -65,8 +65,8 @@ async def test_what_is_cut_off_in_the_turn_of_its_answers_is_finished_at_once(be
     await settle()
     for number in range(6):
         bench.answer(number)
-    bench.feed.withdraw(execution)
-    bench.engine.cut_off(execution)
+    bench.feed.shorten(execution, 0)
+    bench.engine.cancel(execution)
     assert execution.finished.done()
     assert (execution.outcomes[OK], execution.given_back) == (6, [6, 7, 8])
 

@@ -129,7 +129,6 @@ class AiohttpEngine:
         context: EngineContext,
     ) -> None:
         self._feed = feed
-        feed.has_room = self._has_room
         self._supervisor = supervisor
         self._health = supervisor.enlist("requests")
         """The health of all slots together."""
@@ -172,9 +171,10 @@ class AiohttpEngine:
         """Begin to take from the feed."""
         keep_swept = partial(keep_sweeping, self._sweep_and_note, self._limit.ns)
         self._sweeper = self._supervisor.start("timeouts", keep_swept)
+        self._feed.attach(self)
         self._add_slots()
 
-    def count_waiting(self) -> None:
+    def flush_counts(self) -> None:
         """Nothing waits: what has ended is counted at once."""
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
@@ -195,7 +195,7 @@ class AiohttpEngine:
             slot.close()
         self._add_slots()
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""
         for slot in self._slots:
             if slot.tally is not None and slot.tally.execution is execution:
@@ -221,7 +221,12 @@ class AiohttpEngine:
         self._supervisor.dismiss(self._health)
         self._supervisor.dismiss(self._stuck_health)
 
-    def _has_room(self) -> bool:
+    def take_due(self) -> bool:
+        """Slots wait in the feed, which wakes them."""
+        return False
+
+    def has_room(self) -> bool:
+        """Whether another request could be sent now."""
         return self._waiting + self._fresh > 0 or len(self._slots) < self.window
 
     def _add_slots(self) -> None:

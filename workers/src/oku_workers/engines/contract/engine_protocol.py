@@ -75,11 +75,11 @@ class EngineProtocol(Protocol):
         """Have so many requests in flight from now on, 0 or more; those beyond may end."""
         ...
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Drop the requests of an execution that are in flight and give their coordinates back."""
         ...
 
-    def count_waiting(self) -> None:
+    def flush_counts(self) -> None:
         """Count what has ended and waits for the end of this turn of the event loop to be counted."""
         ...
 

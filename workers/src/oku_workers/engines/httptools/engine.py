@@ -56,7 +56,6 @@ class HttptoolsEngine:
         self._supervisor = supervisor
         self.limit = RequestTimeout(spec.timeout_s)
         self.feed = feed
-        feed.has_room = lambda: self._free > 0
         self.window = self._free = limit_window(choose_window(spec), spec)
         rows = context.rows
         routes = build_routes(spec, context.local_address, context.tls, rows)
@@ -92,9 +91,9 @@ class HttptoolsEngine:
         start = self._supervisor.start
         keep_swept = partial(keep_sweeping, self.sweep, self.limit.ns)
         self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
-        self.feed.on_due = self._fill
+        self.feed.attach(self)
 
-    def count_waiting(self) -> None:
+    def flush_counts(self) -> None:
         """Count what has ended and waits for the end of this turn of the event loop to be counted."""
         self.batch.count()
 
@@ -119,7 +118,7 @@ class HttptoolsEngine:
         for connection in islice(busy, -self._free):
             connection.leave_to_owner()
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""
         self.batch.count()
         for connection in self._connections:
@@ -144,6 +143,15 @@ class HttptoolsEngine:
             else:
                 self._drop(connection)
         await self._connections.wait_gone(self._chores)
+
+    def has_room(self) -> bool:
+        """Whether another request could be sent now."""
+        return self._free > 0
+
+    def take_due(self) -> bool:
+        """Take what is due."""
+        self._fill()
+        return True
 
     # The connections call these.
 

@@ -51,7 +51,6 @@ class Nghttp2Engine:
         self._supervisor = supervisor
         self.limit = RequestTimeout(spec.timeout_s)
         self.feed = feed
-        feed.has_room = self._has_room
         routes = build_routes(spec, context.local_address, context.tls, context.rows)
         self.turns, self._period = routes.turns, len(routes.turns)
         self._origins = routes.origins
@@ -82,9 +81,9 @@ class Nghttp2Engine:
         start = self._supervisor.start
         keep_swept = partial(keep_sweeping, self.sweep, self.limit.ns)
         self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
-        self.feed.on_due = self._fill
+        self.feed.attach(self)
 
-    def count_waiting(self) -> None:
+    def flush_counts(self) -> None:
         """Nothing waits: what has ended is counted at once."""
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
@@ -100,7 +99,7 @@ class Nghttp2Engine:
         self.window = window
         self._fill()
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""
         for origin in self._origins:
             for stream in [each for each in origin.waiting if each.tally.execution is execution]:
@@ -223,7 +222,12 @@ class Nghttp2Engine:
             health.note_well()
             await self.feed.wait()
 
-    def _has_room(self) -> bool:
+    def take_due(self) -> bool:
+        """Take what is due."""
+        self._fill()
+        return True
+
+    def has_room(self) -> bool:
         """Whether another request could be sent now, or a connection be made for it."""
         if self.free <= 0:
             return False

@@ -109,7 +109,6 @@ class UserCodeEngine:
         self._chores: list[asyncio.Task[None]] = []
         self._has_ended = asyncio.Event()
         self._is_closing = False
-        feed.has_room = lambda: self._wanted > 0
 
     @property
     def in_flight(self) -> int:
@@ -148,7 +147,7 @@ class UserCodeEngine:
             start("user code", self._keep_host),
             start("silence", self._keep_sweeping),
         ]
-        self._feed.on_due = self._fill
+        self._feed.attach(self)
 
     def set_window(self, window: int) -> None:
         """Have so many users from now on; those beyond end with their iterations."""
@@ -175,7 +174,16 @@ class UserCodeEngine:
             self._are_gone.set()
             self._fill()
 
-    def count_waiting(self) -> None:
+    def has_room(self) -> bool:
+        """Whether the host wants another iteration now."""
+        return self._wanted > 0
+
+    def take_due(self) -> bool:
+        """Hand out what is due."""
+        self._fill()
+        return True
+
+    def flush_counts(self) -> None:
         """Nothing waits: what has ended is counted at once."""
 
     def group_in_flight(self) -> Mapping[Execution, list[int]]:
@@ -185,7 +193,7 @@ class UserCodeEngine:
             groups.setdefault(handed.tally.execution, []).append(handed.coordinate)
         return groups
 
-    def cut_off(self, execution: Execution) -> None:
+    def cancel(self, execution: Execution) -> None:
         """Have the iterations of an execution cut off; the host says when it has done so."""
         slots = self._handouts.list_slots(execution)
         if not slots or self._host is None:
@@ -193,7 +201,7 @@ class UserCodeEngine:
         now = asyncio.get_running_loop().time()
         for slot in slots:
             if (handed := self._handouts.find(slot)) is not None:
-                handed.cut_at = min(handed.cut_at, now)
+                handed.cancel_at = min(handed.cancel_at, now)
         self._host.send(Cut(slots))
 
     def sweep(self) -> None:
@@ -209,7 +217,7 @@ class UserCodeEngine:
             self._has_ended.set()
         elif self._is_loaded and now - self._heard_at > self._silent_s:
             self._kill(host, f"it has blocked its process for {self._silent_s:g} s")
-        elif any(now - handed.cut_at > STUCK_S for handed in self._handouts):
+        elif any(now - handed.cancel_at > STUCK_S for handed in self._handouts):
             self._kill(host, f"an iteration that was cut off has not ended within {STUCK_S:g} s")
 
     async def close(self) -> None:
@@ -372,7 +380,7 @@ class UserCodeEngine:
         """Take nothing any more: the leases are given back, and further ones refused."""
         self.fault = fault
         while (execution := self._feed.find_first()) is not None:
-            self._feed.withdraw(execution)
+            self._feed.shorten(execution, 0)
 
     def _kill(self, host: HostProcess, why: str) -> None:
         if self._why_killed is None:

@@ -16,13 +16,13 @@ class Handed:
         tally: what it is counted in.
         coordinate: its place in the ledger.
         due_ns: when it was due, in nanoseconds of the monotonic clock; 0 without a due time.
-        cut_at: when the host was told to cut it off, by the clock of the event loop; infinite if it was not.
+        cancel_at: when the host was told to cut it off, by the clock of the event loop; else infinite.
     """
 
     tally: Tally
     coordinate: int
     due_ns: int
-    cut_at: float = float("inf")
+    cancel_at: float = float("inf")
 
 
 class Handouts:

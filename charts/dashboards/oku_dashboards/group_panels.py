@@ -1,0 +1,223 @@
+"""Panels of the requests of a run in groups: by target, or by the names that user code gives them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.lines import LineKind
+from oku_dashboards.grafana.dashboard import build_text_variable
+from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
+from oku_dashboards.grafana.panel import Exactness, Json, Panel, Query, override
+from oku_dashboards.grafana.visualizations import BARS, LOGARITHMIC, lines, table
+
+_CHOSEN = 'target=~"$target"'
+_STEP = "10s"
+"""Ranges come when leases end, so a shorter step would have holes."""
+_BESIDE = " They stand beside the account of the run, which counts iterations."
+_PALETTE: Json = {"color": {"mode": "palette-classic"}}
+"""By the order of the names: Grafana gives names that are alike nearly the same colour."""
+
+
+@dataclass(frozen=True)
+class GroupPanels:
+    """The panels of one kind of groups.
+
+    Attributes:
+        label: the field of the lines that names the group.
+        noun: names it in titles and sentences.
+        ranges: the lines of ranges, by group.
+        totals: the lines of the whole run, by group.
+        no_value: the text of a run without groups.
+    """
+
+    label: str
+    noun: str
+    ranges: Lines
+    totals: Lines
+    no_value: str
+
+    def build_requests(self, shows: str) -> Panel:
+        """How many requests of each group were counted."""
+        return lines(
+            custom={**BARS, "stacking": {"mode": "normal"}},
+            table=("sum",),
+            title=f"Requests by {self.noun}",
+            shows=shows,
+            exactness=Exactness.EXACT,
+            queries=[Query(self.ranges.sum("requests", STEP, self._by), self._legend)],
+            has_many=True,
+            unit="locale",
+            min_step=_STEP,
+            defaults=_PALETTE,
+            no_value=self.no_value,
+        )
+
+    def build_share(self, shows: str) -> Panel:
+        """Which share of them was ok."""
+        ok, requests = (self.ranges.sum(field, STEP, self._by) for field in (Outcome.OK, "requests"))
+        return lines(
+            custom={"fillOpacity": 0},
+            table=("min",),
+            title=f"Share ok by {self.noun}",
+            shows=shows,
+            exactness=Exactness.EXACT,
+            queries=[Query(f"{ok} / {requests}", self._legend)],
+            has_many=True,
+            unit="percentunit",
+            min_step=_STEP,
+            defaults={"max": 1, **_PALETTE},
+            no_value=self.no_value,
+        )
+
+    def build_quantile(self, field: str, name: str) -> Panel:
+        """A quantile of the latencies of each group."""
+        return lines(
+            custom=LOGARITHMIC,
+            table=("max",),
+            title=f"{name} by {self.noun}",
+            shows=f"The {name} of the latencies of each {self.noun} in each lease that ended, from the"
+            " histogram of the lease; of several leases in a step, the largest.",
+            exactness=Exactness.EXACT,
+            queries=[Query(self.ranges.max(field, STEP, self._by), self._legend)],
+            has_many=True,
+            unit="ms",
+            min_step=_STEP,
+            defaults=_PALETTE,
+            no_value=self.no_value,
+        )
+
+    def build_table(
+        self, title: str, shows: str, counts: Mapping[str, str], times: Mapping[str, str]
+    ) -> Panel:
+        """A row for each group.
+
+        Args:
+            title: of the panel.
+            shows: what it shows, in sentences.
+            counts: queries by the names of their columns; the first one sorts the rows.
+            times: fields in milliseconds by the names of their columns.
+        """
+        columns = {
+            **counts,
+            "received": self.ranges.sum("bytes_received", SPAN, self._by),
+            "per second": self.totals.last("rate_rps", SPAN, self._by),
+            **{name: self.totals.last(field, SPAN, self._by) for name, field in times.items()},
+        }
+        return table(
+            key=self.label,
+            sort_by=next(iter(counts)),
+            title=title,
+            shows=shows,
+            exactness=Exactness.EXACT,
+            queries=[Query(expr, name, is_instant=True) for name, expr in columns.items()],
+            unit="locale",
+            width=24,
+            no_value=self.no_value,
+            overrides=[
+                override("share ok", unit="percentunit", decimals=2),
+                override("received", unit="decbytes"),
+                override("per second", unit="locale", decimals=1),
+                *(override(name, unit="ms") for name in times),
+            ],
+        )
+
+    def sum(self, field: str) -> str:
+        """The sum of a field in the whole time range, by group."""
+        return self.ranges.sum(field, SPAN, self._by)
+
+    @property
+    def _by(self) -> tuple[str]:
+        return (self.label,)
+
+    @property
+    def _legend(self) -> str:
+        return f"{{{{{self.label}}}}}"
+
+
+TARGETS = GroupPanels(
+    label="target",
+    noun="target",
+    ranges=Lines(ONE_RUN, LineKind.RANGE, where=_CHOSEN, needs=("target",)),
+    totals=Lines(ONE_RUN, LineKind.TARGET, where=_CHOSEN, needs=("target",)),
+    no_value="this run names no targets",
+)
+NAMES = GroupPanels(
+    label="request",
+    noun="name",
+    ranges=Lines(ONE_RUN, LineKind.INNER_RANGE, needs=("request",)),
+    totals=Lines(ONE_RUN, LineKind.INNER, needs=("request",)),
+    no_value="this run makes no requests within iterations",
+)
+
+
+def build_variable() -> Json:
+    """The variable that selects targets."""
+    return build_text_variable(
+        "target",
+        "Target",
+        ".+",
+        "A regular expression for the names of targets; it applies to the panels by target.",
+    )
+
+
+def build_target_panels() -> list[Panel]:
+    """The panels of a run that names its targets."""
+    return [
+        TARGETS.build_requests(
+            "Requests of each target when the ledger accounted for them: when their leases ended."
+        ),
+        TARGETS.build_share(
+            "The share of the accounted requests of each target that was ok; those that were not sent or"
+            " are lost count as not ok."
+        ),
+        TARGETS.build_quantile("p50_ms", "p50"),
+        TARGETS.build_quantile("p99_ms", "p99"),
+        _build_target_table(),
+    ]
+
+
+def build_inner_panels() -> list[Panel]:
+    """The panels of a run of user code, by the names of the requests that it makes within iterations."""
+    return [
+        NAMES.build_requests(
+            f"Requests that user code has made, by name, when their leases ended.{_BESIDE}",
+        ),
+        NAMES.build_share("The share of the requests of each name that was ok."),
+        NAMES.build_quantile("p50_ms", "p50"),
+        NAMES.build_quantile("p99_ms", "p99"),
+        _build_inner_table(),
+    ]
+
+
+def _build_target_table() -> Panel:
+    requests, ok = TARGETS.sum("requests"), TARGETS.sum(Outcome.OK)
+    unsent = [TARGETS.sum(outcome) for outcome in (Outcome.NOT_SENT, Outcome.LOST)]
+    return TARGETS.build_table(
+        title="Targets",
+        shows="What was accounted for of each target, at once. Its rate and its quantiles are of all phases"
+        " but the warm-up, from the latest time that the run came to rest.",
+        counts={
+            "accounted": requests,
+            "share ok": f"{ok} / {requests}",
+            "failed": " - ".join((requests, ok, *unsent)),
+            "not sent, or lost": " + ".join(unsent),
+        },
+        times={
+            "p50": "p50_ms",
+            "p90": "p90_ms",
+            "p99": "p99_ms",
+            "response time p99": "response_time_p99_ms",
+            "lateness p99": "lateness_p99_ms",
+        },
+    )
+
+
+def _build_inner_table() -> Panel:
+    requests, ok = NAMES.sum("requests"), NAMES.sum(Outcome.OK)
+    return NAMES.build_table(
+        title="Requests of iterations",
+        shows="What was counted of the requests of each name. Their rate and their quantiles are of all"
+        f" phases but the warm-up, from the latest time that the run came to rest.{_BESIDE}",
+        counts={"counted": requests, "share ok": f"{ok} / {requests}", "failed": f"{requests} - {ok}"},
+        times={"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"},
+    )

@@ -1,0 +1,128 @@
+"""Builds the tables of a comparison: the accounts, the quantiles and what differs in the specs."""
+
+from collections.abc import Iterator, Sequence
+
+from oku_cli.comparison.comparison import ComparedQuantile, Comparison
+from oku_cli.comparison.obstacles import SIDES
+from oku_cli.comparison.spec_differences import describe_value
+from oku_cli.comparison.wording import format_size, is_none
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.judgement import Judgement
+from oku_core.results.summary import Summary, Unit
+from oku_core.statistics.change import ChangeVerdict
+from oku_core.tables.formatting import (
+    choose_digits,
+    format_change,
+    format_interval,
+    format_latency,
+    format_outcome,
+    format_rate,
+    in_units,
+)
+from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
+
+_LEGEND = "none (x %): no difference shown; one of x % would have been seen in four of five cases"
+_JUDGEMENTS = {
+    ChangeVerdict.FASTER: Judgement.GOOD,
+    ChangeVerdict.SLOWER: Judgement.BAD,
+    ChangeVerdict.NO_DIFFERENCE: Judgement.NEUTRAL,
+}
+
+
+def build_accounts(comparison: Comparison) -> Table:
+    """Build the table of what became of the requests of both runs, and of their rates."""
+    columns = [Column(key="figure", head="", role=Role.NAME)]
+    for side in SIDES:
+        columns += [
+            Column(key=side.lower(), head=side, quantity=Quantity.COUNT),
+            Column(key=f"{side.lower()}_share", head="share", quantity=Quantity.SHARE),
+        ]
+    columns.append(Column(key="change", head="change", quantity=Quantity.SHARE))
+    return build_table("accounts", "Account", columns, _iter_accounts(comparison.a, comparison.b))
+
+
+def list_quantile_tables(comparison: Comparison) -> list[Table]:
+    """List a table of compared quantiles for each distribution, with its name as the title."""
+    names = dict.fromkeys(each.distribution for each in comparison.quantiles)
+    return [_build_quantiles(comparison, name) for name in names]
+
+
+def build_differences(comparison: Comparison) -> Table:
+    """Build the table of the keys of the specs whose values differ."""
+    columns = [
+        Column(key="key", head="what differs", role=Role.NAME),
+        *(Column(key=side.lower(), head=side, role=Role.TEXT) for side in SIDES),
+    ]
+    rows = ((each.key, *_describe_values(each.a, each.b)) for each in comparison.differences)
+    return build_table("differences", "Spec", columns, rows)
+
+
+def _iter_accounts(a: Summary, b: Summary) -> Iterator[list[Value]]:
+    # What is counted is said where it is not requests.
+    counted = "" if a.unit is Unit.REQUEST else f" {in_units('requests', a.unit)}"
+    yield [f"accounted{counted}", a.accounted, Cell(), b.accounted, Cell(), Cell()]
+    for outcome in Outcome:
+        counts = [getattr(each.outcomes, outcome) for each in (a, b)]
+        if any(counts) or outcome is Outcome.OK:
+            shares = [
+                count / each.accounted if each.accounted else 0.0
+                for count, each in zip(counts, (a, b), strict=True)
+            ]
+            name = Cell(text=format_outcome(outcome), judgement=_judge_outcome(outcome))
+            yield [name, counts[0], shares[0], counts[1], shares[1], Cell()]
+    change = b.throughput_rps / a.throughput_rps - 1 if a.throughput_rps else None
+    rates = [Cell(text=format_rate(each.throughput_rps), value=each.throughput_rps) for each in (a, b)]
+    yield ["throughput", rates[0], Cell(), rates[1], Cell(), _build_change(change)]
+
+
+def _judge_outcome(outcome: Outcome) -> Judgement:
+    return Judgement.NEUTRAL if outcome is Outcome.OK else Judgement.BAD
+
+
+def _build_quantiles(comparison: Comparison, name: str) -> Table:
+    quantiles = [each for each in comparison.quantiles if each.distribution == name]
+    digits = choose_digits([each.a_ms for each in quantiles] + [each.b_ms for each in quantiles])
+    columns = [Column(key="quantile", head="", role=Role.NAME)]
+    for side in SIDES:
+        columns += [
+            Column(key=side.lower(), head=side, quantity=Quantity.LATENCY),
+            Column(key=f"{side.lower()}_interval", head="", role=Role.TEXT),
+        ]
+    columns += [
+        Column(key="change", head="change", quantity=Quantity.SHARE),
+        Column(key="change_interval", head="", role=Role.TEXT, rank=Rank.DETAIL),
+        Column(key="difference", head="difference" if comparison.is_judged else "", role=Role.TEXT),
+    ]
+    rows = (_list_quantile(each, digits, is_judged=comparison.is_judged) for each in quantiles)
+    has_none = any(each.change and is_none(each.change) for each in quantiles)
+    return build_table(name, name.replace("_", " "), columns, rows, _LEGEND if has_none else "")
+
+
+def _list_quantile(each: ComparedQuantile, digits: int, *, is_judged: bool) -> Sequence[Value]:
+    change = each.change
+    bounds, difference = "", "too few" if is_judged else ""
+    judgement = Judgement.NEUTRAL
+    if change is not None:
+        bounds = f"({format_change(change.low)} to {format_change(change.high)})"
+        difference = f"none ({format_size(change.visible)})" if is_none(change) else str(change.verdict)
+        judgement = _JUDGEMENTS[change.verdict]
+    return [
+        each.quantile.replace("_", "."),
+        Cell(text=format_latency(each.a_ms, digits), value=each.a_ms),
+        format_interval(each.a_interval_ms, digits),
+        Cell(text=format_latency(each.b_ms, digits), value=each.b_ms),
+        format_interval(each.b_interval_ms, digits),
+        _build_change(each.plain_change, judgement),
+        bounds,
+        Cell(text=difference, judgement=judgement),
+    ]
+
+
+def _build_change(change: float | None, judgement: Judgement = Judgement.NEUTRAL) -> Cell:
+    return Cell(text=format_change(change), value=change, judgement=judgement)
+
+
+def _describe_values(a: object, b: object) -> tuple[str, str]:
+    """Both values; equal texts of masked ones are told apart."""
+    first, second = describe_value(a), describe_value(b)
+    return first, second if second != first else f"{second} (not the same)"

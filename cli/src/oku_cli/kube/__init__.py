@@ -1,0 +1,1 @@
+"""Finds the coordinator of a release in a cluster, through the kubectl of the user."""

@@ -1,0 +1,312 @@
+"""The runs that have their turn, each with all that the coordinator knows of it and does for it.
+
+What belongs to the installation (ledger, workers, broker, files) outlives every run and is shared by them. An
+`ActiveRun` is made when a run gets its turn, and dropped when it has lost it or is at rest: nothing of one
+run reaches the next. A coordinator that finds a run active makes it anew.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.files.file_access import FileAccess
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.farewell import Farewell
+from oku_coordinator.leasing.hook_gate import HookGate
+from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.range_dealer import RangeDealer
+from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.leasing.shares import Shares
+from oku_coordinator.leasing.time_limit import TimeLimit
+from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.ledger.tables import lease_table, period_table, run_table
+from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.confinement_watch import ConfinementWatch
+from oku_coordinator.runs.file_preparation import FilePreparation
+from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.runs.skew_watch import SkewWatch
+from oku_coordinator.runs.target_watch import TargetWatch
+from oku_coordinator.runs.threshold_watch import ThresholdWatch
+from oku_coordinator.runs.turn import Turn
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.settled_seconds import SettledSeconds
+from oku_coordinator.telemetry.target_ticks import TargetTicks
+from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.workers.assignment import Assignment
+from oku_coordinator.workers.flight_records import FlightRecords
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.progress import Progress
+from oku_core.process.clock import Clock
+from oku_core.spec.spec import Spec
+
+_STOP_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """What all runs share.
+
+    Args:
+        ledger: the truth.
+        roster: who lives.
+        assignment: which workers each run has.
+        broker: the way to the workers.
+        delivery: sends leases to them.
+        file_access: lets them fetch files.
+        readiness: knows what runs wait for.
+        records: how far dead processes have gone.
+        metrics: count.
+        signals: begin a round of the main loop.
+        clock: Unix time.
+        start_within_s: how long a run waits for its workers, unless its spec says so.
+    """
+
+    ledger: Ledger
+    roster: Roster
+    assignment: Assignment
+    broker: Broker
+    delivery: Delivery
+    file_access: FileAccess
+    readiness: Readiness
+    metrics: Metrics
+    signals: LoopSignals
+    clock: Clock
+    start_within_s: float
+    records: FlightRecords = field(default_factory=FlightRecords)
+
+
+class ActiveRun:
+    """One run that has its turn.
+
+    Args:
+        run: its id.
+        shared: what it shares with other runs.
+    """
+
+    def __init__(self, run: str, shared: Installation) -> None:
+        self.run = run
+        self._shared = shared
+        self._stopped_at = -math.inf
+        ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
+        self.turn = Turn(ledger, shared.readiness, shared.start_within_s, shared.clock)
+        self._build_leasing(shared)
+        self.preparation = FilePreparation(ledger, assignment, shared.broker, shared.file_access)
+        self.confinement = ConfinementWatch(ledger, assignment, shared.clock)
+        self.skew = SkewWatch(ledger, assignment)
+        self.thresholds = ThresholdWatch(ledger, shared.signals, shared.clock)
+        self.target = TargetWatch(ledger, shared.readiness.target_notices, shared.signals)
+        self.ticks: TickMaker | None = None
+        """Made once the run is active: what workers say before belongs to no tick."""
+        self.target_ticks = TargetTicks()
+        self.settled = SettledSeconds(run)
+        self._farewell = Farewell(ledger=ledger, delivery=delivery)
+
+    def _build_leasing(self, shared: Installation) -> None:
+        ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
+        self.pace, self.shares, self.expiry = Pace(), Shares(), ExpiryRule(shared.roster)
+        clock = RunClock(ledger=ledger, turn=self.turn)
+        self.ranges = RangeDealer(
+            ledger=ledger,
+            assignment=assignment,
+            delivery=delivery,
+            pace=self.pace,
+            expiry=self.expiry,
+            time_limit=TimeLimit(ledger=ledger, delivery=delivery, clock=clock),
+            shares=self.shares,
+        )
+        self.waves = WaveDealer(
+            ledger=ledger, assignment=assignment, delivery=delivery, expiry=self.expiry, clock=clock
+        )
+        self.hooks = HookGate(
+            ledger=ledger,
+            roster=shared.roster,
+            assignment=assignment,
+            broker=shared.broker,
+            file_access=shared.file_access,
+        )
+        self.breaker = CircuitBreaker(ledger, shared.roster, assignment, shared.readiness, shared.clock)
+        self.reaper = Reaper(
+            ledger=ledger,
+            expiry=self.expiry,
+            delivery=delivery,
+            pace=self.pace,
+            metrics=shared.metrics,
+            clock=shared.clock,
+            breaker=self.breaker,
+            records=shared.records,
+        )
+
+    def start_ticks(self) -> None:
+        """Make ticks from now on: the run is active."""
+        if self.ticks is None:
+            self.ticks = TickMaker(self.run)
+
+    async def advance(self, run: RunRecord, now: float, wall_now: float) -> RunRecord:
+        """Begin the run, deal it out, or stop it; returns how it stands then.
+
+        Args:
+            run: how it stands.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        self.ranges.has_more = False
+        if run.state == RunState.PENDING:
+            begun = self.turn.begin(run, now, wall_now)
+            if begun is None:
+                return run
+            run = begun
+        if run.state == RunState.TEARING_DOWN:
+            self.hooks.tear_down(run, now, wall_now)
+        elif run.state != RunState.RUNNING:
+            self._stop(run, now)
+        elif not self.hooks.is_set_up(run, now, wall_now):
+            pass
+        elif run.spec.is_open:
+            self.waves.visit(run, now, wall_now)
+            self._farewell.end_leases(run, now)
+        else:
+            await self.ranges.visit(run, now, wall_now)
+            self._farewell.end_leases(run, now)
+        return run
+
+    def check(self, run: RunRecord, now: float) -> None:
+        """Check whether it can go on, and whether its workers are as they should be."""
+        self.confinement.check(run)
+        self.skew.check(run)
+        self.breaker.check(run, now)
+
+    def record_receipt(self, receipt: Receipt, now: float) -> None:
+        """The ledger has checkpoints of one of its workers."""
+        batch = receipt.batch
+        self.ranges.schedule_visit(batch.worker)
+        for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
+            if verdict == MessageVerdict.ACCOUNTED:
+                self.expiry.record_named(checkpoint.lease, now)
+        if batch.checkpoints:
+            self.settled.record_checkpoints(batch.worker, self.pace.checkpoint_s, self._shared.clock())
+        self.thresholds.told.record_receipt(receipt)
+        self.breaker.record_receipt(receipt, now)
+
+    def record_progress(self, progress: Progress, wall_now: float) -> None:
+        """A worker has reported progress, maybe of another run."""
+        if self.ticks is not None:
+            self.ticks.add(progress)
+        self.settled.record_progress(progress, wall_now)
+        self.thresholds.told.record_progress(progress)
+
+    def forget_worker(self, worker: WorkerState) -> None:
+        """A worker is gone."""
+        if self.ticks is not None:
+            self.ticks.forget_worker(worker.name)
+        self.settled.forget_worker(worker.name)
+        self.thresholds.told.forget(worker.incarnation)
+
+    def reset_timers(self, now: float) -> None:
+        """Begin the time of its turn and of its leases anew: nobody could have been heard."""
+        self.turn.reset_timers(now)
+        self.expiry.reset_timers(now)
+
+    def _stop(self, run: RunRecord, now: float) -> None:
+        """Orders may be lost, so they are repeated until nothing is out."""
+        if now - self._stopped_at < _STOP_EVERY_S:
+            return
+        self._stopped_at = now
+        with self._shared.ledger.read() as t:
+            out = lease_table.fetch_open_leases(t, self.run)
+            period = period_table.fetch_period(t, self.run)
+        self._shared.delivery.stop(run, out, None if period is None else period.find_end())
+
+
+class ActiveRuns:
+    """The runs that have their turn: at most one today, and until its end is kept the one before it.
+
+    The event loop changes them; any thread may call `allow` and `find`.
+
+    Args:
+        shared: what they share.
+    """
+
+    def __init__(self, shared: Installation) -> None:
+        self.shared = shared
+        self._runs: dict[str, ActiveRun] = {}
+        self._no_pace = Pace()
+
+    def __iter__(self) -> Iterator[ActiveRun]:
+        """Each of them."""
+        return iter(list(self._runs.values()))
+
+    def find(self, run: str) -> ActiveRun | None:
+        """One of them, if it has its turn."""
+        return self._runs.get(run)
+
+    def open(self, run: RunRecord) -> ActiveRun:
+        """The run that has its turn; made when it has just got it."""
+        active = self._runs.get(run.run)
+        if active is None:
+            active = self._runs[run.run] = ActiveRun(run.run, self.shared)
+        return active
+
+    def close_others(self, *kept: str | None) -> None:
+        """Drop all but these."""
+        for run in self._runs.keys() - set(kept):
+            del self._runs[run]
+            self.shared.readiness.target_notices.show(run, "")
+
+    @property
+    def ticking(self) -> set[str]:
+        """Those that have ticks."""
+        return {active.run for active in self if active.ticks is not None}
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there was more to deal than one round does."""
+        return any(active.ranges.has_more for active in self)
+
+    def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
+        """How far the worker that sent these checkpoints may go ahead of them."""
+        active = self.find(batch.run)
+        return (self._no_pace if active is None else active.pace).allow(batch, spec)
+
+    async def advance(self, now: float, wall_now: float) -> RunRecord | None:
+        """Advance the run that has its turn; returns it.
+
+        Args:
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        with self.shared.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+        assignment = self.shared.assignment
+        if run is None or run.run != assignment.run or run.state == RunState.PENDING:
+            assignment.settle(run)
+        return None if run is None else await self.open(run).advance(run, now, wall_now)
+
+    def schedule_visit(self, worker: str) -> None:
+        """Visit a worker that has come in the next round."""
+        for active in self:
+            active.ranges.schedule_visit(worker)
+
+    def record_progress(self, progress: Progress, wall_now: float) -> None:
+        """A worker has reported progress."""
+        for active in self:
+            active.record_progress(progress, wall_now)
+
+    def forget_worker(self, worker: WorkerState) -> None:
+        """A worker is gone."""
+        for active in self:
+            active.forget_worker(worker)
+
+    def forget_process(self, incarnation: str) -> None:
+        """Another process has the name of its worker now."""
+        for active in self:
+            active.thresholds.told.forget(incarnation)

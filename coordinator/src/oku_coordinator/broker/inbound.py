@@ -1,0 +1,108 @@
+"""What comes in from the workers: received in a listener's thread, then handled in the event loop."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
+from oku_coordinator.ledger.storage.records import Receipt
+from oku_core.broker.celery_app import App
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.progress import Progress
+from oku_core.process.supervision import Supervisor
+
+_LISTENER_ENDS_S = 5.0
+
+
+class Receiver(Protocol):
+    """Receives checkpoints in the thread of their listener."""
+
+    def receive(self, batches: Sequence[CheckpointBatch]) -> Sequence[Receipt]:
+        """Keep checkpoints durably and answer them; gives what was made of them."""
+
+
+class Handler(Protocol):
+    """Handles what is new, in the event loop."""
+
+    def handle_receipts(self, receipts: Sequence[Receipt]) -> None:
+        """The ledger has taken checkpoints in."""
+
+    def handle_progress(self, heard: Sequence[Progress]) -> None:
+        """Workers have reported progress."""
+
+    def handle_connect(self) -> None:
+        """A listener listens on a new connection."""
+
+
+class Inbound:
+    """Two listeners, one for checkpoints, one for progress.
+
+    Args:
+        app: the Celery application.
+        supervisor: of their threads.
+    """
+
+    def __init__(self, app: App, supervisor: Supervisor) -> None:
+        self._receiver: Receiver
+        self._handler: Handler
+        self._loop: asyncio.AbstractEventLoop
+        may_decode = threading.Event()
+        may_decode.set()
+        self.checkpoints = CheckpointListener(
+            app, supervisor.enlist("checkpoints", LONGEST_PAUSE_S), self._store, may_decode, self._announce
+        )
+        self.progress = ProgressListener(
+            app, supervisor.enlist("progress", LONGEST_PAUSE_S), self._pass_on, may_decode, self._announce
+        )
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker is within reach, and refuses no requests."""
+        return self.checkpoints.is_connected and self.progress.is_connected and not self.refusal
+
+    @property
+    def refusal(self) -> str:
+        """Why the broker refuses requests, in its own words; empty if it does not refuse any."""
+        return self.checkpoints.refusal or self.progress.refusal
+
+    def is_deaf(self, now: float, behind_s: float) -> bool:
+        """Whether workers may have spoken unheard: there is no broker, or more waits than can be taken.
+
+        Args:
+            now: monotonic seconds.
+            behind_s: how far behind a listener may be.
+        """
+        caught_up_at = min(self.progress.caught_up_at, self.checkpoints.caught_up_at)
+        return not self.progress.is_connected or now - caught_up_at > behind_s
+
+    def start(self, receiver: Receiver, handler: Handler) -> None:
+        """Begin to listen; to be called in the running event loop.
+
+        Args:
+            receiver: keeps checkpoints durably and answers them, in a listener's thread.
+            handler: handles what is new, in the event loop.
+        """
+        self._receiver, self._handler = receiver, handler
+        self._loop = asyncio.get_running_loop()
+        self.checkpoints.start()
+        self.progress.start()
+
+    def end(self) -> None:
+        """Let the listeners end; returns at once."""
+        self.checkpoints.end()
+        self.progress.end()
+
+    async def wait(self) -> None:
+        """Wait until the last checkpoints are stored."""
+        await asyncio.to_thread(self.checkpoints.join, _LISTENER_ENDS_S)
+
+    def _store(self, batches: Sequence[CheckpointBatch]) -> None:
+        receipts = self._receiver.receive(batches)
+        self._loop.call_soon_threadsafe(self._handler.handle_receipts, receipts)
+
+    def _pass_on(self, heard: Sequence[Progress]) -> None:
+        self._loop.call_soon_threadsafe(self._handler.handle_progress, heard)
+
+    def _announce(self) -> None:
+        self._loop.call_soon_threadsafe(self._handler.handle_connect)

@@ -1,0 +1,47 @@
+"""How workers fetch the files of runs: where, and with which tickets."""
+
+import ipaddress
+from collections.abc import Iterable
+
+from oku_core.messaging.credentials import build_ticket
+from oku_core.messaging.order import FilesAddress
+from oku_core.messaging.signing import Signer
+from oku_core.process.clock import Clock
+
+
+class FileAccess:
+    """What workers need to fetch files.
+
+    Args:
+        signer: signs tickets.
+        clock: Unix time.
+
+    Attributes:
+        address: where they fetch them, once that is known.
+    """
+
+    def __init__(self, signer: Signer, clock: Clock) -> None:
+        self._signer = signer
+        self._clock = clock
+        self.address: FilesAddress | None = None
+
+    def build_tickets(self, digests: Iterable[str]) -> dict[str, str]:
+        """Build tickets for the files with these digests, each for a time."""
+        now = self._clock()
+        return {digest: build_ticket(self._signer, digest, now) for digest in digests}
+
+
+def find_files_address(
+    listening: tuple[str, int], own_name: str, host: str | None = None, port: int | None = None
+) -> FilesAddress:
+    """The address that workers are told.
+
+    Args:
+        listening: the IP address and the port that the coordinator listens on for them.
+        own_name: what this machine is called.
+        host: what it is called by workers, if that is known.
+        port: the port that they use, if it is another one.
+    """
+    address = ipaddress.ip_address(listening[0].partition("%")[0])
+    found = own_name if address.is_unspecified else str(address)
+    return FilesAddress(host=host or found, port=port or listening[1])

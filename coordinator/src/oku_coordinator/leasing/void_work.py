@@ -1,0 +1,71 @@
+"""Calls off what workers hold and must not: void leases, void attempts at hooks. Lets leaving workers go.
+
+It is about all workers, whichever run they belong to. A worker that was declared dead may still work on what
+others have by now, or on a run that has failed.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import hooks
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables import lease_table
+from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.order import Control, DropHooks
+
+Held = Mapping[str, Sequence[LeaseRecord]]
+"""The open leases of runs, by the incarnations that hold them."""
+
+
+@dataclass(kw_only=True)
+class VoidWork:
+    """What workers say that they hold, beside what the ledger says.
+
+    Args:
+        ledger: the truth.
+        roster: what workers have said.
+        broker: takes orders about hooks.
+        delivery: revokes leases.
+    """
+
+    ledger: Ledger
+    roster: Roster
+    broker: Broker
+    delivery: Delivery
+
+    def sweep(self, held: Held) -> None:
+        """Sweep all workers, beside the open leases of the active runs."""
+        self._let_leave(held)
+        self._revoke_void(held)
+        self._drop_hooks()
+
+    def _let_leave(self, held: Held) -> None:
+        """A worker that leaves waits for leases that may be on their way: tell it when there are none."""
+        leaving = (worker.incarnation for worker in self.roster.find_leaving())
+        self.delivery.send_controls(
+            [Control(incarnation=each, may_leave=True) for each in leaving if each not in held]
+        )
+
+    def _revoke_void(self, held: Held) -> None:
+        is_open = {lease.id for leases in held.values() for lease in leases}
+        others = {lease: process for process, lease in self.roster.list_leases() if lease not in is_open}
+        if others:
+            with self.ledger.read() as t:
+                void = lease_table.find_void(t, others)
+            self.delivery.revoke((others[lease], lease) for lease in void)
+
+    def _drop_hooks(self) -> None:
+        held = [(worker.incarnation, attempt) for worker, attempt in self.roster.list_hooks()]
+        if not held:
+            return
+        void = defaultdict(list)
+        with self.ledger.read() as t:
+            found = hooks.find_void(t, held)
+        for incarnation, attempt in found:
+            void[incarnation].append(attempt)
+        for incarnation, attempts in void.items():
+            self.broker.send_hook(DropHooks(incarnation=incarnation, attempts=attempts))

@@ -1,0 +1,113 @@
+"""Work on a ledger that is too much for one transaction: each of these takes some at a time."""
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from oku_coordinator.ledger.ledger import Ledger
+from oku_coordinator.ledger.rules import reclaim, waves
+from oku_coordinator.ledger.rules.reclaim import FindLost, FindReached
+from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_coordinator.ledger.tables import history_table, run_table, slice_table, wave_table
+from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.results.lease_span import LeaseSpan
+
+PAGE = 1000
+"""How many rows are read at once."""
+_AT_ONCE = 50
+"""Leases; to take them back or to cut them takes less than 20 ms."""
+_log = logging.getLogger(__name__)
+
+
+def take_back(
+    ledger: Ledger,
+    leases: Sequence[str],
+    reason: ExpiryReason,
+    now: float,
+    find_lost: FindLost = reclaim.find_nothing,
+    find_reached: FindReached = reclaim.find_no_record,
+) -> list[str]:
+    """Take open leases back; what they do not cover is pending again.
+
+    Args:
+        ledger: that has them.
+        leases: their ids.
+        reason: why.
+        now: Unix time.
+        find_lost: says what of the ranges of a lease that may have been sent is lost: it is accounted for at
+            once.
+        find_reached: says how far a dead process may have gone in a lease, if that is known.
+
+    Returns:
+        The ids of those that were open.
+    """
+    taken: list[str] = []
+    for some in _batch(leases):
+        with ledger.change(now) as t:
+            taken += reclaim.take_back(t, some, reason, now, find_lost, find_reached)
+    return taken
+
+
+def cut_at_limits(ledger: Ledger, leases: Sequence[str], now: float) -> list[LeaseRecord]:
+    """End open leases at their limits; what lies beyond is pending again.
+
+    Returns those that have become shorter.
+    """
+    shorter: list[LeaseRecord] = []
+    for some in _batch(leases):
+        with ledger.change(now) as t:
+            shorter += reclaim.cut_at_limits(t, some)
+    return shorter
+
+
+def park_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
+    """Pause what a stack left running when it was killed; only for a stack that is about to start.
+
+    The leases are taken back, as nobody has them any more. The run `but` keeps its state and goes on. A run
+    that does not balance fails; the others are paused all the same.
+    """
+    with ledger.read() as t:
+        live = run_table.fetch_live_runs(t)
+    for run in live:
+        try:
+            with ledger.change(now) as t:
+                reclaim.park_run(t, run, now, goes_on=run == but)
+        except BreachError:
+            _log.exception("a run has failed", extra={"run": run})
+
+
+def drop_accounted_waves(ledger: Ledger, run: str) -> None:
+    """Forget the waves of a run that are accounted."""
+    with ledger.read() as t:
+        finished = waves.find_accounted(t, run)
+    if finished:
+        with ledger.change() as t:
+            wave_table.delete_waves(t, run, finished)
+
+
+def read_leases(ledger: Ledger, run: str) -> Iterator[list[LeaseSpan]]:
+    """Read the history of the leases of a run, as they were cut; each page is read when it is taken."""
+    after = ""
+    while True:
+        with ledger.read() as t:
+            spans = history_table.fetch_lease_spans(t, run, after, PAGE)
+        if not spans:
+            return
+        yield spans
+        after = spans[-1].id
+
+
+def read_slices(ledger: Ledger, run: str) -> Iterator[list[Slice]]:
+    """Read the slices of a run; each page is read when it is taken."""
+    start = 0
+    while True:
+        with ledger.read() as t:
+            slices = slice_table.fetch_some_slices(t, run, start, PAGE)
+        if not slices:
+            return
+        yield slices
+        start = slices[-1].stop
+
+
+def _batch(leases: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (leases[place : place + _AT_ONCE] for place in range(0, len(leases), _AT_ONCE))

@@ -1,0 +1,121 @@
+"""The history of a run: its seconds, its events, and the lines that are made of both."""
+
+import math
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from oku_coordinator.ledger.rules import tick_lines
+from oku_coordinator.ledger.rules.planned_seconds import fetch_planned_seconds
+from oku_coordinator.ledger.storage.records import History, ThresholdRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import (
+    history_table,
+    outbox_table,
+    run_table,
+    slice_table,
+    threshold_table,
+    work_table,
+)
+from oku_core.accounting.run_state import ACTIVE_STATES
+from oku_core.results.event import Event, EventType
+from oku_core.results.lines import Fields, LineKind
+from oku_core.results.sample import Sample
+from oku_core.spec.values.quantity import format_duration
+
+_NO_PARTS: Mapping[LineKind, Iterable[Fields]] = MappingProxyType({})
+
+
+def keep_second(
+    transaction: Transaction, run: str, sample: Sample, state: str = "", settled_to: float = -math.inf
+) -> None:
+    """Keep a second of a run, and put the lines of seconds that are complete into the outbox.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        sample: the second; outcomes that it has count in addition to those of the series.
+        state: that the run is in.
+        settled_to: samples that end by this time get their ticks now, with all that the series has of
+            their seconds.
+    """
+    history_table.keep_sample(transaction, run, sample, state)
+    tick_lines.put_settled(transaction, run, settled_to)
+    history_table.thin_out(transaction, run)
+
+
+def keep_events(transaction: Transaction, run: str, events: Iterable[Event]) -> None:
+    """Keep events of a run."""
+    for event in events:
+        history_table.note(transaction, run, event)
+
+
+def put_coverage(transaction: Transaction, run: str, at: float, lines: Iterable[Fields]) -> None:
+    """Keep lines of coverage for Loki, unless the run has come to rest since: it has lines of its end."""
+    if run_table.fetch_state(transaction, run) in ACTIVE_STATES:
+        outbox_table.put(transaction, run, LineKind.COVERAGE, at, lines)
+
+
+def put_summary(
+    transaction: Transaction,
+    run: str,
+    fields: Fields,
+    events: Iterable[Event],
+    now: float,
+    parts: Mapping[LineKind, Iterable[Fields]] = _NO_PARTS,
+) -> bool:
+    """Put the summary of a run at rest, its phases and targets, and its flags as events, once each rest.
+
+    So are the ticks of its last seconds, if the coordinator that made these could not put them there.
+
+    Returns:
+        Whether it was owed: the run is published, and its summary was not there yet.
+    """
+    if not run_table.settle_summary(transaction, run):
+        return False
+    tick_lines.put_settled(transaction, run, math.inf)
+    outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
+    for kind, lines in parts.items():
+        outbox_table.put(transaction, run, kind, now, lines)
+    keep_events(transaction, run, events)
+    return True
+
+
+def record_clock_step(transaction: Transaction, run: str, step_s: float, now: float) -> None:
+    """Record that the coordinator's clock was set while a run was active."""
+    leased = slice_table.sum_lengths(transaction, run).leased
+    work_table.note_clock_step(transaction, run, leased, step_s)
+    how = f"{'forward' if step_s > 0 else 'back'} by {format_duration(abs(step_s))}"
+    text = f"the coordinator's clock was set {how}"
+    history_table.note(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))
+
+
+def record_lost_threshold(transaction: Transaction, run: str, number: int, now: float, text: str) -> None:
+    """Record, once, that a threshold is lost for certain, with the text as an event.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        number: the place of the threshold in its spec, from 0.
+        now: Unix time.
+        text: says which one.
+    """
+    if threshold_table.note_lost(transaction, run, number, now):
+        history_table.note(transaction, run, Event(at=now, type=EventType.THRESHOLD_LOST, text=text))
+
+
+def keep_stretches(transaction: Transaction, run: str, kept: Mapping[int, ThresholdRecord]) -> None:
+    """Keep the state of thresholds over some seconds in a row, by their places in the spec.
+
+    When they were lost is not changed.
+    """
+    for number, record in kept.items():
+        threshold_table.keep_stretches(transaction, run, number, record)
+
+
+def fetch_history(transaction: Transaction, run: str) -> History:
+    """The samples and events of a run at one instant."""
+    samples = history_table.fetch_samples(transaction, run)
+    if samples:
+        planned = fetch_planned_seconds(transaction, run)
+        samples = [planned.add_to(sample) for sample in samples]
+    return History(samples=samples, events=history_table.fetch_events(transaction, run))

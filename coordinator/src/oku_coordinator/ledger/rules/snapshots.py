@@ -1,0 +1,145 @@
+"""Reads of a whole run at one instant, as far as it is kept in several tables."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from oku_coordinator.ledger.rules import conservation
+from oku_coordinator.ledger.storage.records import (
+    BreachError,
+    HookRecord,
+    RunRecord,
+    Snapshot,
+    Standing,
+    StretchBasis,
+    ThresholdBasis,
+    ThresholdRecord,
+)
+from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import (
+    account_table,
+    history_table,
+    hook_table,
+    inner_table,
+    lease_table,
+    period_table,
+    run_table,
+    series_table,
+    slice_table,
+    threshold_table,
+    work_table,
+)
+from oku_coordinator.ledger.tables.retry_table import fetch_retry
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+
+
+class RunFrame(NamedTuple):
+    """All that a summary tells of a run at rest, but its accounts: these are as they were if it is."""
+
+    record: RunRecord
+    workers: list[WorkerSummary]
+    processes: list[ProcessSummary]
+    flags: list[tuple[Flag, int, float]]
+    thresholds: Mapping[int, ThresholdRecord]
+    hooks: Sequence[HookRecord]
+
+
+def fetch_frame(transaction: Transaction, run: str) -> RunFrame:
+    """The frame of a run."""
+    return RunFrame(
+        record=run_table.fetch_run(transaction, run),
+        workers=work_table.fetch_workers(transaction, run),
+        processes=work_table.fetch_processes(transaction, run),
+        flags=work_table.fetch_flags(transaction, run),
+        thresholds=threshold_table.fetch_thresholds(transaction, run),
+        hooks=hook_table.fetch_hooks(transaction, run),
+    )
+
+
+def fetch_standing(transaction: Transaction, run: str) -> Standing:
+    """How far a run is; takes the same time however long the run is."""
+    return Standing(
+        record=run_table.fetch_run(transaction, run),
+        lengths=slice_table.sum_lengths(transaction, run),
+        leases={lease.id: lease.outcomes for lease in lease_table.fetch_open_leases(transaction, run)},
+        period=period_table.fetch_period(transaction, run),
+        not_sent=account_table.sum_not_sent(transaction, run),
+        reasons=account_table.fetch_reasons(transaction, run),
+    )
+
+
+def fetch_snapshot(transaction: Transaction, run: str) -> Snapshot:
+    """A run with everything that is kept for it at one instant, also while another process writes."""
+    record = run_table.fetch_run(transaction, run)
+    breach = record.reason if record.is_broken else None
+    accounts = RunAccount()
+    try:
+        accounts = account_table.fetch_account(transaction, run)
+        lengths = conservation.check_run(transaction, run, accounts)
+        accounts = accounts.freeze()
+    except BreachError as error:
+        breach = breach or error.detail
+        lengths = slice_table.sum_lengths(transaction, run)
+    return Snapshot(
+        record=record,
+        lengths=lengths,
+        accounts=accounts,
+        workers=work_table.fetch_workers(transaction, run),
+        processes=work_table.fetch_processes(transaction, run),
+        flags=work_table.fetch_flags(transaction, run),
+        breach=breach,
+        retry=fetch_retry(transaction, run),
+        course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
+        closed_course=_fetch_closed_course(transaction, record) if _wants_course(record, breach) else None,
+        thresholds=threshold_table.fetch_thresholds(transaction, run),
+        hooks=hook_table.fetch_hooks(transaction, run) if record.spec.hooks else (),
+        tracebacks=inner_table.fetch_tracebacks(transaction, run) if record.spec.runs_user_code else {},
+    )
+
+
+def _wants_course(record: RunRecord, breach: str | None) -> bool:
+    """Whether thresholds over some seconds of a run without a rate are judged by its series."""
+    has_stretches = any(threshold.over_s is not None for threshold in record.spec.thresholds)
+    return has_stretches and not record.spec.is_open and breach is None and record.is_at_rest
+
+
+def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
+    """How a run without a rate that is at rest went, as far as requests were left to be sent."""
+    run, periods = record.run, period_table.fetch_periods(transaction, record.run)
+    if not record.spec.has_clock and record.state is RunState.COMPLETED and record.periods == 1:
+        periods = [PeriodRecord(record.started_at or 0.0, 0.0)]
+    is_cut = record.spec.is_timed and record.requests < record.spec.requests
+    settled_to = math.inf if is_cut else history_table.find_busy_to(transaction, run)
+    return Course(series_table.fetch_series(transaction, run), periods, settled_to)
+
+
+def fetch_stretch_basis(transaction: Transaction, run: str, since: int) -> StretchBasis:
+    """The data by which thresholds over some seconds in a row are judged, with the seconds from one on."""
+    return StretchBasis(
+        series=series_table.fetch_series(transaction, run, since),
+        periods=period_table.fetch_periods(transaction, run),
+        leases=lease_table.fetch_open_leases(transaction, run),
+        pending=slice_table.sum_lengths(transaction, run).pending,
+    )
+
+
+def fetch_threshold_basis(transaction: Transaction, run: str) -> ThresholdBasis:
+    """The data by which the thresholds of a run are judged, to be read before the transaction ends."""
+    return ThresholdBasis(
+        record=run_table.fetch_run(transaction, run),
+        accounts=account_table.fetch_account(transaction, run),
+        flags=work_table.fetch_flags(transaction, run),
+        thresholds=threshold_table.fetch_thresholds(transaction, run),
+    )
+
+
+def _fetch_course(transaction: Transaction, record: RunRecord) -> Course:
+    run, is_at_rest = record.run, record.is_at_rest
+    return Course(
+        series=series_table.fetch_series(transaction, run),
+        periods=period_table.fetch_periods(transaction, run),
+        settled_to=math.inf if is_at_rest else history_table.fetch_settled_to(transaction, run),
+    )

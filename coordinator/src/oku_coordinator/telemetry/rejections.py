@@ -1,0 +1,83 @@
+"""Messages that were dropped before they were read: counted, logged, and named in notices.
+
+Workers that speak another version of the protocol are among them: they get no leases.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.messaging.codec import OtherProtocolError
+from oku_core.messaging.signing import PROTOCOL, RejectedMessageError, RejectionLog
+from oku_core.process.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+_GONE_AFTER_S = 60.0
+_MOST = 1000
+_SHOWN = 3
+
+
+class VersionSkew:
+    """Such workers that were heard in the last minute; usable from any thread.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._heard: dict[tuple[str, int], float] = {}
+
+    def record(self, error: OtherProtocolError) -> None:
+        """One of them has spoken."""
+        now, key = self._clock(), (error.worker, error.protocol)
+        with self._lock:
+            self._heard = {other: at for other, at in self._heard.items() if now - at <= _GONE_AFTER_S}
+            is_new = key not in self._heard and len(self._heard) < _MOST
+            if is_new or key in self._heard:
+                self._heard[key] = now
+        if is_new:
+            _log.warning("%s: it gets no leases", error, extra={"worker": error.worker})
+
+    def describe(self) -> str:
+        """Who they are, and what to do; empty when there are none."""
+        now = self._clock()
+        with self._lock:
+            heard = sorted(key for key, at in self._heard.items() if now - at <= _GONE_AFTER_S)
+        if not heard:
+            return ""
+        shown = ", ".join(f"{worker} (protocol {protocol})" for worker, protocol in heard[:_SHOWN])
+        more = f" and {len(heard) - _SHOWN} more" if len(heard) > _SHOWN else ""
+        return (
+            f"workers of another version get no leases; this coordinator speaks protocol {PROTOCOL}:"
+            f" {shown}{more}; run the same version of Oku on all"
+        )
+
+
+class Rejections:
+    """Messages that were dropped before they were read; from any thread.
+
+    Args:
+        metrics: where they are counted.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._rejected = RejectionLog(_log, metrics.count_rejected)
+        self._version_skew = VersionSkew()
+
+    def record(self, error: RejectedMessageError) -> None:
+        """A message was dropped."""
+        if isinstance(error, OtherProtocolError):
+            self._metrics.count_rejected(error.rejection)
+            self._version_skew.record(error)
+        else:
+            self._rejected.note(error)
+
+    def describe(self) -> Iterator[str]:
+        """What was dropped lately, a line each."""
+        yield from filter(None, (self._version_skew.describe(), self._rejected.describe()))

@@ -1,0 +1,82 @@
+"""The delay and the fault that a request gets, from its name and its overrides.
+
+A numeric name is an index, and index and seed decide: every run and every engine meets the same delays and
+faults. A request with any other name gets both at random.
+"""
+
+from random import Random
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from oku_core.spec.values.delay import Delay
+from oku_server.behaviour.fault import Fault, FaultRates
+from oku_server.behaviour.overrides import Overrides
+
+_INDEX_DIGITS = 18
+"""Longer numbers are not indices: a spec has at most 10**15 requests."""
+_LAST_NUMBER = 1 - 2.0**-53
+
+
+class DelayPlan(NamedTuple):
+    """The delay in seconds before anything happens, and the fault that follows; None is a proper response."""
+
+    delay_s: float
+    fault: Fault | None
+
+
+class Planner:
+    """Makes the plan of a request.
+
+    Args:
+        delay: the distribution of the delays.
+        faults: how often each fault happens.
+        seed: chooses which delay and which fault each index gets.
+        random: draws for names that are not an index.
+
+    Attributes:
+        always: the plan of every request, if all requests have the same one.
+    """
+
+    def __init__(self, delay: Delay, faults: FaultRates, seed: int, random: Random) -> None:
+        self._delay = delay
+        self._faults = faults
+        self._has_faults = bool(faults)
+        self._seed = seed
+        self._random = random
+        self._chance = random.random
+        # Quantiles grow: where the ends are equal, there is nothing to draw.
+        low_s, high_s = delay.quantile_s(0.0), delay.quantile_s(_LAST_NUMBER)
+        self.always = DelayPlan(low_s, None) if low_s == high_s and not self._has_faults else None
+
+    def plan(self, name: bytes) -> DelayPlan:
+        """The plan of the request with this name."""
+        if self.always is not None:
+            return self.always
+        index = parse_index(name)
+        if index is None:
+            return DelayPlan(self._delay.quantile_s(self._chance()), self._faults.choose(self._chance()))
+        fault = self._faults.draw(self._seed, index) if self._has_faults else None
+        return DelayPlan(self._delay.draw_s(self._seed, index), fault)
+
+    def override(self, overrides: Overrides) -> "Planner":
+        """A planner for requests with these overrides; how often each fault happens stays the same."""
+        delay = self._delay if overrides.delay is None else overrides.delay
+        seed = self._seed if overrides.seed is None else overrides.seed
+        return Planner(delay, self._faults, seed, self._random)
+
+
+def find_name(target: bytes) -> bytes:
+    """The name in the target of a request: its path without the first slash.
+
+    Raises:
+        ValueError: the target is not a URL.
+    """
+    if target.startswith(b"/"):
+        return target[1:].partition(b"?")[0]
+    # A client that takes this server for a proxy names the whole URL.
+    return urlsplit(target.decode("latin-1")).path.removeprefix("/").encode("latin-1")
+
+
+def parse_index(name: bytes) -> int | None:
+    """The index that a numeric name stands for; None for any other name."""
+    return int(name) if name.isdigit() and len(name) <= _INDEX_DIGITS else None

@@ -1,0 +1,37 @@
+"""Single reads and changes of a ledger, each a transaction of its own."""
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.conservation import check_run
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.account_table import fetch_account
+from oku_core.accounting.interval import Lengths
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+FAILED_AT = 1e9
+"""When a run fails whose account does not balance, in Unix time."""
+
+
+def read(
+    ledger: Ledger, function: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
+) -> _T:
+    """What a function reads in a transaction."""
+    with ledger.read() as transaction:
+        return function(transaction, *args, **kwargs)
+
+
+def change(
+    ledger: Ledger, function: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
+) -> _T:
+    """What a function gives that changes the ledger in a transaction."""
+    with ledger.change(FAILED_AT) as transaction:
+        return function(transaction, *args, **kwargs)
+
+
+def check_ledger(ledger: Ledger, run: str) -> Lengths:
+    """Check all rows of a run: how much of it is in each state; `BreachError` if it does not balance."""
+    with ledger.read() as transaction:
+        return check_run(transaction, run, fetch_account(transaction, run))

@@ -1,0 +1,89 @@
+import pytest
+from tests.unit.server.client import Chance
+
+from oku_core.spec.values.delay import parse_delay
+from oku_server.behaviour.fault import Fault, FaultRates
+from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides
+from oku_server.behaviour.planner import DelayPlan, Planner, find_name, parse_index
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("/12", "12"),
+        ("/", ""),
+        ("/a/b", "a/b"),
+        ("/12?x=/1?", "12"),
+        ("http://host:1/12?x=1", "12"),
+        ("http://host", ""),
+        ("*", "*"),
+        ("/-/healthz", "-/healthz"),
+    ],
+)
+def test_the_name_is_the_path_without_its_slash(target: str, name: str) -> None:
+    """The query, the scheme and the host of a target do not matter."""
+    assert find_name(target.encode()) == name.encode()
+
+
+def test_a_target_that_is_not_a_url_has_no_name() -> None:
+    """The caller decides what becomes of the request."""
+    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
+        find_name(b"http://[/1")
+
+
+@pytest.mark.parametrize(("name", "index"), [("0", 0), ("12", 12), ("007", 7), ("9" * 18, 10**18 - 1)])
+def test_a_numeric_name_is_an_index(name: str, index: int) -> None:
+    """A name of decimal digits is an index."""
+    assert parse_index(name.encode()) == index
+
+
+@pytest.mark.parametrize("name", ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000])
+def test_any_other_name_is_not_an_index(name: str) -> None:
+    """Neither digits of other scripts nor numbers beyond any request space are an index."""
+    assert parse_index(name.encode()) is None
+
+
+@pytest.mark.parametrize("text", ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "20ms"])
+def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) -> None:
+    """The delay and the fault of a numeric name are those of `Delay` and `FaultRates`."""
+    delay, faults = parse_delay(text), FaultRates(error=0.3)
+    planner = Planner(delay, faults, 5, Chance())
+    for index in range(50):
+        assert planner.plan(b"%d" % index) == DelayPlan(delay.draw_s(5, index), faults.draw(5, index))
+
+
+def test_another_seed_gives_another_plan() -> None:
+    """Servers with different seeds behave differently."""
+    plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, Chance()) for seed in (1, 2)]
+    first, second = ([plan.plan(b"%d" % index) for index in range(50)] for plan in plans)
+    assert first != second
+
+
+def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
+    """An override replaces only what it names; the fault rates stay, and the seed decides whom faults hit."""
+    own, faults = parse_delay("0..3s"), FaultRates(error=0.3)
+    planner = Planner(own, faults, 5, Chance())
+    for overrides, delay, seed in [
+        (NO_OVERRIDES, own, 5),
+        (Overrides(seed=6), own, 6),
+        (Overrides(parse_delay("5ms..80ms")), parse_delay("5ms..80ms"), 5),
+        (Overrides(parse_delay("5ms..80ms"), 0), parse_delay("5ms..80ms"), 0),
+    ]:
+        other = planner.override(overrides)
+        for index in range(50):
+            assert other.plan(b"%d" % index) == DelayPlan(delay.draw_s(seed, index), faults.draw(seed, index))
+
+
+def test_any_other_name_is_planned_by_chance() -> None:
+    """The first number decides on the delay, the second on the fault."""
+    planner = Planner(parse_delay("0ms..80ms"), FaultRates(error=0.5), 0, Chance([0.75, 0.1, 0.25, 0.6]))
+    first, second = planner.plan(b"a"), planner.plan(b"a")
+    assert (first.fault, second.fault) == (Fault.ERROR, None)
+    assert (first.delay_s, second.delay_s) == pytest.approx((0.06, 0.02))
+
+
+@pytest.mark.parametrize(("text", "delay_s"), [("20ms", 0.02), ("2..2s", 2.0), ("exp:0s", 0.0)])
+def test_a_delay_that_never_changes_is_not_drawn(text: str, delay_s: float) -> None:
+    """Nothing is left to chance for any name when there is one delay and no fault."""
+    planner = Planner(parse_delay(text), FaultRates(), 0, Chance())
+    assert planner.plan(b"a") == planner.plan(b"1") == planner.always == DelayPlan(delay_s, None)
