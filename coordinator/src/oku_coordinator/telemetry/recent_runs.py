@@ -101,7 +101,7 @@ class RecentRuns:
         return build_inner_figures(row.run, self._fetch_totals(row))
 
     def _fetch_totals(self, row: RunRow) -> RunAccount:
-        """The account of a run as far as totals go; the ledger is used by others while figures are made of it."""
+        """The account of a run as far as totals go; the ledger is free while figures are made of it."""
         if row.is_active:
             with self._ledger.read() as t:
                 return account_table.fetch_account(t, row.run).freeze_totals()
