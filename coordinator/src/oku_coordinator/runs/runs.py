@@ -194,7 +194,7 @@ class Runs:
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
-        record, summary = await self._summarizer.build(record.run, served)
+        record, summary = await self._summarizer.build(record, served)
         return msgspec.structs.replace(summary, notices=self.build_notices(record))
 
     def build_notices(self, record: RunRecord) -> list[str]:

@@ -32,9 +32,15 @@ def finish(transaction: Transaction) -> None:
         else:
             _check_changes(transaction, run, tally)
         if fetch_state(transaction, run) not in ACTIVE_STATES:
-            # No more checkpoints come for it, and one account takes as much memory as thousands of leases.
-            transaction.accounts.pop(run, None)
-            transaction.tallies.pop(run, None)
+            _leave(transaction, run)
+
+
+def _leave(transaction: Transaction, run: str) -> None:
+    """No more checkpoints come for a run. Of those at rest, its account alone stays: its summary is due."""
+    transaction.tallies.pop(run, None)
+    for other in [other for other in transaction.accounts if other != run]:
+        if fetch_state(transaction, other) not in ACTIVE_STATES:
+            del transaction.accounts[other]
 
 
 def _begin_tally(transaction: Transaction, run: str) -> None:

@@ -43,6 +43,11 @@ _WRITE = _build_upsert("accounts", _KEY, ACCOUNT_COLUMNS)
 _WRITE_TIME = _build_upsert("account_times", _TIME_KEY, TIME_COLUMNS)
 
 
+def is_in_memory(transaction: Transaction, run: str) -> bool:
+    """Whether the account of a run need not be read from its rows."""
+    return run in transaction.accounts
+
+
 def fetch_account(transaction: Transaction, run: str) -> RunAccount:
     """What the requests of a run sum to, to read only.
 
