@@ -72,8 +72,8 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
         assert check_ledger(ledger, run).accounted == _REQUESTS
     ledger.close()
     assert {
-        "LedgerRuns.create", "LedgerRuns.begin", "LedgerLeases.deal", "LedgerLeases.apply",
-        "LedgerHistory.keep_sample", "LedgerOutbox.put_summary",
+        "Runs.submit", "Turn.begin", "RangeDealer._deal", "CheckpointReceiver._apply",
+        "HistoryRecorder.keep_tick", "Runs.end",
     } <= {point.call for point in faults.points}  # fmt: skip
     # Some are executed only after another fault.
     assert len(missed) < 0.25 * len(faults.points), missed

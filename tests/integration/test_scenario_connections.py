@@ -1,7 +1,6 @@
 """Scenarios over TLS and through proxies: what the spec says of connections holds for them, too."""
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,6 +15,8 @@ from yarl import URL
 
 from oku import RequestError
 from oku.client.client_origin import ClientOrigin, Way
+from oku.scenario_host.http_factory import SpecTls
+from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
@@ -135,7 +136,7 @@ async def test_a_request_can_ask_to_close_its_connection(plain_server: HostileSe
 
 async def test_an_origin_that_is_retired_keeps_nothing(plain_server: HostileServer) -> None:
     """A scenario may ask ever new hosts; requests that are under way at one go on."""
-    origin = ClientOrigin(URL(plain_server.url), Way(ssl.create_default_context))
+    origin = ClientOrigin(URL(plain_server.url), Way(SpecTls(Spec(), {})))
     deadline_ns = time.monotonic_ns() + 10**10
     connecting = asyncio.ensure_future(origin.connect(deadline_ns))
     await asyncio.sleep(0)

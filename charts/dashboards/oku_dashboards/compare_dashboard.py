@@ -8,7 +8,7 @@ from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import CAUTION, FAINT, GOOD, PLAIN
 from oku_dashboards.grafana.dashboard import (
     Dashboard,
-    Row,
+    DashboardRow,
     build_choice_variable,
     build_name_variable,
     build_run_variable,
@@ -57,11 +57,13 @@ def build() -> Dashboard:
             ),
         ],
         rows=[
-            Row("", [_build_throughput_change(), _build_latency_changes()]),
-            Row("Run A", _build_account(_RUN_A, "A")),
-            Row("Run B", _build_account(_RUN_B, "B")),
-            Row("Since the start", [_build_rate(), _build_failures(), *map(_build_quantile, _QUANTILES)]),
-            Row("Events", [_build_events(_RUN_A, "A"), _build_events(_RUN_B, "B")]),
+            DashboardRow("", [_build_throughput_change(), _build_latency_changes()]),
+            DashboardRow("Run A", _build_account(_RUN_A, "A")),
+            DashboardRow("Run B", _build_account(_RUN_B, "B")),
+            DashboardRow(
+                "Since the start", [_build_rate(), _build_failures(), *map(_build_quantile, _QUANTILES)]
+            ),
+            DashboardRow("Events", [_build_events(_RUN_A, "A"), _build_events(_RUN_B, "B")]),
         ],
     )
 

@@ -4,7 +4,7 @@ from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import PART_COLOURS
 from oku_dashboards.grafana.dashboard import (
     Dashboard,
-    Row,
+    DashboardRow,
     build_annotations,
     build_name_variable,
     build_run_variable,
@@ -35,7 +35,7 @@ def build() -> Dashboard:
         variables=[build_name_variable(), build_run_variable()],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
-            Row(
+            DashboardRow(
                 "",
                 [
                     stats.build_state(width=3),
@@ -43,8 +43,8 @@ def build() -> Dashboard:
                     stats.build_account(width=18),
                 ],
             ),
-            Row("The request space now", [_build_now()]),
-            Row(
+            DashboardRow("The request space now", [_build_now()]),
+            DashboardRow(
                 "Over time",
                 [
                     _build_totals(),

@@ -5,7 +5,7 @@ from oku_dashboards import group_panels, rate_panels
 from oku_dashboards.grafana.colours import VERDICT_COLOURS
 from oku_dashboards.grafana.dashboard import (
     Dashboard,
-    Row,
+    DashboardRow,
     build_annotations,
     build_name_variable,
     build_run_variable,
@@ -33,7 +33,7 @@ def build() -> Dashboard:
         variables=[build_name_variable(), build_run_variable(), group_panels.build_variable()],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
-            Row(
+            DashboardRow(
                 "",
                 [
                     stats.build_head(width=16),
@@ -47,8 +47,8 @@ def build() -> Dashboard:
                     stats.build_time_left(width=4),
                 ],
             ),
-            Row("Account", [stats.build_account(width=16), stats.build_sums(width=8)]),
-            Row(
+            DashboardRow("Account", [stats.build_account(width=16), stats.build_sums(width=8)]),
+            DashboardRow(
                 "Over time",
                 [
                     series.build_rate(),
@@ -61,7 +61,7 @@ def build() -> Dashboard:
                     series.build_bytes(),
                 ],
             ),
-            Row(
+            DashboardRow(
                 "The run as a whole",
                 [
                     stats.build_latencies(width=20),
@@ -73,7 +73,7 @@ def build() -> Dashboard:
                     _build_failures(),
                 ],
             ),
-            Row(
+            DashboardRow(
                 "For runs with a rate, or with phases",
                 [
                     rate_panels.build_plan(),
@@ -96,16 +96,16 @@ def build() -> Dashboard:
                     rate_panels.build_phases(),
                 ],
             ),
-            Row(
+            DashboardRow(
                 "For runs that name their targets",
                 group_panels.build_target_panels(),
             ),
-            Row(
+            DashboardRow(
                 "For runs of user code",
                 group_panels.build_inner_panels(),
             ),
-            Row("Events", [_build_events()]),
-            Row("Runs in the time range", [_build_runs()]),
+            DashboardRow("Events", [_build_events()]),
+            DashboardRow("Runs in the time range", [_build_runs()]),
         ],
     )
 

@@ -8,7 +8,7 @@ from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import BAD, CAUTION, FAINT, GOOD
 from oku_dashboards.grafana.dashboard import (
     Dashboard,
-    Row,
+    DashboardRow,
     build_annotations,
     build_choice_variable,
     build_name_variable,
@@ -54,8 +54,10 @@ def build() -> Dashboard:
         ],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
-            Row("", [_build_living(), _build_lost(), _build_taken_back(), _build_lag(), _build_busy()]),
-            Row(
+            DashboardRow(
+                "", [_build_living(), _build_lost(), _build_taken_back(), _build_lag(), _build_busy()]
+            ),
+            DashboardRow(
                 "Workers over time",
                 [
                     _build_rate(),
@@ -70,7 +72,7 @@ def build() -> Dashboard:
                     ),
                 ],
             ),
-            Row(
+            DashboardRow(
                 "For runs with a rate",
                 [
                     _build_largest(
@@ -90,8 +92,8 @@ def build() -> Dashboard:
                     ),
                 ],
             ),
-            Row("Totals", [_build_table(), _build_ranges()]),
-            Row("Events", [_build_events()]),
+            DashboardRow("Totals", [_build_table(), _build_ranges()]),
+            DashboardRow("Events", [_build_events()]),
         ],
     )
 

@@ -19,7 +19,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.results.lines import build_threshold_lines
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 Line = tuple[Mapping[str, str], int, str]
@@ -313,7 +313,7 @@ class SyntheticRun:
         )  # fmt: skip
         if self.has_rate:
             summary = ThresholdSummary(
-                expression="p99 < 100ms", verdict=verdict, value=150.3, limit=100.0, unit=Unit.MS,
+                expression="p99 < 100ms", verdict=verdict, value=150.3, limit=100.0, unit=FigureUnit.MS,
                 holds=False, against=accounted // 50, allowed=self.requests // 100,
             )  # fmt: skip
             [fields] = build_threshold_lines([summary])

@@ -5,7 +5,7 @@ import click
 import pytest
 from tests.unit.chart.rendering import find_pods, read_environment, render
 
-from oku_cli.options.daemon.message_key import VARIABLE as MESSAGE_KEY
+from oku_cli.options.daemon.broker_options import VARIABLE as MESSAGE_KEY
 from oku_core.spec.values.delay import parse_delay
 
 

@@ -21,7 +21,7 @@ from oku_core.user_code.messages import (
     Hand,
     Report,
     SetUsers,
-    Stop,
+    StopHost,
     frame,
 )
 from oku_core.user_code.slots import Slots, create_slots
@@ -93,7 +93,7 @@ def test_messages_may_come_in_pieces(bench: Bench) -> None:
         message for place in range(len(data)) for message in bench.session.receive(data[place : place + 1])
     ]
     assert (bench.session.waiting, bench.session.users, found) == (1, 9, [SetUsers(9)])
-    assert bench.session.receive(frame(Stop())) == [Stop()]
+    assert bench.session.receive(frame(StopHost())) == [StopHost()]
 
 
 def test_an_iteration_ends_once(bench: Bench) -> None:

@@ -18,7 +18,7 @@ _TITLES = {"oku-run": "Run", "oku-workers": "Workers", "oku-coverage": "Coverage
 
 
 @dataclass(frozen=True)
-class Row:
+class DashboardRow:
     """A heading and the panels below it, which wrap like words in a text."""
 
     title: str
@@ -43,7 +43,7 @@ class Dashboard:
     uid: str
     description: str
     variables: Sequence[Json]
-    rows: Sequence[Row]
+    rows: Sequence[DashboardRow]
     annotations: Sequence[Json] = ()
     run: str = "run"
     shows_last: str = "15m"

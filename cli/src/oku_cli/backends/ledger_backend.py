@@ -172,7 +172,7 @@ class LedgerBackend:
             keep_keys_s: how long a key is kept after the deletion of its run.
 
         Raises:
-            client.RunDeletedError: the run was deleted.
+            client.RunGoneError: the run was deleted.
         """
         if not self._folder.ledger.exists():
             return None
@@ -182,7 +182,7 @@ class LedgerBackend:
             except KeyTakenError as error:
                 raise UserError(f"{self.place}: {error}") from None
             except RunDeletedError as error:
-                raise client.RunDeletedError(str(error), _read_kept_summary(error.summary)) from None
+                raise client.RunGoneError(str(error), _read_kept_summary(error.summary)) from None
 
     def park_interrupted(self, *, but: str | None = None) -> None:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option
+from oku_cli.options.daemon.broker_options import broker_options, read_message_key
 from oku_cli.options.daemon.file_options import (
     clock_option,
     file_store_options,
@@ -16,7 +17,6 @@ from oku_cli.options.daemon.file_options import (
     pick_files_address,
 )
 from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
-from oku_cli.options.daemon.message_key import message_key_option, read_message_key
 from oku_cli.options.daemon.process_options import log_options, variables_option
 from oku_cli.options.daemon.retention_options import pick_retention, retention_options
 from oku_cli.options.loki_options import loki_options, pick_loki_options
@@ -29,14 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 @click.command(name="coordinator", cls=GroupedCommand)
-@option(
-    OptionGroup.BROKER,
-    "--broker-url",
-    metavar="URL",
-    envvar="OKU_BROKER_URL",
-    required=True,
-    help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
-)
+@broker_options
 @option(
     OptionGroup.LEDGER,
     "--data-dir",
@@ -154,7 +147,6 @@ _log = logging.getLogger(__name__)
     help="Accept runs that bring their own code, Python scenarios and locustfiles, which workers carry out.",
 )
 @retention_options
-@message_key_option
 @variables_option
 @loki_options
 @kube_options

@@ -1,8 +1,9 @@
-"""What commands have in common that send requests of a run that is there: resuming it, and retrying it."""
+"""What `oku resume` and `oku retry` share: they send requests of a run that exists already."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -10,16 +11,19 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.run_backend import find_coordinator, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import build_plan, run_locally
-from oku_cli.options.daemon.allow_options import refuse_secrets
+from oku_cli.options.backend_options import backend_options
+from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
 from oku_cli.options.daemon.retention_options import read_retention_variables
-from oku_cli.options.daemon.user_code_options import refuse_confinement
-from oku_cli.options.loki_options import LokiOptions, pick_loki_options, refuse_loki
-from oku_cli.options.watch_options import drop_grafana_without_loki, pick_watch
+from oku_cli.options.daemon.user_code_options import confinement_options, refuse_confinement
+from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.option_group import CommandT, option
+from oku_cli.options.watch_options import drop_grafana_without_loki, pick_watch, sigterm_option, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
 from oku_cli.remote.watch import Watch
 from oku_core.process.landlock import Confinement
+from oku_core.spec.fields import FieldGroup
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
@@ -28,9 +32,35 @@ if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord
 
 
+def existing_run_options(when: str = "") -> Callable[[CommandT], CommandT]:
+    """The options of a command whose function takes them for `ExistingRun.pick`.
+
+    Args:
+        when: from when on the run has the workers and delay servers, as the help says it.
+    """
+    servers = f"Use N delay server processes{when}."
+    additions = (
+        confinement_options(serves_others=False),
+        secret_options(has_variables=False),
+        loki_options,
+        sigterm_option,
+        watch_options,
+        backend_options,
+        option(FieldGroup.DELAY_SERVERS, "--servers", metavar="N", help=servers),
+        option(FieldGroup.LOAD, "-w", "--workers", metavar="N", help=f"Use N workers{when}."),
+    )
+
+    def add_all(command: CommandT) -> CommandT:
+        for add in additions:
+            command = add(command)
+        return command
+
+    return add_all
+
+
 @dataclass(frozen=True)
-class ExistingRun:
-    """A run that is there, and how a command begins with it.
+class ExistingRun(ABC):
+    """A run that exists, and how a command begins with it.
 
     Attributes:
         reference: how the user named it.
@@ -46,52 +76,53 @@ class ExistingRun:
     secrets: SecretSource
     confinement: Confinement
 
-    def carry_out(
-        self,
-        options: dict[str, Any],
-        start_remotely: Callable[[str], RunStart],
-        start_locally: "Callable[[RunRecord], RunStart]",
-    ) -> int:
-        """Begin, and follow the run to its end; returns the exit code.
+    @classmethod
+    def pick(cls, reference: str, options: dict[str, Any]) -> Self:
+        """Take its own options out of those of the command."""
+        folder = DataDir(options.pop("data_dir"))
+        return cls(
+            reference, folder, *(options.pop(key) for key in ("coordinator", "secrets", "confinement"))
+        )
+
+    @abstractmethod
+    def start(self, reference: str) -> RunStart:
+        """Begin at a coordinator."""
+
+    @abstractmethod
+    def start_locally(self, record: "RunRecord") -> RunStart:
+        """Begin with the record of the run; `UserError` if it cannot be done."""
+
+    def carry_out(self, options: dict[str, Any]) -> int:
+        """Begin, and follow the run to its end; return the exit code.
 
         Args:
             options: those of watching, of Loki, and how many workers and delay servers there are to be.
-            start_remotely: how to begin at a coordinator, by the reference.
-            start_locally: how to begin with the record of the run; it may refuse that by a `UserError`.
         """
         watch = pick_watch(options)
         with watch.explaining_mistakes():
-            return self._carry_out(options, watch, start_remotely, start_locally)
+            return self._carry_out(options, watch)
 
-    def _carry_out(
-        self,
-        options: dict[str, Any],
-        watch: Watch,
-        start_remotely: Callable[[str], RunStart],
-        start_locally: "Callable[[RunRecord], RunStart]",
-    ) -> int:
+    def _carry_out(self, options: dict[str, Any], watch: Watch) -> int:
         loki = pick_loki_options(options)
         given = parse_spec(Source(None, _drop_none(options)))
         reached = find_coordinator(self.coordinator, self.data_dir)
         if reached is None:
             if not loki.loki:
                 watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
-            return run_async(self._run_locally(given, loki, watch, start_locally), watch)
+            return run_async(self._run_locally(given, loki, watch), watch)
         refuse_loki(loki)
         refuse_secrets(self.secrets)
         refuse_confinement(self.confinement)
         if self.coordinator is not None:
             refuse_shape(workers=given.workers, servers=given.servers)
-        return run_async(run_remotely(reached, start_remotely(self.reference), watch), watch)
+        return run_async(run_remotely(reached, self.start(self.reference), watch), watch)
 
-    async def _run_locally(
-        self, given: Spec, loki: LokiOptions, watch: Watch, start: "Callable[[RunRecord], RunStart]"
-    ) -> ExitCode:
+    async def _run_locally(self, given: Spec, loki: LokiOptions, watch: Watch) -> ExitCode:
         from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # only what is used
 
         backend = LedgerBackend.settle(self.data_dir)
         record = backend.require_run(await find_run(backend, self.reference))
-        begin = start(record)
+        start = self.start_locally(record)
         spec = record.spec
         shape = msgspec.structs.replace(
             spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
@@ -103,7 +134,7 @@ class ExistingRun:
             has_loki=bool(loki.loki),
             confinement=self.confinement,
         )
-        return await run_locally(self.data_dir, plan, begin, watch)
+        return await run_locally(self.data_dir, plan, start, watch)
 
 
 def _drop_none(options: Mapping[str, Any]) -> dict[str, Any]:

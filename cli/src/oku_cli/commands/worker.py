@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option, secret_options
+from oku_cli.options.daemon.broker_options import broker_options, read_message_key
 from oku_cli.options.daemon.file_options import files_cache_options
-from oku_cli.options.daemon.message_key import message_key_option, read_message_key
 from oku_cli.options.daemon.process_options import log_options, variables_option
 from oku_cli.options.daemon.user_code_options import confinement_options, user_code_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, Parsed, option
@@ -31,14 +31,7 @@ def _parse_address(text: str) -> str:
 
 
 @click.command(name="worker", cls=GroupedCommand)
-@option(
-    OptionGroup.BROKER,
-    "--broker-url",
-    metavar="URL",
-    envvar="OKU_BROKER_URL",
-    required=True,
-    help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
-)
+@broker_options
 @option(
     OptionGroup.LIFE,
     "--name",
@@ -93,7 +86,6 @@ def _parse_address(text: str) -> str:
 @secret_options(has_variables=True)
 @user_code_options
 @confinement_options(serves_others=True)
-@message_key_option
 @variables_option
 @log_options
 def command(

@@ -12,7 +12,7 @@ from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_diffe
 from oku_core.accounting.measured_time import Time
 from oku_core.results.summary import Summary
 from oku_core.results.timing_summary import SUMMARY_QUANTILES, QuantileIntervals
-from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
+from oku_core.statistics.change import ChangeVerdict, QuantileChange, measure_changes
 
 
 class Verdict(StrEnum):
@@ -49,7 +49,7 @@ class ComparedQuantile(msgspec.Struct, frozen=True, kw_only=True):
     b_ms: float | None
     a_interval_ms: tuple[float, float] | None
     b_interval_ms: tuple[float, float] | None
-    change: Change | None = None
+    change: QuantileChange | None = None
 
     @property
     def plain_change(self) -> float | None:
@@ -113,7 +113,7 @@ def compare_runs(
     )
 
 
-def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[Time, str], Change]:
+def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[Time, str], QuantileChange]:
     # Draws from two runs have to be independent of each other, those from one run not.
     a, b = first.measure_spreads(seed=1), second.measure_spreads(seed=2)
     ratios = {
@@ -125,7 +125,7 @@ def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[Time, 
     return measure_changes(a, b, ratios)
 
 
-def _choose_verdict(changes: Mapping[tuple[Time, str], Change]) -> Verdict:
+def _choose_verdict(changes: Mapping[tuple[Time, str], QuantileChange]) -> Verdict:
     seen = {change.verdict for change in changes.values()} - {ChangeVerdict.NO_DIFFERENCE}
     if not seen:
         return Verdict.NO_DIFFERENCE
@@ -133,7 +133,7 @@ def _choose_verdict(changes: Mapping[tuple[Time, str], Change]) -> Verdict:
 
 
 def _list_quantiles(
-    a: Summary, b: Summary, changes: Mapping[tuple[Time, str], Change]
+    a: Summary, b: Summary, changes: Mapping[tuple[Time, str], QuantileChange]
 ) -> Iterator[ComparedQuantile]:
     for name in COMPARED_TIMES:
         figures = [each.find_latency(name) for each in (a, b)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from oku_cli.comparison.comparison import Comparison, Verdict
-from oku_core.statistics.change import Change, ChangeVerdict
+from oku_core.statistics.change import ChangeVerdict, QuantileChange
 from oku_core.tables.formatting import format_change
 
 
@@ -23,7 +23,7 @@ def describe_verdict(comparison: Comparison) -> str:
             return "A and B are not judged by each other"
 
 
-def is_none(change: Change) -> bool:
+def is_none(change: QuantileChange) -> bool:
     """Whether no difference is shown."""
     return change.verdict is ChangeVerdict.NO_DIFFERENCE
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
-from oku_cli.imports.curl_flags import VERSIONS, Flag, read_flags
+from oku_cli.imports.curl_flags import VERSIONS, CurlFlag, read_flags
 from oku_cli.imports.headers import choose_headers
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.shell_words import split_words
@@ -62,7 +62,7 @@ def _describe_ignored(flags: Sequence[str]) -> Iterator[str]:
         yield f"Not sent as HTTP/3, which Oku does not speak: {_HTTP3}."
 
 
-def _find_http2(flags: Iterable[Flag]) -> str:
+def _find_http2(flags: Iterable[CurlFlag]) -> str:
     """The flag that asks for HTTP/2; empty if none does."""
     versions = [flag.name for flag in flags if flag.name in VERSIONS]
     return versions[-1] if versions and versions[-1] != "http1.1" else ""
@@ -82,7 +82,7 @@ def _complete_url(url: str) -> str:
     return (url if "://" in url else f"http://{url}").partition("#")[0]
 
 
-def _choose_method(flags: Iterable[Flag], names: set[str], *, has_body: bool) -> str:
+def _choose_method(flags: Iterable[CurlFlag], names: set[str], *, has_body: bool) -> str:
     given = [flag.value for flag in flags if flag.name == "request"]
     if given:
         return given[-1].upper()
@@ -91,7 +91,7 @@ def _choose_method(flags: Iterable[Flag], names: set[str], *, has_body: bool) ->
     return "POST" if has_body else "GET"
 
 
-def _build_body(flags: Iterable[Flag], read_file: ReadFile) -> str | None:
+def _build_body(flags: Iterable[CurlFlag], read_file: ReadFile) -> str | None:
     parts: list[str] = []
     for flag in flags:
         if flag.name in _DATA:
@@ -104,7 +104,7 @@ def _build_body(flags: Iterable[Flag], read_file: ReadFile) -> str | None:
     return "&".join(parts) if parts else None
 
 
-def _read_data(flag: Flag, read_file: ReadFile) -> str:
+def _read_data(flag: CurlFlag, read_file: ReadFile) -> str:
     if flag.name == "data-raw":
         return flag.value
     if flag.name == "data-urlencode":
@@ -128,7 +128,7 @@ def _encode(value: str, read_file: ReadFile) -> str:
 
 
 def _build_headers(
-    flags: Sequence[Flag], names: set[str], *, has_body: bool, is_http2: bool
+    flags: Sequence[CurlFlag], names: set[str], *, has_body: bool, is_http2: bool
 ) -> list[tuple[str, str]]:
     """What curl sends for its flags, unless `-H` gives a header of the same name or takes it away."""
     implied = [*_list_implied(names, has_body=has_body), *filter(None, map(_find_header, flags))]
@@ -150,18 +150,18 @@ def _list_implied(names: set[str], *, has_body: bool) -> Iterator[tuple[str, str
         yield "Accept-Encoding", "gzip, deflate"
 
 
-def _find_header(flag: Flag) -> tuple[str, str] | None:
+def _find_header(flag: CurlFlag) -> tuple[str, str] | None:
     """The header that a flag stands for."""
     match flag:
-        case Flag("user-agent" | "referer", value):
+        case CurlFlag("user-agent" | "referer", value):
             return _HEADER_BY_FLAG[flag.name], value
-        case Flag("user", value):
+        case CurlFlag("user", value):
             return "Authorization", f"Basic {base64.b64encode(value.encode()).decode()}"
-        case Flag("oauth2-bearer", value):
+        case CurlFlag("oauth2-bearer", value):
             return "Authorization", f"Bearer {value}"
-        case Flag("range", value):
+        case CurlFlag("range", value):
             return "Range", f"bytes={value}"
-        case Flag("cookie", value):
+        case CurlFlag("cookie", value):
             if "=" not in value:
                 raise ValueError(f"-b: {value} is a file of cookies; write them as NAME=VALUE")
             return "Cookie", value
@@ -178,7 +178,7 @@ def _read_header(text: str) -> tuple[str, str, bool]:
     return name.strip(), value.strip(), bool(value.strip())
 
 
-def _build_settings(flags: Iterable[Flag], names: set[str]) -> dict[str, Any]:
+def _build_settings(flags: Iterable[CurlFlag], names: set[str]) -> dict[str, Any]:
     values = {flag.name: flag.value for flag in flags}
     settings: dict[str, Any] = {key: values[key] for key in TLS_FILE_KEYS if key in values}
     if "max-time" in values:

@@ -40,20 +40,20 @@ _IGNORED = frozenset({
 })  # fmt: skip
 
 
-class Flag(NamedTuple):
+class CurlFlag(NamedTuple):
     """A flag: its long name without dashes, and its value; a URL is the value of `url`."""
 
     name: str
     value: str = ""
 
 
-def read_flags(words: Sequence[str]) -> tuple[list[Flag], list[str]]:
+def read_flags(words: Sequence[str]) -> tuple[list[CurlFlag], list[str]]:
     """Read the words of a command behind `curl`: the flags that a spec can say, and those that are ignored.
 
     Raises:
         ValueError: a flag is unknown, cannot be said, or lacks its value.
     """
-    taken: list[Flag] = []
+    taken: list[CurlFlag] = []
     ignored: list[str] = []
     for flag, is_ignored in _iter_flags(words):
         if is_ignored:
@@ -63,36 +63,36 @@ def read_flags(words: Sequence[str]) -> tuple[list[Flag], list[str]]:
     return taken, list(dict.fromkeys(ignored))
 
 
-def _iter_flags(words: Sequence[str]) -> Iterator[tuple[Flag, bool]]:
+def _iter_flags(words: Sequence[str]) -> Iterator[tuple[CurlFlag, bool]]:
     rest = list(reversed(words))
     while rest:
         word = rest.pop()
         if word == "--":
-            yield from ((Flag("url", url), False) for url in reversed(rest))
+            yield from ((CurlFlag("url", url), False) for url in reversed(rest))
             return
         if not word.startswith("-") or word == "-":
-            yield Flag("url", word), False
+            yield CurlFlag("url", word), False
         elif word.startswith("--"):
             yield _take(word.removeprefix("--"), word, rest)
         else:
             yield from _read_cluster(word[1:], rest)
 
 
-def _read_cluster(letters: str, rest: list[str]) -> Iterator[tuple[Flag, bool]]:
+def _read_cluster(letters: str, rest: list[str]) -> Iterator[tuple[CurlFlag, bool]]:
     """Flags of one letter behind one dash; what follows one with a value is that value."""
     for place, letter in enumerate(letters):
         name = _LONG_BY_SHORT.get(letter, letter)
         if (name in WITH_VALUE or name in _IGNORED_WITH_VALUE) and letters[place + 1 :]:
-            yield Flag(name, letters[place + 1 :]), name in _IGNORED_WITH_VALUE
+            yield CurlFlag(name, letters[place + 1 :]), name in _IGNORED_WITH_VALUE
             return
         yield _take(name, f"-{letter}", rest)
 
 
-def _take(name: str, written: str, rest: list[str]) -> tuple[Flag, bool]:
+def _take(name: str, written: str, rest: list[str]) -> tuple[CurlFlag, bool]:
     if name in SWITCHES or name in _IGNORED:
-        return Flag(name), name in _IGNORED
+        return CurlFlag(name), name in _IGNORED
     if name not in WITH_VALUE and name not in _IGNORED_WITH_VALUE:
         raise ValueError(f"{written}: a spec cannot say this")
     if not rest:
         raise ValueError(f"{written}: has no value")
-    return Flag(name, rest.pop()), name in _IGNORED_WITH_VALUE
+    return CurlFlag(name, rest.pop()), name in _IGNORED_WITH_VALUE

@@ -12,7 +12,7 @@ import msgspec
 from oku_cli.kube.kubectl import Kubectl
 from oku_cli.remote.endpoint import UnreachableError
 from oku_coordinator.kube.pod_readiness import find_obstacle
-from oku_coordinator.kube.pods import Condition, Pod, shorten
+from oku_coordinator.kube.pods import Pod, PodCondition, shorten
 from oku_core.errors import UserError
 
 _T = TypeVar("_T")
@@ -27,7 +27,7 @@ class _Replicas(msgspec.Struct):
 
 
 class _Conditions(msgspec.Struct):
-    conditions: list[Condition] = []
+    conditions: list[PodCondition] = []
 
 
 class _Name(msgspec.Struct):

@@ -59,7 +59,7 @@ _WORDS = {
 }
 
 
-class Delivery(Enum):
+class OrderDelivery(Enum):
     """Says what became of the request to pause or cancel a run."""
 
     OPEN = auto()
@@ -122,7 +122,7 @@ class InterruptHints:
     def describe_second(
         self,
         run: str,
-        delivery: Delivery,
+        delivery: OrderDelivery,
         obstacle: str = "",
         action: SignalAction = SignalAction.PAUSE,
     ) -> str:
@@ -141,15 +141,15 @@ class InterruptHints:
         verb, done = action, _WORDS[action].done
         look = f"look at it with: {self.build_command('show', run)}"
         match delivery:
-            case Delivery.OPEN:
+            case OrderDelivery.OPEN:
                 why = f"its coordinator could not be told to {verb} it"
                 return f"run {run} goes on: {why}; {verb} it with: {self.build_command(verb, run)}"
-            case Delivery.ACCEPTED:
+            case OrderDelivery.ACCEPTED:
                 what = f"is being {done} and comes to rest by itself"
                 can_resume = action is SignalAction.PAUSE
                 resume = f"; {self.describe_resume_command(run)}" if can_resume else ""
                 return f"run {run} {what}; {look}{resume}"
-            case Delivery.REFUSED:
+            case OrderDelivery.REFUSED:
                 return f"run {run} was not {done} by this command; {look}"
 
 

@@ -35,7 +35,7 @@ _CHECK_TIMEOUT_S = 600
 _READINESS_TIMEOUT_S = 2.0
 
 
-class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+class FileStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What a coordinator has of a file.
 
     Attributes:
@@ -85,7 +85,7 @@ class _DeletedRun(msgspec.Struct):
 
 _RUN: JsonDecoder[_Run] = JsonDecoder(_Run)
 _RUNS: JsonDecoder[list[dict[str, Any]]] = JsonDecoder(list[dict[str, Any]])
-_FILE: JsonDecoder[StoredFile] = JsonDecoder(StoredFile)
+_FILE: JsonDecoder[FileStatus] = JsonDecoder(FileStatus)
 _SUMMARY: JsonDecoder[Summary] = JsonDecoder(Summary)
 _TICK: JsonDecoder[Tick] = JsonDecoder(Tick)
 _ROWS: JsonDecoder[RunRows] = JsonDecoder(RunRows)
@@ -102,11 +102,11 @@ class ConflictError(UserError):
     """The state of what a call is about does not permit it."""
 
 
-class NotUploadedError(UserError):
+class UploadNeededError(UserError):
     """A file of the spec has to be uploaded before it is submitted."""
 
 
-class RunDeletedError(UserError):
+class RunGoneError(UserError):
     """The run that was submitted with a key was deleted.
 
     Attributes:
@@ -177,11 +177,11 @@ class Client:
             run = await _decode(response, _RUN)
             return Submitted(run.run, run.state, response.status == HTTPStatus.CREATED)
 
-    async def fetch_file(self, file: FileClaim) -> StoredFile:
+    async def fetch_file(self, file: FileClaim) -> FileStatus:
         """Fetch what the coordinator has of a file."""
         return await self._call("GET", f"/api/files/{file.digest}", _FILE, headers={PROOF_HEADER: file.proof})
 
-    async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> StoredFile:
+    async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> FileStatus:
         """Send a piece of a file of this size, and return what the coordinator has of it then.
 
         Raises:
@@ -343,10 +343,10 @@ class Client:
             return
         if response.status == HTTPStatus.GONE:
             deleted = await _decode(response, _DELETED)
-            raise RunDeletedError(deleted.error, deleted.summary)
+            raise RunGoneError(deleted.error, deleted.summary)
         message = await _read_error(response)
         if response.status == HTTPStatus.FAILED_DEPENDENCY:
-            raise NotUploadedError(message)
+            raise UploadNeededError(message)
         if response.status == HTTPStatus.CONFLICT:
             raise ConflictError(message)
         if response.status == HTTPStatus.UNPROCESSABLE_ENTITY:

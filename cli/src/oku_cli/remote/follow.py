@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
-from oku_cli.process.interrupt_hints import Delivery, InterruptHints
+from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.outage import Outage
@@ -32,6 +32,14 @@ run. Most supervisors send SIGKILL 10 s after SIGTERM."""
 READINESS_LOOK_S = 0.5
 
 
+class Lifetime(Protocol):
+    """Knows whether a coordinator that does not answer has ended for good."""
+
+    def has_ended(self) -> bool:
+        """Whether it will not answer again."""
+        ...
+
+
 class Follower:
     """Follows one run after the other, each until it rests.
 
@@ -40,7 +48,7 @@ class Follower:
         watch: says how to show the run.
         hints: words the hints for a user who leaves a run before its end.
         interrupts: the signals that make the user leave it.
-        is_gone: whether the coordinator has ended for good, if it does not answer.
+        lifetime: of the coordinator; None if it is waited for however long it does not answer.
     """
 
     def __init__(
@@ -50,7 +58,7 @@ class Follower:
         hints: InterruptHints,
         interrupts: Interrupts,
         *,
-        is_gone: Callable[[], bool] = bool,
+        lifetime: Lifetime | None = None,
     ) -> None:
         from oku_cli.terminal.screen import build_view  # noqa: PLC0415  # rich takes long to load
 
@@ -60,7 +68,7 @@ class Follower:
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
         self._interrupts = interrupts
-        self._is_gone = is_gone
+        self._lifetime = lifetime
 
     def log(self, line: str) -> None:
         """Show a line above the progress."""
@@ -115,7 +123,7 @@ class Follower:
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:
-                if self._is_gone():
+                if self._lifetime is not None and self._lifetime.has_ended():
                     raise
                 # The stack restarts a dead coordinator; workers continue the run meanwhile.
                 reason = str(error)
@@ -132,7 +140,7 @@ class Follower:
         try:
             await asyncio.wait({again, standing}, return_when=asyncio.FIRST_COMPLETED)
             obstacle = "" if again.done() else await standing
-            delivery = ordering.result() if ordering.done() else Delivery.OPEN
+            delivery = ordering.result() if ordering.done() else OrderDelivery.OPEN
         finally:
             for task in (ordering, again, standing):
                 task.cancel()
@@ -150,7 +158,7 @@ class Follower:
                 return obstacle
             await asyncio.sleep(READINESS_LOOK_S)
 
-    async def _order(self, run: str, action: SignalAction) -> Delivery:
+    async def _order(self, run: str, action: SignalAction) -> OrderDelivery:
         """Tell the coordinator to pause or cancel a run, until it has answered."""
         tell = self._client.cancel if action is SignalAction.CANCEL else self._client.pause
         outage = Outage(self.view.warn, f"run {run} has been told to {action}", ORDER_PATIENCE_S)
@@ -163,10 +171,10 @@ class Follower:
                 await asyncio.sleep(outage.note(f"run {run} could not be told to {action}: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # the run has come to rest by itself
-                return Delivery.REFUSED
+                return OrderDelivery.REFUSED
             else:
                 outage.end()
-                return Delivery.ACCEPTED
+                return OrderDelivery.ACCEPTED
 
 
 def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:

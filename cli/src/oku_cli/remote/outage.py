@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.terminal.printable import write_note
+from oku_core.process.clock import Clock
 
 _T = TypeVar("_T")
 
@@ -34,7 +35,7 @@ class Outage:
         warn: Callable[[str], None],
         over: str,
         patience_s: float = PATIENCE_S,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._warn = warn
         self._over = over
@@ -59,22 +60,14 @@ class Outage:
             self._warn(self._over)
 
 
-async def try_again(call: Callable[[], Coroutine[Any, Any, _T]], is_gone: Callable[[], bool] = bool) -> _T:
-    """Repeat a call while the coordinator does not answer, for `TRIES_S`.
-
-    Args:
-        call: what may be repeated.
-        is_gone: whether the coordinator has ended for good, if it does not answer.
-
-    Raises:
-        UnreachableError: it is gone, or does not answer for long.
-    """
+async def try_again(call: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    """Repeat a call while the coordinator does not answer, for `TRIES_S`; then raise `UnreachableError`."""
     until, outage = time.monotonic() + TRIES_S, Outage(write_note, "the coordinator answers again")
     while True:
         try:
             answer = await call()
         except UnreachableError as error:
-            if is_gone() or time.monotonic() > until:
+            if time.monotonic() > until:
                 raise
             await sleep(outage.note(str(error)))
         else:

@@ -10,7 +10,7 @@ from oku_cli.comparison.seconds_reader import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.remote.client import Client, NotUploadedError, RunDeletedError
+from oku_cli.remote.client import Client, RunGoneError, UploadNeededError
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower
 from oku_cli.remote.local_file import LocalFile
@@ -113,7 +113,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
             refuse_shape(servers=start.servers)
         try:
             run = await begin_run(client, start, interrupts, hints, quiet=watch.quiet)
-        except RunDeletedError as error:
+        except RunGoneError as error:
             return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
         summary = await follower.follow(run, start.build_title(run))
@@ -126,7 +126,7 @@ async def begin_run(
     """Begin a run, and upload its files first unless that is known to be needless; return its id."""
     unanswered = hints.describe_unanswered(start.resumed)
     if start.key is not None and start.files:
-        with suppress(NotUploadedError):
+        with suppress(UploadNeededError):
             return await interrupts.let_end(start.begin(client), unanswered)
     uploading = upload_files(client, start.files, quiet=quiet)
     await interrupts.cut(uploading, describe_unbegun(start.resumed))

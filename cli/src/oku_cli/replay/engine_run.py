@@ -20,7 +20,9 @@ from oku_core.process.redaction import redact, redact_beginning
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import SpecFiles, list_files
 from oku_core.spec.secrets import FilledSpec, SecretSource, SpecSources
+from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineProtocol
 from oku_workers.engines.contract.host_isolation import EVERYTHING, Isolation, choose_environment
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.answer_checks import ReceivedAnswer, decode_body, showing_answers
@@ -67,17 +69,26 @@ async def send_once(prepared: PreparedRequest) -> ShownOutcome:
     with showing_answers(answers.append):
         context = EngineContext(tls=prepared.tls, rows=request.build_rows())
         engine = build_engine(request.spec, feed, Supervisor(), context)
-    lease = Lease(id="replay", run=request.run, ranges=[(request.index, request.index + 1)], limit=1)
-    execution = Execution(lease, request.spec, asyncio.get_running_loop().create_future())
+    execution = _build_execution(request.run, request.index, request.spec)
     await engine.open()
     engine.start()
+    await _execute(execution, engine, feed)
+    return _describe(execution, answers)
+
+
+def _build_execution(run: str, index: int, spec: Spec) -> Execution:
+    lease = Lease(id="replay", run=run, ranges=[(index, index + 1)], limit=1)
+    return Execution(lease, spec, asyncio.get_running_loop().create_future())
+
+
+async def _execute(execution: Execution, engine: EngineProtocol, feed: Feed) -> None:
+    """Have an engine that was started do the one thing of an execution, and close it."""
     try:
         feed.add(execution)
         await execution.finished
     finally:
         await engine.close()
         feed.close()
-    return _describe(execution, answers)
 
 
 def _describe(execution: Execution, answers: list[ReceivedAnswer]) -> ShownOutcome:
@@ -164,17 +175,11 @@ async def iterate_once(
         secrets=(*filled.secrets, *secrets.find_visible(isolation.environment)),
     )
     engine = build_engine(spec, feed, Supervisor(), context)
-    lease = Lease(id="replay", run=iteration.run, ranges=[(iteration.index, iteration.index + 1)], limit=1)
-    execution = Execution(lease, spec, asyncio.get_running_loop().create_future())
+    execution = _build_execution(iteration.run, iteration.index, spec)
     await engine.open()
     engine.start()
     engine.set_window(1)
-    try:
-        feed.add(execution)
-        await execution.finished
-    finally:
-        await engine.close()
-        feed.close()
+    await _execute(execution, engine, feed)
     return _describe_iteration(execution, engine.fault)
 
 

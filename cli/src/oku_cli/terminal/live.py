@@ -5,7 +5,6 @@ take its output holds nobody up. In the end the area disappears and the lines ab
 """
 
 import time
-from collections.abc import Callable
 
 from rich.console import RenderableType
 from rich.live import Live
@@ -14,6 +13,7 @@ from rich.text import Text
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.trend import TrendTracker
+from oku_core.process.clock import Clock
 from oku_core.results.tick import Tick
 
 REDRAWS_PER_S = 2
@@ -32,7 +32,7 @@ class LiveView:
     def __init__(
         self,
         console: Terminal,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
         *,
         redraws_itself: bool = True,
     ) -> None:

@@ -4,7 +4,7 @@ A line is written every few seconds by the ticks' own time, and at once when the
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -14,6 +14,7 @@ from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, mea
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
+from oku_core.process.clock import Clock
 from oku_core.results.tick import Tick
 from oku_core.tables.formatting import (
     format_clock,
@@ -41,7 +42,7 @@ class PlainView:
         clock: returns the Unix time of lines that come without a tick.
     """
 
-    def __init__(self, console: Terminal, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, console: Terminal, clock: Clock = time.time) -> None:
         self._console = console
         self._clock = clock
         self._trend = TrendTracker()

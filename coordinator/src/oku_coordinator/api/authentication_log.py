@@ -13,6 +13,7 @@ from aiohttp import hdrs, web
 from oku_coordinator.api.connection_table import find_origin
 from oku_coordinator.api.log_throttle import LogThrottle
 from oku_core.messaging.credentials import Credential, CredentialFault
+from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__package__)
 
@@ -38,7 +39,7 @@ class RefusedCallers:
         api: web.Application,
         credential: Credential,
         count: Callable[[Credential, CredentialFault], None],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._credential = credential
         self._count = count

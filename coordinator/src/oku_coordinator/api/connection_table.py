@@ -8,9 +8,10 @@ once always gets through. A busy connection is never closed to make room.
 
 import enum
 import ipaddress
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+
+from oku_core.process.clock import Clock
 
 _IPV6_NETWORK_BITS = 64
 """One customer has such a network, and all of its addresses (RFC 6177)."""
@@ -40,7 +41,7 @@ class ConnectionLimits:
     longest_head_bytes: int = 32_768
 
 
-class Phase(enum.Enum):
+class ConnectionPhase(enum.Enum):
     """What a connection does."""
 
     HEAD = enum.auto()
@@ -74,7 +75,7 @@ class Connection(Protocol):
 
 @dataclass
 class _Row:
-    phase: Phase
+    phase: ConnectionPhase
     since: float
     head_bytes: int = 0
     stalled_since: float | None = None
@@ -88,7 +89,7 @@ class ConnectionTable:
         clock: monotonic seconds.
     """
 
-    def __init__(self, limits: ConnectionLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._limits = limits
         self._clock = clock
         self._rows: dict[Connection, _Row] = {}
@@ -108,7 +109,7 @@ class ConnectionTable:
         else:
             is_admitted = len(self._rows) < self._limits.most or self._make_room(None)
         if is_admitted:
-            self._rows[connection] = _Row(Phase.HEAD, self._clock())
+            self._rows[connection] = _Row(ConnectionPhase.HEAD, self._clock())
             self._waiting[connection] = None
             self._count_by_origin[origin] = self._count_by_origin.get(origin, 0) + 1
         return is_admitted
@@ -123,23 +124,23 @@ class ConnectionTable:
         if not self._count_by_origin[origin]:
             del self._count_by_origin[origin]
 
-    def enter(self, connection: Connection, phase: Phase) -> None:
+    def enter(self, connection: Connection, phase: ConnectionPhase) -> None:
         """It is in another phase."""
         row = self._rows.get(connection)
         if row is None:
             return
         row.phase, row.since, row.head_bytes = phase, self._clock(), 0
         self._waiting.pop(connection, None)
-        if phase is not Phase.BUSY:
+        if phase is not ConnectionPhase.BUSY:
             self._waiting[connection] = None
 
     def note_partial_head(self, connection: Connection, size: int) -> None:
         """More of an incomplete head has come; the connection is closed if the head is too long."""
         row = self._rows.get(connection)
-        if row is None or row.phase in (Phase.BUSY, Phase.CLOSING):
+        if row is None or row.phase in (ConnectionPhase.BUSY, ConnectionPhase.CLOSING):
             return
-        if row.phase is Phase.IDLE:
-            self.enter(connection, Phase.HEAD)
+        if row.phase is ConnectionPhase.IDLE:
+            self.enter(connection, ConnectionPhase.HEAD)
         row.head_bytes += size
         if row.head_bytes > self._limits.longest_head_bytes:
             self._drop(connection, DropReason.LONG_HEAD)
@@ -160,11 +161,13 @@ class ConnectionTable:
         limits = self._limits
         if row.stalled_since is not None and now - row.stalled_since >= limits.stalled_s:
             return True
-        if row.phase is Phase.BUSY:
+        if row.phase is ConnectionPhase.BUSY:
             return False
         patience_s = {
-            Phase.HEAD: limits.head_s, Phase.IDLE: limits.idle_s, Phase.CLOSING: limits.closing_s,
-        }[row.phase]  # fmt: skip
+            ConnectionPhase.HEAD: limits.head_s,
+            ConnectionPhase.IDLE: limits.idle_s,
+            ConnectionPhase.CLOSING: limits.closing_s,
+        }[row.phase]
         return now - row.since >= patience_s
 
     def _make_room(self, origin: str | None) -> bool:

@@ -15,6 +15,7 @@ from oku_coordinator.api.connection_table import ConnectionLimits
 from oku_coordinator.files.file_store import FileStore, UnknownFileError
 from oku_core.messaging.credentials import TICKET_SCHEME, Credential, CredentialFault, judge_ticket
 from oku_core.messaging.signing import Signer
+from oku_core.process.clock import Clock
 from oku_core.spec.values.file_reference import is_digest
 
 DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)
@@ -56,7 +57,7 @@ def has_readable_dates(request: web.Request) -> bool:
 def build_download_api(
     store: FileStore,
     signer: Signer,
-    clock: Callable[[], float],
+    clock: Clock,
     count_refusal: Callable[[Credential, CredentialFault], None],
 ) -> web.Application:
     """The application.

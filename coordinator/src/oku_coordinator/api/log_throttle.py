@@ -1,8 +1,9 @@
 """Bounds the log lines that callers without a token can cause: one of a kind a minute, with a count."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from oku_core.process.clock import Clock
 
 EVERY_S = 60.0
 MOST_KINDS = 32
@@ -24,7 +25,7 @@ class LogThrottle:
         clock: monotonic seconds.
     """
 
-    def __init__(self, log: logging.Logger, clock: Callable[[], float]) -> None:
+    def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._kinds: dict[str, _Kind] = {}

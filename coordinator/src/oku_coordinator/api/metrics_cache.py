@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from oku_coordinator.telemetry import protobuf_format
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.process.clock import Clock
 
 LIFETIME_S = 1.0
 _SHARE = 0.1
@@ -20,7 +20,7 @@ class MetricsCache:
         clock: monotonic seconds.
     """
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, metrics: Metrics, clock: Clock = time.monotonic) -> None:
         self._metrics = metrics
         self._clock = clock
         self._lock = asyncio.Lock()

@@ -15,9 +15,9 @@ from aiohttp.http_exceptions import HttpProcessingError, InvalidURLError
 from oku_coordinator.api.authentication_log import LOG_THROTTLE
 from oku_coordinator.api.connection_table import (
     ConnectionLimits,
+    ConnectionPhase,
     ConnectionTable,
     DropReason,
-    Phase,
     find_origin,
 )
 from oku_coordinator.api.log_throttle import LogThrottle
@@ -138,7 +138,7 @@ class ApiConnection(web.RequestHandler):
         requests = self._request_count
         super().data_received(data)
         if self._request_count > requests:
-            self._table.enter(self, Phase.BUSY)
+            self._table.enter(self, ConnectionPhase.BUSY)
         else:
             self._table.note_partial_head(self, len(data))
 
@@ -154,7 +154,7 @@ class ApiConnection(web.RequestHandler):
         finally:
             self._answered += 1
             if self._answered == self._request_count:
-                self._table.enter(self, Phase.IDLE if resp.keep_alive else Phase.CLOSING)
+                self._table.enter(self, ConnectionPhase.IDLE if resp.keep_alive else ConnectionPhase.CLOSING)
 
     def pause_writing(self) -> None:
         """The answer is not read as fast as it is written."""

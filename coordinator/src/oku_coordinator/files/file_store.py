@@ -18,6 +18,7 @@ from typing import NamedTuple
 from oku_coordinator.files.file_name import FileName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
+from oku_core.process.clock import Clock
 from oku_core.process.private_files import make_private_folder, open_private
 from oku_core.spec.values.file_reference import FileClaim, FileHash
 
@@ -84,7 +85,7 @@ class FileStore:
         folder: Path,
         limits: FileLimits | None = None,
         measure_free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
     ) -> None:
         self._folder = folder
         self._limits = limits or FileLimits()

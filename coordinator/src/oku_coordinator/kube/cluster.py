@@ -15,7 +15,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.incluster_config import load_incluster_config
 
-from oku_coordinator.kube.pods import Condition, Pod, build_cost_patch, shorten
+from oku_coordinator.kube.pods import Pod, PodCondition, build_cost_patch, shorten
 from oku_coordinator.kube.scale_plan import build_scale_patch
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
@@ -47,7 +47,7 @@ class _ScaleStatus(msgspec.Struct):
     selector: str = ""
 
 
-class Scale(msgspec.Struct):
+class DeploymentScale(msgspec.Struct):
     """The size of a Deployment: what is wanted of it, and how its pods are found."""
 
     spec: _ScaleSpec
@@ -65,7 +65,7 @@ class Scale(msgspec.Struct):
 
 
 class _DeploymentStatus(msgspec.Struct):
-    conditions: list[Condition] = []
+    conditions: list[PodCondition] = []
 
 
 class _Deployment(msgspec.Struct):
@@ -80,7 +80,7 @@ class _Refusal(msgspec.Struct):
     message: str = ""
 
 
-_decode_scale = JsonDecoder[Scale](Scale).decode
+_decode_scale = JsonDecoder[DeploymentScale](DeploymentScale).decode
 _decode_deployment = JsonDecoder[_Deployment](_Deployment).decode
 _decode_pods = JsonDecoder[_PodList](_PodList).decode
 _decode_refusal = JsonDecoder[_Refusal](_Refusal).decode
@@ -101,7 +101,7 @@ class Cluster:
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._client: ApiClient | None = None
 
-    async def fetch_scale(self, deployment: str) -> Scale:
+    async def fetch_scale(self, deployment: str) -> DeploymentScale:
         """The size of a Deployment."""
         return _decode(_decode_scale, await self._call("GET", self._build_scale_path(deployment)))
 

@@ -1,10 +1,11 @@
 """Tells Kubernetes which workers are busy, so that it deletes others first."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.pods import Pod, find_cost_changes
+from oku_core.process.clock import Clock
 
 _EVERY_S = 10.0
 _MOST = 50
@@ -20,7 +21,7 @@ class CostMarker:
         clock: monotonic seconds.
     """
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock = time.monotonic) -> None:
         self._cluster = cluster
         self._clock = clock
         self._marked_at = -_EVERY_S

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from oku_coordinator.kube.pods import Pod
+from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class ServerDns:
         self,
         host: str,
         look_up: Callable[[str], Awaitable[set[str]]] = look_up,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.host = host

@@ -25,7 +25,7 @@ _OWN_COMPONENTS = frozenset({"coordinator", "workers", "servers"})
 _COMPONENT_LABEL = "app.kubernetes.io/component"
 
 
-class Condition(msgspec.Struct):
+class PodCondition(msgspec.Struct):
     """One of the conditions of a pod."""
 
     type: str
@@ -87,7 +87,7 @@ class Status(msgspec.Struct):
     message: str = ""
     ip: str = msgspec.field(default="", name="podIP")
     ips: list[PodIp] | None = msgspec.field(default=None, name="podIPs")
-    conditions: list[Condition] | None = None
+    conditions: list[PodCondition] | None = None
     init_containers: list[Container] | None = msgspec.field(default=None, name="initContainerStatuses")
     containers: list[Container] | None = msgspec.field(default=None, name="containerStatuses")
 

@@ -31,6 +31,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.settings import KubeSettings
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class Scaler:
         ledger: Ledger,
         signals: LoopSignals,
         dns: ServerDns | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._settings = settings
         self._cluster = cluster

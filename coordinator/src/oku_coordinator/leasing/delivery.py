@@ -98,10 +98,12 @@ class Delivery:
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
     def _build_message(self, run: RunRecord) -> "_Message":
-        with self._ledger.read() as t:
-            period = period_table.fetch_period(t, run.run) if run.spec.has_clock else None
-            waves = wave_table.fetch_waves(t, run.run) if run.spec.is_open else ()
-            setup = hook_table.fetch_setup_data(t, run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP
+        period, waves, setup = None, [], NO_SETUP
+        if run.spec.has_clock or Hook.SETUP in run.spec.hooks:
+            with self._ledger.read() as t:
+                period = period_table.fetch_period(t, run.run) if run.spec.has_clock else None
+                waves = wave_table.fetch_waves(t, run.run) if run.spec.is_open else []
+                setup = hook_table.fetch_setup_data(t, run.run)
         return _Message(
             run=run.run,
             spec=ask_servers(run.spec, run.count_name, self._server_urls),

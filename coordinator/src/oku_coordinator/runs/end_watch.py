@@ -4,11 +4,11 @@ A delay server that does not answer may come back; a run's end is held back for 
 """
 
 import time
-from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.runs.runs import Runs
+from oku_core.process.clock import Clock
 
 _SERVERS_COME_BACK_S = 10.0
 """A run's end waits this long for a delay server: the local stack restarts one within 5 s, a kubelet its
@@ -24,7 +24,7 @@ class EndWatch:
         clock: monotonic seconds.
     """
 
-    def __init__(self, ledger: Ledger, runs: Runs, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ledger: Ledger, runs: Runs, clock: Clock = time.monotonic) -> None:
         self._ledger = ledger
         self._runs = runs
         self._clock = clock

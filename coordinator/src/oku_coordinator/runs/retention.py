@@ -7,7 +7,6 @@ import asyncio
 import logging
 import time
 from asyncio import sleep
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from oku_coordinator.ledger.tables import deletion_table, file_table, key_table
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.run_keys import build_end
 from oku_coordinator.settings import RetentionRule
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Retention:
         ledger: Ledger,
         reports: Path,
         rule: RetentionRule,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
         files: FileKeeper | None = None,
     ) -> None:
         self._ledger = ledger

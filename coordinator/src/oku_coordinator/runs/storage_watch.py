@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class StorageWatch:
         clock: monotonic seconds.
     """
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock = time.monotonic) -> None:
         self._ledger = ledger
         self._clock = clock
         self._said = ""

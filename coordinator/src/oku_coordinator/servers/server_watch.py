@@ -13,13 +13,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import run_table, server_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class ServerWatch:
         counter: ServedCounter,
         ledger: Ledger,
         signals: LoopSignals,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
     ) -> None:
         self._counter = counter
         self._ledger = ledger

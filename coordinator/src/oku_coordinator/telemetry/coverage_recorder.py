@@ -6,13 +6,14 @@ its own: neither the event loop nor those who write the ledger wait for it.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.rules.closing import fetch_coverage, measure_extent
 from oku_coordinator.ledger.tables import lease_table, run_table
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.results.lines import Fields, build_coverage_lines
 
@@ -30,9 +31,7 @@ class CoverageRecorder:
         timer: monotonic seconds.
     """
 
-    def __init__(
-        self, ledger: Ledger, clock: Callable[[], float], timer: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, timer: Clock = time.monotonic) -> None:
         self._ledger = ledger
         self._clock = clock
         self._timer = timer

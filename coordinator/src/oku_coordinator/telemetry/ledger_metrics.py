@@ -1,6 +1,6 @@
 """Shows Prometheus the state of the ledger: whether it can be used, its runs, and the space of its disk."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily
@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError, measure_space
 from oku_coordinator.ledger.tables import run_table
+from oku_core.process.clock import Clock
 
 
 class LedgerCollector(Collector):
@@ -21,7 +22,7 @@ class LedgerCollector(Collector):
         clock: gives Unix time.
     """
 
-    def __init__(self, ledger: Ledger, folder: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, ledger: Ledger, folder: Path, clock: Clock) -> None:
         self._ledger = ledger
         self._folder = folder
         self._clock = clock

@@ -17,6 +17,7 @@ from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.telemetry.run_metrics import RunFigures, build_live_figures, build_run_figures
 from oku_coordinator.telemetry.target_metrics import RequestFigures, build_figures, build_inner_figures
+from oku_core.process.clock import Clock
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import USER_CODE_ENGINES
 
@@ -39,7 +40,7 @@ class RecentRuns:
         clock: gives Unix time.
     """
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float]) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
         self._tick: Tick | None = None

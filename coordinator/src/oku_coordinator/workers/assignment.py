@@ -201,6 +201,8 @@ class Assignment:
 
     def _find_free(self, workers: Sequence[WorkerState]) -> list[WorkerState]:
         """Those that hold nothing of any run which the ledger waits for."""
+        if not workers:
+            return []
         named = [lease for worker in workers for lease in worker.leases]
         with self.ledger.read() as t:
             unclosed = lease_table.find_unclosed(t, named) if named else set()

@@ -42,7 +42,7 @@ class LeaseBatchHead(msgspec.Struct, frozen=True, kw_only=True):
     leases: list[LeaseHead]
 
 
-class Sender(msgspec.Struct, frozen=True, kw_only=True):
+class MessageSender(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of checkpoints and progress that name their worker in every version."""
 
     worker: str
@@ -88,7 +88,7 @@ _PROGRESS_DECODER: JsonDecoder[Progress] = JsonDecoder(Progress)
 _LEASE_DECODER: JsonDecoder[LeaseBatch] = JsonDecoder(LeaseBatch, dec_hook=decode_part)
 _LEASE_HEAD_DECODER: JsonDecoder[LeaseBatchHead] = JsonDecoder(LeaseBatchHead)
 _ORDER_DECODER: JsonDecoder[Order] = JsonDecoder(Order, dec_hook=decode_part)
-_SENDER_DECODER: JsonDecoder[Sender] = JsonDecoder(Sender)
+_SENDER_DECODER: JsonDecoder[MessageSender] = JsonDecoder(MessageSender)
 
 
 class _Event(msgspec.Struct, frozen=True):

@@ -15,6 +15,8 @@ from enum import StrEnum
 
 import msgspec
 
+from oku_core.process.clock import Clock
+
 _LOG_EVERY_S = 60.0
 
 
@@ -59,7 +61,7 @@ class RejectionLog:
         self,
         logger: logging.Logger,
         count: Callable[[Rejection], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
         what: str = "messages from the broker",
     ) -> None:
         self._what = what

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from oku_core.process.clock import Clock
 from oku_core.process.redaction import redact
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class Health:
         name: str,
         longest_pause_s: float = LONGEST_PAUSE_S,
         passing: tuple[type[Exception], ...] = (OSError,),
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self.name = name
         self._longest_pause_s = longest_pause_s
@@ -92,7 +93,7 @@ class Supervisor:
         is_fatal: Callable[[Exception], bool] = lambda _: False,
         passing: tuple[type[Exception], ...] = (OSError,),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._is_fatal = is_fatal
         self._passing = passing

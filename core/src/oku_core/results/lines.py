@@ -25,7 +25,7 @@ from oku_core.results.sample import (
 from oku_core.results.summary import AnswerSummary, FailureSummary, PhaseSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.spec import OPEN_END
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 Fields = Mapping[str, Any]
@@ -302,9 +302,9 @@ def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fi
         yield {**fields, **shortened, "detail": threshold.detail or None}
 
 
-def _shorten_value(value: float | None, unit: Unit) -> float | None:
+def _shorten_value(value: float | None, unit: FigureUnit) -> float | None:
     """Six digits; times keep their microseconds, so that a quantile is that of the summary."""
-    if value is None or unit is Unit.MS:
+    if value is None or unit is FigureUnit.MS:
         return _round(value, 6)
     return float(f"{value:.6g}")
 

@@ -17,7 +17,7 @@ from oku_core.spec.spec import HTTP1_ENGINES, OPEN_END, Engine, Spec
 from oku_core.spec.values.pattern import MOST_PATTERNS, PatternError, compile_pattern
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.template import INDEX_PLACEHOLDER, describe_unknown, list_names
-from oku_core.spec.values.threshold import Threshold, Unit
+from oku_core.spec.values.threshold import FigureUnit, Threshold
 
 
 class _Text(NamedTuple):
@@ -209,7 +209,7 @@ def _iter_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> 
         return
     if threshold.time is not Time.LATENCY:
         yield f"only the requests of a run with a rate have a {threshold.time.label}"
-    if threshold.unit is Unit.OF_PLAN:
+    if threshold.unit is FigureUnit.OF_PLAN:
         yield "only a run with a rate has a plan"
 
 

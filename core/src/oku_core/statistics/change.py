@@ -29,7 +29,7 @@ class ChangeVerdict(StrEnum):
     NO_DIFFERENCE = "no_difference_shown"
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class QuantileChange(msgspec.Struct, frozen=True, kw_only=True):
     """How a quantile of a second run differs from that of a first one, as shares of the first: 0.1 is 10 %.
 
     Attributes:
@@ -49,7 +49,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure_changes(
     first: Mapping[Time, Spread], second: Mapping[Time, Spread], ratios: Mapping[tuple[Time, str], float]
-) -> dict[tuple[Time, str], Change]:
+) -> dict[tuple[Time, str], QuantileChange]:
     """Compare quantiles, each named by its distribution and its own name.
 
     Args:
@@ -69,14 +69,14 @@ def measure_changes(
     return changes
 
 
-def _judge(difference: float, low: float, high: float) -> Change:
+def _judge(difference: float, low: float, high: float) -> QuantileChange:
     """Judge a difference of logarithms by the interval of what chance does to it."""
     verdict = ChangeVerdict.NO_DIFFERENCE
     if difference + low > 0:
         verdict = ChangeVerdict.SLOWER
     elif difference + high < 0:
         verdict = ChangeVerdict.FASTER
-    return Change(
+    return QuantileChange(
         change=_as_share(difference),
         low=_as_share(difference + low),
         high=_as_share(difference + high),

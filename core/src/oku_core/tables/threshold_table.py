@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from oku_core.results.judgement import Judgement
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
 from oku_core.tables.table import Cell, Column, Rank, Role, Table, build_table
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -61,18 +61,18 @@ def _pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[Thr
     return [threshold for threshold in thresholds if threshold in nearest]
 
 
-def _format_value(value: float | None, unit: Unit) -> str:
+def _format_value(value: float | None, unit: FigureUnit) -> str:
     """A value or a limit of a threshold with its unit; requests without an answer have no time."""
     if value is None:
-        return "no answer" if unit is Unit.MS else "no value"
-    if unit is Unit.MS:
+        return "no answer" if unit is FigureUnit.MS else "no value"
+    if unit is FigureUnit.MS:
         return format_latency(value)
-    if unit is Unit.PER_SECOND:
+    if unit is FigureUnit.PER_SECOND:
         return format_rate(value)
-    if unit is Unit.REQUESTS:
+    if unit is FigureUnit.REQUESTS:
         return f"{value:,.0f}"
     share = format_share(value, 1) if value <= 1 else f"{100 * value:.2f} %"
-    return f"{share} of plan" if unit is Unit.OF_PLAN else share
+    return f"{share} of plan" if unit is FigureUnit.OF_PLAN else share
 
 
 def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
     if (
         threshold.against is not None
         and threshold.allowed is not None
-        and threshold.unit is not Unit.REQUESTS
+        and threshold.unit is not FigureUnit.REQUESTS
     ):
         yield f"{threshold.against:,} of at most {threshold.allowed:,} against it"
     if threshold.lost_s is not None:

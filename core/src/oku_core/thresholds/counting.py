@@ -10,7 +10,7 @@ towards each other, or leaves them.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from oku_core.spec.values.threshold_reader import Comparison
+from oku_core.spec.values.threshold_reader import ComparisonOperator
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 
@@ -44,7 +44,7 @@ class Condition:
         is_share: which of the two.
     """
 
-    comparison: Comparison
+    comparison: ComparisonOperator
     limit: Fraction
     is_share: bool
 
@@ -78,7 +78,7 @@ class Condition:
         return -(-bound // 1) - 1 if self.comparison.is_strict else bound // 1
 
 
-def compare(value: Fraction, comparison: Comparison, limit: Fraction) -> bool:
+def compare(value: Fraction, comparison: ComparisonOperator, limit: Fraction) -> bool:
     """Whether a value compares with a limit as it must."""
     if comparison.is_strict:
         return value < limit if comparison.is_upper else value > limit

@@ -10,8 +10,8 @@ from fractions import Fraction
 import msgspec
 
 from oku_core.accounting.outcome import Outcome
-from oku_core.spec.values.threshold import NEVER_ENDED, FigureKind, Threshold, Unit
-from oku_core.spec.values.threshold_reader import Comparison
+from oku_core.spec.values.threshold import NEVER_ENDED, FigureKind, FigureUnit, Threshold
+from oku_core.spec.values.threshold_reader import ComparisonOperator
 from oku_core.thresholds.counting import Condition, HitCount, compare
 from oku_core.thresholds.measurement import Measurement
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -43,8 +43,8 @@ def build_condition(threshold: Threshold) -> Condition:
     `p99 < 300ms` means that 99 % of all requests, or more, took less than 300 ms.
     """
     if threshold.kind is FigureKind.QUANTILE:
-        return Condition(Comparison.AT_LEAST, threshold.quantile, is_share=True)
-    return Condition(threshold.comparison, threshold.limit, is_share=threshold.unit is Unit.SHARE)
+        return Condition(ComparisonOperator.AT_LEAST, threshold.quantile, is_share=True)
+    return Condition(threshold.comparison, threshold.limit, is_share=threshold.unit is FigureUnit.SHARE)
 
 
 def count_hits(threshold: Threshold, measured: Measurement) -> HitCount:
@@ -89,9 +89,9 @@ def _judge_count(threshold: Threshold, measured: Measurement) -> ThresholdSummar
 
 
 def _find_value(threshold: Threshold, measured: Measurement, count: HitCount) -> float | None:
-    if threshold.unit is Unit.REQUESTS:
+    if threshold.unit is FigureUnit.REQUESTS:
         return count.hits
-    if threshold.unit is Unit.SHARE:
+    if threshold.unit is FigureUnit.SHARE:
         return count.hits / count.total if count.total else None
     value_us = measured.find_quantile_us(threshold.time, threshold.quantile)
     return None if value_us is None else value_us / _US_PER_MS
@@ -154,7 +154,7 @@ def _measure(threshold: Threshold, measured: Measurement) -> tuple[Fraction | No
         could_hold = compare(_mean_ms(least_us, timed), threshold.comparison, threshold.limit)
         return _mean_ms(sum_us, timed), measured.strained if could_hold else 0
     base = measured.seconds
-    if threshold.unit is Unit.OF_PLAN:
+    if threshold.unit is FigureUnit.OF_PLAN:
         base *= measured.planned_rps or 0.0
     if base <= 0 or not measured.total:
         return None, 0

@@ -10,7 +10,7 @@ from typing import Protocol
 from oku_core.accounting.histogram import bucket_index, find_rank, find_values_us
 from oku_core.accounting.measured_time import Time, Times
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
-from oku_core.spec.values.threshold_reader import Comparison
+from oku_core.spec.values.threshold_reader import ComparisonOperator
 
 
 class Distribution(Times, Protocol):
@@ -78,7 +78,7 @@ class Measurement:
         places = [OUTCOMES.index(outcome) for outcome in outcomes]
         return sum(part.outcomes[place] for part in self.parts for place in places)
 
-    def count_within(self, time: Time, comparison: Comparison, limit_ms: Fraction) -> int:
+    def count_within(self, time: Time, comparison: ComparisonOperator, limit_ms: Fraction) -> int:
         """How many times compare so with a limit for certain; buckets on the limit count as beyond it."""
         limit_us = limit_ms * 1000
         most_us = math.ceil(limit_us) - 1 if comparison.is_strict else math.floor(limit_us)

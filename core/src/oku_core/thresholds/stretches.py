@@ -15,7 +15,7 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.load import WARM_UP
-from oku_core.spec.values.threshold import FigureKind, Threshold, Unit
+from oku_core.spec.values.threshold import FigureKind, FigureUnit, Threshold
 from oku_core.thresholds.counting import compare
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
@@ -147,7 +147,7 @@ class Stretch:
     def _measure_rate(self) -> StretchValue | None:
         totals = self._totals
         sent = totals.sent if totals.planned is None else self._excuse(totals.sent, totals.planned)
-        base = totals.planned if self.threshold.unit is Unit.OF_PLAN else totals.seconds
+        base = totals.planned if self.threshold.unit is FigureUnit.OF_PLAN else totals.seconds
         if not base:
             return None
         value = Fraction(sent) / Fraction(base)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 
 
 class ThresholdVerdict(StrEnum):
@@ -38,7 +38,7 @@ class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
     verdict: ThresholdVerdict
     value: float | None = None
     limit: float
-    unit: Unit
+    unit: FigureUnit
     holds: bool | None = None
     against: int | None = None
     allowed: int | None = None

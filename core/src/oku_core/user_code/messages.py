@@ -99,11 +99,11 @@ class Cut(msgspec.Struct, frozen=True, tag="cut", array_like=True):
     slots: list[int]
 
 
-class Stop(msgspec.Struct, frozen=True, tag="stop", array_like=True):
+class StopHost(msgspec.Struct, frozen=True, tag="stop", array_like=True):
     """End: nothing more is handed out, and what is under way is dropped."""
 
 
-ToHost = Start | Call | Hand | SetUsers | Cut | Stop
+ToHost = Start | Call | Hand | SetUsers | Cut | StopHost
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready", array_like=True):

@@ -3,9 +3,9 @@
 import asyncio
 import base64
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic_ns
+from typing import Protocol
 
 from yarl import URL
 
@@ -16,17 +16,25 @@ from oku_core.http_client.client_rules import KEEPALIVE_S
 _KEEPALIVE_NS = int(KEEPALIVE_S * 1e9)
 
 
+class TlsSettings(Protocol):
+    """How TLS is spoken."""
+
+    def build(self) -> ssl.SSLContext:
+        """Build the settings, or give those that were built before."""
+        ...
+
+
 @dataclass(frozen=True)
 class Way:
     """How connections are made, wherever they go.
 
     Attributes:
-        build_tls: makes the settings of TLS.
+        tls: how TLS is spoken.
         proxy: the URL of the proxy; None without one.
         local_address: what to connect from; the system chooses unless given.
     """
 
-    build_tls: Callable[[], ssl.SSLContext]
+    tls: TlsSettings
     proxy: URL | None = None
     local_address: str | None = None
 
@@ -126,7 +134,7 @@ class ClientOrigin:
             return await self._connect_through_tunnel(deadline_ns)
         lent = await self._addresses.connect()
         if self._is_https:
-            tls, name = self._way.build_tls(), self._name.rstrip(".")
+            tls, name = self._way.tls.build(), self._name.rstrip(".")
             _, connection = await loop.create_connection(
                 ClientConnection, sock=lent, ssl=tls, server_hostname=name
             )
@@ -149,7 +157,7 @@ class ClientOrigin:
             connection = ClientConnection()
             name = self._name.rstrip(".")
             over_tls = await loop.start_tls(
-                transport, connection, self._way.build_tls(), server_hostname=name
+                transport, connection, self._way.tls.build(), server_hostname=name
             )
         except BaseException:
             transport.abort()

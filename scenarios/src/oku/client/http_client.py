@@ -1,18 +1,17 @@
 """Sends requests for all users of a host: keeps connections, and sees to time limits and redirections."""
 
 import asyncio
-import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic_ns
 from typing import NamedTuple
 
 from yarl import URL
 
 from oku.client.client_connection import CONNECT_ERROR, TIMEOUT, ClientConnection, TransportError
-from oku.client.client_origin import ClientOrigin, Way
+from oku.client.client_origin import ClientOrigin, TlsSettings, Way
 from oku.client.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.client_rules import DEFAULT_HEADERS
+from oku_core.http_client.client_rules import DEFAULT_HEADERS, build_origin
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import asks_to_close
 from oku_core.spec.values.template import Rows, Template
@@ -46,7 +45,7 @@ class HttpClient:
 
     Args:
         spec: says where relative URLs go, and what all requests have in common.
-        build_tls: makes the settings of TLS when they are first needed.
+        tls: makes the settings of TLS when they are first needed.
         rows: the rows of the run; None without data.
         local_address: what to connect from; the system chooses unless given.
 
@@ -62,7 +61,7 @@ class HttpClient:
     def __init__(
         self,
         spec: Spec,
-        build_tls: Callable[[], ssl.SSLContext],
+        tls: TlsSettings,
         rows: Rows | None = None,
         local_address: str | None = None,
     ) -> None:
@@ -73,7 +72,7 @@ class HttpClient:
         self.seed = spec.seed or 0
         self.rows = rows
         proxy = None if spec.proxy is None else URL(spec.proxy)
-        self._way = Way(build_tls, proxy, local_address)
+        self._way = Way(tls, proxy, local_address)
         self._keeps_connections = not asks_to_close(spec.headers)
         self._headers = [
             (header.name, Template.parse(header.value, self.columns, IN_HEADER)) for header in spec.headers
@@ -87,7 +86,7 @@ class HttpClient:
         self._origins: dict[tuple[str, str | None, int | None], ClientOrigin] = {}
         self._busy: set[ClientConnection] = set()
         self._sweep_s = _SWEEP_S
-        self.note_timeout(spec.timeout_s)
+        self.allow_timeout(spec.timeout_s)
         self._loop = asyncio.get_running_loop()
         self._sweeper: asyncio.TimerHandle | None = self._loop.call_later(self._sweep_s, self._sweep)
 
@@ -100,9 +99,8 @@ class HttpClient:
         key = method, url
         plan = self._plans.get(key)
         if plan is None:
-            plan = RequestPlan(
-                method.upper(), build_plan_url(self.base_url, url), self.columns, self.find_origin
-            )
+            whole = build_plan_url(self.base_url, url)
+            plan = RequestPlan(method.upper(), whole, self.columns, self.find_origin(build_origin(whole)))
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
@@ -170,8 +168,8 @@ class HttpClient:
         found = (value for each, value in self._headers if each.lower() == name)
         return next((str(value.bind(self.rows)(index or 0)) for value in found), "")
 
-    def note_timeout(self, timeout_s: float) -> None:
-        """There are requests that may not take longer than this."""
+    def allow_timeout(self, timeout_s: float) -> None:
+        """Check deadlines often enough for requests with this time limit."""
         self._sweep_s = min(self._sweep_s, max(timeout_s / 50, _SHORTEST_SWEEP_S))
 
     async def exchange(

@@ -1,10 +1,8 @@
 """What is known of a request before it is made: where it goes, and its head but for what varies."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import quote
-
-from yarl import URL
 
 from oku.client.client_origin import ClientOrigin, build_basic
 from oku_core.data.data_format import INDEX_NAME
@@ -25,12 +23,12 @@ class RequestPlan:
         method: in upper case.
         url: absolute.
         columns: those that placeholders in it may stand for.
-        find_origin: gives the origin of a URL.
+        origin: of the URL.
 
     Attributes:
         method: as given.
         url: as given, with its placeholders.
-        origin: where it goes.
+        origin: as given.
         authorization: the header of that name that user and password of the URL make; empty without them.
         line: the request line, if it has no placeholder; else None.
 
@@ -42,14 +40,12 @@ class RequestPlan:
         "_names", "_prefix", "_texts", "authorization", "line", "method", "origin", "url",
     )  # fmt: skip
 
-    def __init__(
-        self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], ClientOrigin]
-    ) -> None:
+    def __init__(self, method: str, url: Url, columns: Collection[str], origin: ClientOrigin) -> None:
         if not _METHOD.fullmatch(method):
             raise ValueError(f"{_show(method)} is not a method")
         self.method, self.url = method, url
         place = build_origin(url)
-        self.origin = find_origin(place)
+        self.origin = origin
         self.authorization = build_basic(place.user, place.password)
         target = build_target(url)
         text = f"{target.path}?{target.query}" if target.query else target.path

@@ -46,7 +46,8 @@ class RequestOptions(TypedDict, total=False):
 
 OPTIONS = frozenset(RequestOptions.__annotations__)
 
-Check = tuple[Callable[[Response], object], str]
+Condition = Callable[[Response], object]
+Check = tuple[Condition, str]
 """What must hold of an answer, and what is said when it does not."""
 
 
@@ -121,7 +122,7 @@ class HttpCall(Coroutine[Any, Any, Response]):
                 stacklevel=2,
             )
 
-    def check(self, condition: Callable[[Response], object], text: str) -> Self:
+    def check(self, condition: Condition, text: str) -> Self:
         """Have the request fail unless a condition holds of its response.
 
         Args:

@@ -161,7 +161,7 @@ class Http:
         timeout_s = self._client.timeout_s
         if "timeout" in options:
             timeout_s = options["timeout"]
-            self._client.note_timeout(timeout_s)
+            self._client.allow_timeout(timeout_s)
         sending = OutgoingRequest(self._client, plan, options, self.index, self._row)
         begun_ns = monotonic_ns()
         try:

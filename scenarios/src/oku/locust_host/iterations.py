@@ -8,6 +8,7 @@ from typing import Any
 
 import gevent
 from gevent import GreenletExit
+from gevent.event import Event
 from locust import TaskSet, User
 from locust.exception import (
     InterruptTaskSet,
@@ -53,6 +54,34 @@ class _Over(GreenletExit):  # type: ignore[misc]
     """The iteration has taken as long as it may."""
 
 
+class ReportTimer:
+    """When the host reports: soon after something has ended, at once when users wait for more."""
+
+    def __init__(self) -> None:
+        self._has_news, self._is_urgent = Event(), Event()
+        self._is_set = False
+
+    def report_soon(self) -> None:
+        """Report soon."""
+        if not self._is_set:
+            self._is_set = True
+            self._has_news.set()
+
+    def report_now(self) -> None:
+        """Report at once."""
+        if not self._is_urgent.is_set():
+            self._is_urgent.set()
+            self.report_soon()
+
+    def wait(self, longest_s: float) -> None:
+        """Wait until something is to be reported, and then for more, if it is not urgent, for so long."""
+        self._has_news.wait()
+        self._is_urgent.wait(longest_s)
+        self._has_news.clear()
+        self._is_urgent.clear()
+        self._is_set = False
+
+
 class Iterations:
     """Hands iterations to users, and ends them.
 
@@ -61,17 +90,22 @@ class Iterations:
         folder: where the files of user code are.
         limit_s: how long an iteration may take; None for any time.
         timeout_s: the limit of a request.
+        reports: has what ends reported, and that users wait and nothing is on its way to them.
 
     Attributes:
         states: the users at work, by their greenlets.
         idle: those that wait for an iteration, the one that has waited longest first.
-        on_hungry: called when users wait and nothing is on its way to them.
-        has_news: whether something has ended since this was cleared.
-        on_news: called when that becomes so.
         is_closing: whether all that is under way is dropped.
     """
 
-    def __init__(self, session: HostSession, folder: Path, limit_s: float | None, timeout_s: float) -> None:
+    def __init__(
+        self,
+        session: HostSession,
+        folder: Path,
+        limit_s: float | None,
+        timeout_s: float,
+        reports: ReportTimer,
+    ) -> None:
         self._session = session
         self._folder = folder
         self._limit_s = limit_s
@@ -79,9 +113,8 @@ class Iterations:
         self._hub: Any = gevent.get_hub()
         self.states: dict[object, UserState] = {}
         self.idle: deque[UserState] = deque()
-        self.on_hungry: Callable[[], None] = _ignore
-        self.on_news: Callable[[], None] = _ignore
-        self.has_news = self.is_closing = False
+        self.is_closing = False
+        self._reports = reports
 
     def install(self, data: SharedData) -> None:
         """Have Locust's users ask for an iteration before each leaf task, and give them `self.oku`."""
@@ -134,9 +167,7 @@ class Iterations:
             state.ended += 1
             if timer is not None:
                 timer.close()
-            if not self.has_news:
-                self.has_news = True
-                self.on_news()
+            self._reports.report_soon()
 
     def fail(self, state: UserState, error: BaseException) -> None:
         """User code has raised outside of any task: that costs an iteration, which nobody else gets.
@@ -146,7 +177,7 @@ class Iterations:
         iteration = self._session.take() or self._wait(state)
         state.ended += 1
         self._end_exception(iteration, error)
-        self._note_news()
+        self._reports.report_soon()
 
     def wake(self) -> None:
         """Let as many idle users run as there are iterations."""
@@ -200,7 +231,7 @@ class Iterations:
         received = _bound(response_length) if response_length else 0
         self._session.record(iteration, RequestResult(name, outcome, status, latency_us, received, reason))
         if iteration is None:
-            self._note_news()
+            self._reports.report_soon()
 
     def on_user_error(self, user_instance: User | TaskSet, exception: BaseException, **_: object) -> None:
         """Count what user code has raised, unless it came out of a task and is counted already."""
@@ -211,11 +242,6 @@ class Iterations:
             state.raised = None
         else:
             self.fail(state, exception)
-
-    def _note_news(self) -> None:
-        if not self.has_news:
-            self.has_news = True
-            self.on_news()
 
     def _find_parent(self) -> UserState | None:
         """The user whose greenlet has started the current one, or one that did; None if there is none."""
@@ -243,7 +269,7 @@ class Iterations:
             if state.greenlet is None:
                 state.greenlet = gevent.getcurrent()
             if session.wants_more(len(self.idle)):
-                self.on_hungry()
+                self._reports.report_now()
             try:
                 self._hub.switch()
             except BaseException:
@@ -336,7 +362,3 @@ def _write_method(method: str) -> str:
 def _bound(figure: float) -> int:
     """What a client tells of as a worker takes it: clients of users may tell of anything."""
     return int(min(figure, HIGHEST_FIGURE)) if figure > 0 else 0
-
-
-def _ignore() -> None:
-    pass

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,12 +15,13 @@ from typing import Any, Protocol
 import locust
 from locust import FastHttpUser, HttpUser, TaskSet, User, argument_parser, log
 from locust.env import Environment
+from locust.event import EventHook
 from locust.util.load_locustfile import is_shape_class, is_user_class
 
 from oku.locust_host.clients import set_up_clients
 from oku.locust_host.runner import OkuRunner, reads_stats
 from oku.locust_host.shapes import refuse_shape
-from oku.locust_host.user_state import SharedData
+from oku.locust_host.user_state import NamedRows, SharedData
 from oku.sandbox.user_module import LoadError, load_module
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT
@@ -79,7 +80,7 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     options = _parse_options(spec, start, file)
     log.setup_logging(options.loglevel or "INFO")
     environment = _build_environment(classes, options, file)
-    runner = OkuRunner(environment, installer.quit, keeps_stats=reads_stats(folder))
+    runner = OkuRunner(environment, installer, keeps_stats=reads_stats(folder))
     environment.runner = runner
     runner.target_user_count = options.num_users
     _get_ready(environment, file)
@@ -87,8 +88,8 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     return Loaded(environment, runner, any(map(_has_farewell, environment.user_classes)))
 
 
-def _open_rows(spec: Spec, paths: Mapping[str, str]) -> Callable[[int], dict[str, str]] | None:
-    """Open the data of a spec; gives what reads the row of an index, or None if there is no data.
+def _open_rows(spec: Spec, paths: Mapping[str, str]) -> NamedRows | None:
+    """Open the data of a spec; None if there is no data.
 
     Args:
         spec: the spec.
@@ -105,13 +106,7 @@ def _open_rows(spec: Spec, paths: Mapping[str, str]) -> Callable[[int], dict[str
         reader = RowReader(Path(paths[data.digest]), Path(paths[data.index]), data.table, data.rows, values)
     except DataError as error:
         raise LoadError(f"data {data.name} cannot be used: {error}") from error
-
-    def read_row(index: int) -> dict[str, str]:
-        return {
-            column: value.decode() for column, value in zip(data.columns, reader.read(index), strict=True)
-        }
-
-    return read_row
+    return NamedRows(reader, data.columns)
 
 
 def _has_farewell(kind: type[User] | type[TaskSet]) -> bool:
@@ -189,11 +184,7 @@ def _build_environment(classes: dict[str, type[User]], options: Any, file: str) 
 
 def _get_ready(environment: Environment, file: str) -> None:
     events = environment.events
-    _fire(
-        "init",
-        file,
-        lambda: events.init.fire(environment=environment, runner=environment.runner, web_ui=None),
-    )
+    _fire("init", file, events.init, environment=environment, runner=environment.runner, web_ui=None)
     environment._filter_tasks_by_tags()  # noqa: SLF001  # as Locust's runner does
     if environment.tags or environment.exclude_tags:
         environment.user_classes[:] = [kind for kind in environment.user_classes if kind.tasks]
@@ -202,19 +193,19 @@ def _get_ready(environment: Environment, file: str) -> None:
     for kind in environment.user_classes:
         if environment.host:
             kind.host = environment.host
-    _fire("test_start", file, lambda: events.test_start.fire(environment=environment))
+    _fire("test_start", file, events.test_start, environment=environment)
 
 
-def _fire(event: str, file: str, fire: Callable[[], None]) -> None:
+def _fire(name: str, file: str, event: EventHook, **arguments: object) -> None:
     log.unhandled_greenlet_exception = False
     try:
-        fire()
+        event.fire(**arguments)
     except (Exception, SystemExit) as error:
         raise LoadError(
-            f"{file}: a listener of {event} has failed: {type(error).__name__}: {error}"
+            f"{file}: a listener of {name} has failed: {type(error).__name__}: {error}"
         ) from error
-    if log.unhandled_greenlet_exception and event == "init":
-        raise LoadError(f"{file}: a listener of {event} has failed; the log of the worker says why")
+    if log.unhandled_greenlet_exception and name == "init":
+        raise LoadError(f"{file}: a listener of {name} has failed; the log of the worker says why")
 
 
 def _check_classes(environment: Environment, file: str) -> None:

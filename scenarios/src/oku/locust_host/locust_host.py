@@ -11,7 +11,7 @@ import locust
 from gevent.event import Event
 
 from oku.host_session import HostSession
-from oku.locust_host.iterations import Iterations
+from oku.locust_host.iterations import Iterations, ReportTimer
 from oku.locust_host.loading import Loaded, load
 from oku.locust_host.user_pool import UserPool
 from oku.locust_host.user_state import SharedData
@@ -25,7 +25,7 @@ from oku_core.user_code.messages import (
     Refused,
     SetUsers,
     Start,
-    Stop,
+    StopHost,
     frame,
 )
 from oku_core.user_code.slots import Slots
@@ -33,8 +33,8 @@ from oku_core.user_code.slots import Slots
 _CHUNK_BYTES = 1 << 16
 _REPORT_S = 0.01
 """What has ended is told so soon."""
-_LOOK_S, _ALIVE_LOOKS = 0.1, 5
-"""How often the lag of the hub is looked at, and after how many looks it reports without news."""
+_POLL_S, _ALIVE_POLLS = 0.1, 5
+"""How often the lag of the hub is measured, and after how many times it reports without news."""
 _CLOSING_S = 3.0
 """What listeners and `on_stop` may take at the end; the worker waits a little longer."""
 
@@ -44,10 +44,11 @@ def run_host(connection: socket.socket, slots_file: int, start: Start) -> None:
     cooperative = gevent.socket.socket(fileno=connection.detach())
     session = HostSession(Slots(slots_file), start.users, is_ahead=start.is_ahead)
     spec = decode_spec(start.spec)
+    reports = ReportTimer()
     iterations = Iterations(
-        session, Path(os.fsdecode(start.folder)), spec.iteration_timeout_s, spec.timeout_s
+        session, Path(os.fsdecode(start.folder)), spec.iteration_timeout_s, spec.timeout_s, reports
     )
-    host = LocustHost(session, cooperative, iterations)
+    host = LocustHost(session, cooperative, iterations, reports)
     try:
         loaded = load(start, spec, host)
     except LoadError as error:
@@ -63,17 +64,22 @@ class LocustHost:
         session: has the iterations.
         connection: to the worker; of gevent.
         iterations: hands them to users.
+        reports: says when to report to the worker.
     """
 
     def __init__(
-        self, session: HostSession, connection: gevent.socket.socket, iterations: Iterations
+        self,
+        session: HostSession,
+        connection: gevent.socket.socket,
+        iterations: Iterations,
+        reports: ReportTimer,
     ) -> None:
         self._session = session
         self._connection = connection
         self._iterations = iterations
         self._pool: UserPool | None = None
-        self._has_news, self._is_hungry, self._is_over = Event(), Event(), Event()
-        iterations.on_news, iterations.on_hungry = self._has_news.set, self._note_hunger
+        self._reports = reports
+        self._is_over = Event()
         self._reason = ""
         self._is_deserting = False
         """Whether the worker is to hear when no user is left."""
@@ -92,19 +98,17 @@ class LocustHost:
     def run(self, loaded: Loaded) -> None:
         """Carry out what the worker hands out, until it says that it is over, or is gone."""
         self._connection.sendall(frame(Ready(loaded.has_farewell)))
-        pool = self._pool = UserPool(
-            loaded.environment, self._session, self._iterations, on_empty=self._has_news.set
-        )
-        loaded.runner.note_running()
+        pool = self._pool = UserPool(loaded.environment, self._session, self._iterations, self._reports)
+        loaded.runner.begin()
         reporting = gevent.spawn(self._report)
-        chores = [gevent.spawn(each) for each in (pool.run, self._look, self._receive)]
+        chores = [gevent.spawn(each) for each in (pool.run, self._poll, self._receive)]
         pool.adjust_soon()
-        self._note_hunger()
+        self._reports.report_now()
         self._is_over.wait()
         self._iterations.is_closing = True
         gevent.killall(chores[:2], block=True)
         loaded.runner.close(_CLOSING_S)
-        self._note_hunger()
+        self._reports.report_now()
         reporting.join()  # half a message would be none
         self._send(self._session.take_report(0))
         if self._reason:
@@ -118,11 +122,11 @@ class LocustHost:
                     assert self._pool is not None
                     self._is_deserting = message.users == 0
                     self._pool.adjust_soon()
-                    self._note_hunger()
+                    self._reports.report_now()
                 elif isinstance(message, Cut):
                     self._iterations.cut(set(message.slots))
-                    self._has_news.set()
-                elif isinstance(message, Stop):
+                    self._reports.report_soon()
+                elif isinstance(message, StopHost):
                     self._is_over.set()
             self._iterations.wake()
         self._is_over.set()
@@ -133,20 +137,10 @@ class LocustHost:
         except OSError:
             return b""
 
-    def _note_hunger(self) -> None:
-        """Users wait: what has happened up to now is told at once."""
-        if not self._is_hungry.is_set():
-            self._is_hungry.set()
-            self._has_news.set()
-
     def _report(self) -> None:
         """Send a report soon after something has happened."""
         while not self._is_over.is_set():
-            self._has_news.wait()
-            self._is_hungry.wait(_REPORT_S)
-            self._has_news.clear()
-            self._is_hungry.clear()
-            self._iterations.has_news = False
+            self._reports.wait(_REPORT_S)
             # Before the report is made: what happens after it is for the next one.
             is_deserted = self._is_deserting and self._pool is not None and self._pool.is_empty
             self._send(self._session.take_report(len(self._iterations.idle)))
@@ -160,13 +154,13 @@ class LocustHost:
         except OSError:
             self._is_over.set()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Measure the lag of the hub, and give signs of life."""
         while True:
-            for _ in range(_ALIVE_LOOKS):
-                due = time.monotonic() + _LOOK_S
-                gevent.sleep(_LOOK_S)
+            for _ in range(_ALIVE_POLLS):
+                due = time.monotonic() + _POLL_S
+                gevent.sleep(_POLL_S)
                 late_us = int((time.monotonic() - due) * 1e6)
                 self._session.late_us = max(self._session.late_us, late_us)
             self._session.busy_us = int(measure_busy_s() * 1e6)
-            self._has_news.set()
+            self._reports.report_soon()

@@ -2,9 +2,9 @@
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gevent
 from locust import User
@@ -17,24 +17,30 @@ _log = logging.getLogger(__name__)
 _STATS_WORD = "stats"
 
 
+class LoadTest(Protocol):
+    """A test that user code can end."""
+
+    def quit(self, reason: str) -> None:
+        """End it: user code has asked for that."""
+        ...
+
+
 class OkuRunner(LocalRunner):
     """The runner of a host; how many users there are is the coordinator's to say.
 
     Args:
         environment: of Locust.
-        on_quit: called with the reason when a locustfile ends the test.
+        test: a locustfile may end it.
         keeps_stats: whether Locust's own statistics are kept, which cost as much as those of Oku.
     """
 
-    def __init__(
-        self, environment: Environment, on_quit: Callable[[str], None], *, keeps_stats: bool
-    ) -> None:
+    def __init__(self, environment: Environment, test: LoadTest, *, keeps_stats: bool) -> None:
         events = environment.events
         if not keeps_stats:
             environment.events = Events()  # its listeners count requests and format tracebacks
         super().__init__(environment)
         environment.events = events
-        self._on_quit = on_quit
+        self._test = test
         self._is_closing = False
 
     def start(
@@ -51,7 +57,7 @@ class OkuRunner(LocalRunner):
         """A locustfile ends the test."""
         if not self._is_closing:
             place = _find_caller()
-            self._on_quit(f"the locustfile has ended the test: environment.runner.{place}")
+            self._test.quit(f"the locustfile has ended the test: environment.runner.{place}")
 
     def quit(self) -> None:
         """A locustfile ends the test."""
@@ -72,8 +78,8 @@ class OkuRunner(LocalRunner):
         events.quit.fire(exit_code=self.environment.process_exit_code or 0)
         self.greenlet.kill(block=False)
 
-    def note_running(self) -> None:
-        """Users are at work."""
+    def begin(self) -> None:
+        """Tell user code that users are at work."""
         self.update_state(STATE_RUNNING)
 
 

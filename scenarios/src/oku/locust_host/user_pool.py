@@ -2,7 +2,6 @@
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -14,7 +13,7 @@ from locust.runners import WorkerNode
 from locust.user.task import LOCUST_STATE_STOPPING
 
 from oku.host_session import HostSession
-from oku.locust_host.iterations import Iterations
+from oku.locust_host.iterations import Iterations, ReportTimer
 from oku.locust_host.user_state import UserState, find_state
 
 _HERE = "oku"
@@ -32,7 +31,7 @@ class UserPool:
         environment: of Locust, with its runner.
         session: says how many users there shall be.
         iterations: has those that are at work.
-        on_empty: called when no user is left, or was there when none is wanted.
+        reports: the worker is told when no user is left, or was there when none is wanted.
     """
 
     def __init__(
@@ -40,12 +39,12 @@ class UserPool:
         environment: Environment,
         session: HostSession,
         iterations: Iterations,
-        on_empty: Callable[[], None],
+        reports: ReportTimer,
     ) -> None:
         self._environment = environment
         self._session = session
         self._iterations = iterations
-        self._on_empty = on_empty
+        self._reports = reports
         self._by_class: defaultdict[str, set[UserState]] = defaultdict(set)
         self._retired: Counter[str] = Counter()
         self._dispatcher = environment.dispatcher_class(
@@ -88,7 +87,7 @@ class UserPool:
             if self._session.users:
                 self._stand_in()
             else:
-                self._on_empty()
+                self._reports.report_soon()
         if self._complete != self._target and not self._change.is_set():
             self._complete = self._target
             self._environment.events.spawning_complete.fire(user_count=self._target)

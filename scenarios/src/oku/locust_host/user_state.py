@@ -1,10 +1,12 @@
 """A user of Locust as the host sees it, and what a locustfile sees of the host: `self.oku`."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import gevent
+
+from oku_core.data.row_reader import RowReader
 
 if TYPE_CHECKING:
     from locust import User
@@ -60,16 +62,34 @@ def find_state(user: "User") -> UserState:
     return state
 
 
+class NamedRows:
+    """The rows of the data of a run, by the names of their columns.
+
+    Args:
+        reader: reads these columns, as text.
+        columns: their names.
+    """
+
+    def __init__(self, reader: RowReader, columns: Sequence[str]) -> None:
+        self._reader = reader
+        self._columns = columns
+
+    def read(self, index: int) -> dict[str, str]:
+        """Read the row of an index."""
+        values = self._reader.read(index)
+        return {column: value.decode() for column, value in zip(self._columns, values, strict=True)}
+
+
 @dataclass(frozen=True)
 class SharedData:
     """What all users of a run see.
 
     Attributes:
-        read_row: gives the row of an index by the names of its columns; None if the run has no data.
+        rows: of the run; None if it has no data.
         setup_data: what the setup of the run returned.
     """
 
-    read_row: Callable[[int], dict[str, str]] | None = None
+    rows: NamedRows | None = None
     setup_data: Any = None
 
 
@@ -103,9 +123,9 @@ class OkuView:
         Raises:
             RuntimeError: there is no data, or no index.
         """
-        if self.data.read_row is None:
+        if self.data.rows is None:
             raise RuntimeError("self.oku.row: the run has no data; give it some with --data")
-        return self.data.read_row(self.index)
+        return self.data.rows.read(self.index)
 
     @property
     def setup_data(self) -> Any:

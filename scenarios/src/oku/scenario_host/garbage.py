@@ -5,7 +5,6 @@ holds an answer of megabytes with a few dozen objects, and each iteration may le
 """
 
 import gc
-from collections.abc import Callable
 
 from oku_core.process.resources import measure_rss_mb
 
@@ -13,25 +12,33 @@ _GROWTH, _GROWTH_MB = 1.25, 64.0
 """Garbage is collected when memory has grown by this factor and so much more, so that it seldom is."""
 
 
+class Memory:
+    """The memory of this process."""
+
+    def measure_mb(self) -> float:
+        """Measure the resident memory."""
+        return measure_rss_mb()
+
+    def collect(self) -> None:
+        """Collect garbage."""
+        gc.collect()
+
+
 class GarbageWatch:
-    """Looks at the memory of this process now and then.
+    """Collects garbage when memory has grown.
 
     Args:
-        measure_mb: gives the memory of this process.
-        collect: collects garbage.
+        memory: of this process.
     """
 
-    def __init__(
-        self, measure_mb: Callable[[], float] = measure_rss_mb, collect: Callable[[], object] = gc.collect
-    ) -> None:
-        self._measure_mb = measure_mb
-        self._collect = collect
-        self._lowest_mb = measure_mb()
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._lowest_mb = memory.measure_mb()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Collect garbage if memory has grown since the last time."""
-        now_mb = self._measure_mb()
+        now_mb = self._memory.measure_mb()
         if now_mb > self._lowest_mb * _GROWTH + _GROWTH_MB:
-            self._collect()
-            now_mb = self._lowest_mb = self._measure_mb()
+            self._memory.collect()
+            now_mb = self._lowest_mb = self._memory.measure_mb()
         self._lowest_mb = min(self._lowest_mb, now_mb)

@@ -5,7 +5,7 @@ import inspect
 import json
 import os
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import uvloop
 
 from oku.sandbox.user_module import LoadError, describe_exception, format_traceback, load_module
 from oku.scenario_host.http_factory import open_http
-from oku.scenario_host.scenario import find_arguments
+from oku.scenario_host.scenario import UserFunction, find_arguments
 from oku_core.json_reader import decode_json
 from oku_core.messaging.hook import MOST_RESULT_BYTES
 from oku_core.spec.spec import ARGUMENTS, Hook, decode_spec
@@ -49,7 +49,7 @@ def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
     return encode_result(value, call.hook)
 
 
-async def _await(function: Callable[..., Any], wanted: Collection[str], call: Call) -> object:
+async def _await(function: UserFunction, wanted: Collection[str], call: Call) -> object:
     async with AsyncExitStack() as stack:
         value = function(**await build_arguments(wanted, call, stack))
         return await value if inspect.isawaitable(value) else value

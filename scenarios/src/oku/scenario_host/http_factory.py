@@ -2,9 +2,8 @@
 
 import os
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
 from pathlib import Path
 
 from oku.client.http_client import HttpClient
@@ -27,20 +26,33 @@ def build_client(message: Start | Call, spec: Spec, rows: RowReader | None = Non
         spec: the one in it.
         rows: its rows; None without data.
     """
-    paths = _find_files(message)
-    # The worker has read them before, and only what its operator allows.
-    files = SpecFiles(EVERYWHERE.folders, lambda file: paths[file.digest])
-
-    @cache
-    def build_settings() -> ssl.SSLContext:
-        settings = build_tls(spec, files)
-        assert settings is not None  # user code may ask for any URL
-        return settings
-
+    tls = SpecTls(spec, _find_files(message))
     if spec.cert or spec.cacert or (spec.base_url is not None and spec.base_url.scheme == "https"):
-        build_settings()  # it takes a while: not within a request
+        tls.build()  # it takes a while: not within a request
     local_address = message.local_address if isinstance(message, Start) else None
-    return HttpClient(spec, build_settings, rows, local_address)
+    return HttpClient(spec, tls, rows, local_address)
+
+
+class SpecTls:
+    """The settings of TLS that a spec asks for, built when they are first needed.
+
+    Args:
+        spec: the spec.
+        paths: where its files are, by their digests; the worker has read them before, and only those that its
+            operator allows.
+    """
+
+    def __init__(self, spec: Spec, paths: Mapping[str, Path]) -> None:
+        self._spec = spec
+        self._files = SpecFiles(EVERYWHERE.folders, lambda file: paths[file.digest])
+        self._settings: ssl.SSLContext | None = None
+
+    def build(self) -> ssl.SSLContext:
+        """Build the settings, or give those that were built before."""
+        if self._settings is None:
+            self._settings = build_tls(self._spec, self._files)
+            assert self._settings is not None  # user code may ask for any URL
+        return self._settings
 
 
 @asynccontextmanager

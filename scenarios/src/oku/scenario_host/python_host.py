@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic_ns
@@ -20,7 +20,7 @@ from oku.http.http import Http
 from oku.http.scope import EXCEPTION, TIMEOUT, Scope, scope_at_work
 from oku.sandbox.first_message import prepare_host
 from oku.sandbox.user_module import LoadError
-from oku.scenario_host.garbage import GarbageWatch
+from oku.scenario_host.garbage import GarbageWatch, Memory
 from oku.scenario_host.hook_call import serve_call
 from oku.scenario_host.http_factory import build_client, open_rows
 from oku.scenario_host.iteration_end import End, judge_exception, judge_return
@@ -30,15 +30,15 @@ from oku_core.data.row_reader import RowReader
 from oku_core.json_reader import decode_json
 from oku_core.process.resources import measure_busy_s
 from oku_core.spec.spec import Spec, decode_spec
-from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, Stop, frame
+from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, StopHost, frame
 from oku_core.user_code.slots import Slots
 
 _log = logging.getLogger(__name__)
 
 _REPORT_S = 0.01
 """What has ended is told so soon."""
-_LOOK_S, _ALIVE_LOOKS = 0.1, 5
-"""How often the lag of the event loop is looked at, and after how many looks it reports without news."""
+_POLL_S, _ALIVE_POLLS = 0.1, 5
+"""How often the lag of the event loop is measured, and after how many times it reports without news."""
 _OVERDUE_NS = 1_000_000_000
 """Where user code blocks all users in turn, each of them reports after so long: it does go on."""
 STUCK_S = 5.0
@@ -117,33 +117,34 @@ class PythonHost:
         """Carry out what the worker hands out, until it says that it is over, or is gone."""
         connection.setblocking(False)  # noqa: FBT003  # its only argument
         self._transport, _ = await self._loop.create_unix_connection(
-            lambda: _Protocol(self._receive, self._end), sock=connection
+            lambda: _WorkerConnection(self), sock=connection
         )
         self._transport.set_write_buffer_limits(0)  # what is written is sent at once, not after all users
         self._transport.write(frame(Ready()))
         self._set_users()
-        looking = self._loop.create_task(self._keep_looking())
+        polling = self._loop.create_task(self._keep_polling())
         try:
             await self._over
         finally:
-            self._close(looking)
+            self._close(polling)
 
-    def _close(self, looking: asyncio.Task[None]) -> None:
-        looking.cancel()
+    def _close(self, polling: asyncio.Task[None]) -> None:
+        polling.cancel()
         for user in self._users.values():
             if user.task is not None:
                 user.task.cancel()
         self._transport.close()
         self._client.close()
 
-    def _receive(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
+        """Act on what the worker has sent."""
         for message in self._session.receive(data):
             if isinstance(message, SetUsers):
                 self._set_users()
             elif isinstance(message, Cut):
                 self._cut(set(message.slots))
-            elif isinstance(message, Stop):
-                self._end()
+            elif isinstance(message, StopHost):
+                self.end()
         while self._session.waiting > 0 and self._idle:
             user = self._idle.popleft()
             if user.waiting is not None and not user.waiting.done():
@@ -151,7 +152,8 @@ class PythonHost:
                 user.iteration = self._session.take()
         self._report_soon()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End `run`: the worker has said so, or is gone."""
         if not self._over.done():
             self._over.set_result(None)
 
@@ -323,35 +325,34 @@ class PythonHost:
         except Exception as error:  # noqa: BLE001  # what it held is not told: there may be no memory left
             self._fail(error)
 
-    async def _keep_looking(self) -> None:
+    async def _keep_polling(self) -> None:
         """Measure the lag of the event loop, give up what is stuck, collect garbage, give signs of life."""
-        garbage = GarbageWatch()
+        garbage = GarbageWatch(Memory())
         while True:
-            for _ in range(_ALIVE_LOOKS):
-                due = self._loop.time() + _LOOK_S
-                await asyncio.sleep(_LOOK_S)
+            for _ in range(_ALIVE_POLLS):
+                due = self._loop.time() + _POLL_S
+                await asyncio.sleep(_POLL_S)
                 late_us = int((self._loop.time() - due) * 1e6)
                 self._session.late_us = max(self._session.late_us, late_us)
                 self._give_up_stuck()
-                garbage.look()
+                garbage.poll()
             self._session.busy_us = int(measure_busy_s() * 1e6)
             self._report_soon()
 
 
-class _Protocol(asyncio.Protocol):
-    """Gives bytes to one function, and the end to another."""
+class _WorkerConnection(asyncio.Protocol):
+    """The connection to the worker."""
 
-    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        self._on_data = on_data
-        self._on_end = on_end
+    def __init__(self, host: PythonHost) -> None:
+        self._host = host
 
     def data_received(self, data: bytes) -> None:
-        """The worker has said something."""
-        self._on_data(data)
+        """Pass on what the worker has sent."""
+        self._host.receive(data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the worker has gone
-        """There is nobody to work for any more."""
-        self._on_end()
+        """End with the worker."""
+        self._host.end()
 
 
 def serve(connection: socket.socket, slots_file: int) -> None:

@@ -9,6 +9,7 @@ from oku.sandbox.user_module import LoadError, load_module
 from oku_core.spec.spec import ARGUMENTS, SCENARIO, Spec
 
 ScenarioFunction = Callable[..., Coroutine[Any, Any, object]]
+UserFunction = Callable[..., Any]
 
 
 class Scenario:
@@ -54,7 +55,7 @@ def load_scenario(spec: Spec, folder: Path) -> Scenario:
     return scenario
 
 
-def find_arguments(function: Callable[..., object], known: Collection[str], place: str) -> frozenset[str]:
+def find_arguments(function: UserFunction, known: Collection[str], place: str) -> frozenset[str]:
     """The arguments that a function of user code wants, of those that there are.
 
     Args:

@@ -17,7 +17,7 @@ MOST_HEADS = 1024
 _SWEEP_S = 1.0
 
 
-class Sender(Protocol):
+class SlowRequest(Protocol):
     """A connection whose request is not complete."""
 
     def refuse_slow(self) -> bool:
@@ -34,15 +34,15 @@ class RequestTimeouts:
     def __init__(self, timers: Timers) -> None:
         self._call_later = timers.call_later
         self._clock = timers.monotonic
-        self._head_due_at: dict[Sender, float] = {}
-        self._body_due_at: dict[Sender, float] = {}
+        self._head_due_at: dict[SlowRequest, float] = {}
+        self._body_due_at: dict[SlowRequest, float] = {}
         self._is_watching = False
 
     def __len__(self) -> int:
         """How many requests are incomplete."""
         return len(self._head_due_at) + len(self._body_due_at)
 
-    def watch_head(self, request: Sender) -> None:
+    def watch_head(self, request: SlowRequest) -> None:
         """Watch a request of whose head a part has arrived, the first or a later one."""
         if request in self._head_due_at:
             return
@@ -52,13 +52,13 @@ class RequestTimeouts:
             self._refuse(next(iter(self._head_due_at)))
         self._set_timer()
 
-    def watch_body(self, request: Sender) -> None:
+    def watch_body(self, request: SlowRequest) -> None:
         """Watch a request whose head is complete but its body is not; a part of the body may have arrived."""
         self.remove(request)
         self._body_due_at[request] = self._clock() + BODY_S
         self._set_timer()
 
-    def remove(self, request: Sender) -> None:
+    def remove(self, request: SlowRequest) -> None:
         """Stop watching a request that is complete, or whose connection has ended."""
         self._head_due_at.pop(request, None)
         self._body_due_at.pop(request, None)
@@ -82,7 +82,7 @@ class RequestTimeouts:
         if len(self):
             self._set_timer()
 
-    def _refuse(self, request: Sender) -> None:
+    def _refuse(self, request: SlowRequest) -> None:
         due_at, patience_s = (
             (self._head_due_at, HEAD_S) if request in self._head_due_at else (self._body_due_at, BODY_S)
         )

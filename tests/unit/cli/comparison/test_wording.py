@@ -6,14 +6,14 @@ import pytest
 from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
 from oku_cli.comparison.wording import describe_verdict
 from oku_core.results.summary import Summary
-from oku_core.statistics.change import Change, ChangeVerdict
+from oku_core.statistics.change import ChangeVerdict, QuantileChange
 
 
 def make_quantile(
     distribution: str, quantile: str, verdict: ChangeVerdict, visible: float
 ) -> ComparedQuantile:
     """Make a quantile with a change."""
-    change = Change(change=0.1, low=0.0, high=0.2, verdict=verdict, visible=visible)
+    change = QuantileChange(change=0.1, low=0.0, high=0.2, verdict=verdict, visible=visible)
     return ComparedQuantile(
         distribution=distribution, quantile=quantile, a_ms=1.0, b_ms=1.1, a_interval_ms=None,
         b_interval_ms=None, change=change,

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.imports.curl_flags import Flag, read_flags
+from oku_cli.imports.curl_flags import CurlFlag, read_flags
 
 
 def test_flags_are_read_in_all_forms() -> None:
@@ -11,8 +11,8 @@ def test_flags_are_read_in_all_forms() -> None:
     taken, ignored = read_flags([*words[:6], "-o", "f", "-m5", *words[-2:]])
     assert ignored == ["--silent", "--show-error", "--output"]
     assert taken == [
-        Flag("location"), Flag("insecure"), Flag("request", "PUT"), Flag("header", "a: b"),
-        Flag("data-raw", "-x"), Flag("max-time", "5"), Flag("url", "-u"),
+        CurlFlag("location"), CurlFlag("insecure"), CurlFlag("request", "PUT"), CurlFlag("header", "a: b"),
+        CurlFlag("data-raw", "-x"), CurlFlag("max-time", "5"), CurlFlag("url", "-u"),
     ]  # fmt: skip
 
 

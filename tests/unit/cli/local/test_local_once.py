@@ -12,11 +12,12 @@ from tests.kit.coordinators.transactions import change, read
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local import local_once
+from oku_cli.local import folder_runs, local_once
 from oku_cli.local.local_once import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.follow import Lifetime
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
@@ -24,6 +25,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 
 SPEC = Spec(requests=5)
@@ -64,7 +66,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Stack:
     """A stack that makes runs at once."""
     stack = Stack()
     monkeypatch.setattr(local_once, "run_locally", stack.run_locally)
-    monkeypatch.setattr(local_once, "_LOOK_S", 0.0)
+    monkeypatch.setattr(folder_runs, "POLL_S", 0.0)
     return stack
 
 
@@ -180,17 +182,18 @@ class Dying:
         self._other.hold()
         self._other.write_stack(Endpoint("http://127.0.0.1:9", "token"), {})
 
-    def __call__(self, *arguments: Any, is_gone: Callable[[], bool]) -> "Dying":
+    def __call__(self, *arguments: Any, lifetime: Lifetime) -> "Dying":
         """Take the place of `Follower`."""
-        self._interrupts, self._is_gone = arguments[-1], is_gone
+        self._interrupts, self._lifetime = arguments[-1], lifetime
         return self
 
-    async def follow(self, run: str, _: str) -> None:
+    async def follow(self, run: str, _: str, known: Summary) -> None:
         """Follow until nobody answers."""
-        assert not self._is_gone()
+        assert known.run == run
+        assert not self._lifetime.has_ended()
         self.followed.append(run)
         self._other.release()
-        assert self._is_gone()
+        assert self._lifetime.has_ended()
         if self._number is not None:
             signal.raise_signal(self._number)
             await self._interrupts.take()
@@ -203,7 +206,7 @@ async def test_a_run_whose_command_dies_is_taken_over(
     """It is followed as long as the other command holds the folder."""
     change(ledger, create_run, "r1", SPEC, 1.0, "k1")
     dying = Dying(folder)
-    monkeypatch.setattr(local_once, "Follower", dying)
+    monkeypatch.setattr(folder_runs, "Follower", dying)
     assert await carry_out(folder) is ExitCode.COMPLETED
     assert (dying.followed, stack.started) == (["r1"], ["r1"])
 
@@ -217,7 +220,7 @@ async def test_a_signal_that_comes_when_the_other_command_dies_holds(
         ("k2", SignalAction.CANCEL, RunState.CANCELLED),
     ):
         change(ledger, create_run, f"run-{key}", SPEC, 1.0, key)
-        monkeypatch.setattr(local_once, "Follower", Dying(folder, signal.SIGTERM))
+        monkeypatch.setattr(folder_runs, "Follower", Dying(folder, signal.SIGTERM))
         assert await carry_out(folder, key=key, on_sigterm=action) is ExitCode.CUT_SHORT
         assert read(ledger, fetch_run, f"run-{key}").state is state, action
     assert stack.started == []
@@ -227,7 +230,7 @@ async def test_a_signal_ends_the_wait_for_a_folder(
     folder: DataDir, stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another command is just starting its stack there."""
-    monkeypatch.setattr(local_once, "_LOOK_S", 10.0)
+    monkeypatch.setattr(folder_runs, "POLL_S", 10.0)
     other = DataDir(folder.absolute)
     with other.held():
         asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)

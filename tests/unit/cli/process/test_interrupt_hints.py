@@ -4,7 +4,13 @@ import pytest
 
 from oku_cli.process import interrupt_hints
 from oku_cli.process.interrupt import SignalAction
-from oku_cli.process.interrupt_hints import Delivery, InterruptHints, build_hint, describe_resume, find_volume
+from oku_cli.process.interrupt_hints import (
+    InterruptHints,
+    OrderDelivery,
+    build_hint,
+    describe_resume,
+    find_volume,
+)
 
 MOUNTED = Path("/proc/self")
 """A folder of a file system that is mounted on every Linux."""
@@ -81,8 +87,8 @@ def test_a_command_to_type_names_the_place() -> None:
     assert InterruptHints().build_command("resume", "r") == "oku resume r"
 
 
-@pytest.mark.parametrize("delivery", Delivery)
-def test_a_run_of_this_machine_is_stopped_at_once(delivery: Delivery) -> None:
+@pytest.mark.parametrize("delivery", OrderDelivery)
+def test_a_run_of_this_machine_is_stopped_at_once(delivery: OrderDelivery) -> None:
     """Its stack ends with the command, whatever the coordinator has answered."""
     assert HERE.describe_first("r").endswith("Ctrl-C again stops at once")
     assert HERE.describe_second("r", delivery) == "stopped at once"
@@ -93,14 +99,14 @@ def test_a_remote_run_is_not_said_to_be_stopped() -> None:
     assert ELSEWHERE.describe_first("r") == (
         "pausing run r: what is in flight may finish; Ctrl-C again does not wait for them"
     )
-    assert ELSEWHERE.describe_second("r", Delivery.ACCEPTED) == (
+    assert ELSEWHERE.describe_second("r", OrderDelivery.ACCEPTED) == (
         "run r is being paused and comes to rest by itself; look at it with: oku show r --kube; "
         "resume it with: oku resume r --kube"
     )
-    assert ELSEWHERE.describe_second("r", Delivery.OPEN) == (
+    assert ELSEWHERE.describe_second("r", OrderDelivery.OPEN) == (
         "run r goes on: its coordinator could not be told to pause it; pause it with: oku pause r --kube"
     )
-    assert ELSEWHERE.describe_second("r", Delivery.REFUSED) == (
+    assert ELSEWHERE.describe_second("r", OrderDelivery.REFUSED) == (
         "run r was not paused by this command; look at it with: oku show r --kube"
     )
 
@@ -111,18 +117,18 @@ def test_a_run_that_is_cancelled_is_not_resumed() -> None:
     assert HERE.describe_first("r", cancel) == (
         "cancelling: what is in flight may finish; Ctrl-C again stops at once"
     )
-    assert HERE.describe_second("r", Delivery.OPEN, action=cancel) == "stopped at once"
+    assert HERE.describe_second("r", OrderDelivery.OPEN, action=cancel) == "stopped at once"
     assert ELSEWHERE.describe_first("r", cancel) == (
         "cancelling run r: what is in flight may finish; Ctrl-C again does not wait for them"
     )
-    assert ELSEWHERE.describe_second("r", Delivery.ACCEPTED, action=cancel) == (
+    assert ELSEWHERE.describe_second("r", OrderDelivery.ACCEPTED, action=cancel) == (
         "run r is being cancelled and comes to rest by itself; look at it with: oku show r --kube"
     )
-    assert ELSEWHERE.describe_second("r", Delivery.OPEN, "no broker", cancel) == (
+    assert ELSEWHERE.describe_second("r", OrderDelivery.OPEN, "no broker", cancel) == (
         "run r goes on: its coordinator could not be told to cancel it; "
         "cancel it with: oku cancel r --kube (no broker)"
     )
-    assert ELSEWHERE.describe_second("r", Delivery.REFUSED, action=cancel) == (
+    assert ELSEWHERE.describe_second("r", OrderDelivery.REFUSED, action=cancel) == (
         "run r was not cancelled by this command; look at it with: oku show r --kube"
     )
 

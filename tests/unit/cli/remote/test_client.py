@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
 from tests.unit.cli.remote.test_follow import SUMMARY
 
-from oku_cli.remote.client import Client, NotUploadedError, RunDeletedError
+from oku_cli.remote.client import Client, RunGoneError, UploadNeededError
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -161,9 +161,9 @@ async def test_a_submission_with_a_key_says_whether_its_run_is_new() -> None:
         assert await client.submit_once({}, (), "known") == ("r1", RunState.PAUSED, False)
         with pytest.raises(UserError, match="another spec"):
             await client.submit_once({}, (), "taken")
-        with pytest.raises(NotUploadedError, match=r"upload ca\.pem first"):
+        with pytest.raises(UploadNeededError, match=r"upload ca\.pem first"):
             await client.submit_once({}, (), "files")
-        with pytest.raises(RunDeletedError, match="r1 was deleted") as deleted:
+        with pytest.raises(RunGoneError, match="r1 was deleted") as deleted:
             await client.submit_once({}, (), "deleted")
         assert deleted.value.summary == SUMMARY
         with pytest.raises(UserError, match="this version of oku cannot read the answer"):

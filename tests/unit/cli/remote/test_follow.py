@@ -302,12 +302,13 @@ async def test_a_coordinator_that_is_gone_is_not_asked_again() -> None:
     """That of a local stack ends with it; until then a silence is an outage, which is waited for."""
     asked: list[bool] = []
 
-    def is_gone() -> bool:
-        asked.append(len(asked) == 2)
-        return asked[-1]
+    class Stack:
+        def has_ended(self) -> bool:
+            asked.append(len(asked) == 2)
+            return asked[-1]
 
     async with Client(Endpoint("http://127.0.0.1:1", "t")) as client:
-        follower = Follower(client, Watch(quiet=True), InterruptHints(), Interrupts(), is_gone=is_gone)
+        follower = Follower(client, Watch(quiet=True), InterruptHints(), Interrupts(), lifetime=Stack())
         with pytest.raises(UnreachableError):
             await asyncio.wait_for(follower.follow("r", "title"), 10)
     assert asked == [False, False, True]

@@ -6,7 +6,7 @@ import pytest
 
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import NotUploadedError, StoredFile, Submitted
+from oku_cli.remote.client import FileStatus, Submitted, UploadNeededError
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.local_file import read_local_file
 from oku_cli.remote.remote_run import RunStart, begin_run, refuse_shape, try_add_intervals
@@ -64,11 +64,11 @@ class Coordinator:
         self.knows_key = knows_key
         self.calls: list[str] = []
 
-    async def fetch_file(self, claim: FileClaim) -> StoredFile:
+    async def fetch_file(self, claim: FileClaim) -> FileStatus:
         """Have all of a file as soon as somebody uploads it."""
         self.calls.append("upload")
         self.knows_key = True
-        return StoredFile(digest=claim.digest, received=1, is_complete=True)
+        return FileStatus(digest=claim.digest, received=1, is_complete=True)
 
     async def submit(self, *_: object) -> str:
         """Take a spec."""
@@ -79,7 +79,7 @@ class Coordinator:
         """Take a spec with a key."""
         self.calls.append("submit once")
         if not self.knows_key:
-            raise NotUploadedError("body.txt: was not uploaded")
+            raise UploadNeededError("body.txt: was not uploaded")
         return Submitted("r1", RunState.RUNNING, is_new=True)
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.kit.file_claims import build_claim
 
 from oku_cli.remote import upload
-from oku_cli.remote.client import StoredFile, WrongDigestError
+from oku_cli.remote.client import FileStatus, WrongDigestError
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.remote.upload import upload_files
@@ -28,16 +28,16 @@ class FakeClient:
         self._fails_every = fails_every
         self._calls = 0
 
-    async def fetch_file(self, file: FileClaim) -> StoredFile:
+    async def fetch_file(self, file: FileClaim) -> FileStatus:
         """What is here."""
         self._fail()
         return self._describe(file)
 
-    def _describe(self, file: FileClaim) -> StoredFile:
+    def _describe(self, file: FileClaim) -> FileStatus:
         is_complete = build_claim(self.content) == file
-        return StoredFile(digest=file.digest, received=len(self.content), is_complete=is_complete)
+        return FileStatus(digest=file.digest, received=len(self.content), is_complete=is_complete)
 
-    async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> StoredFile:
+    async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> FileStatus:
         """Take a piece."""
         self._fail()
         self.offsets.append(offset)
@@ -115,7 +115,7 @@ def test_a_file_that_changes_meanwhile_ends_it(file: LocalFile) -> None:
     """In one line, before a run is submitted."""
 
     class Changing(FakeClient):
-        async def send_piece(self, sent: FileClaim, size: int, offset: int, piece: bytes) -> StoredFile:
+        async def send_piece(self, sent: FileClaim, size: int, offset: int, piece: bytes) -> FileStatus:
             file.path.write_bytes(b"y" * len(CONTENT))
             return await super().send_piece(sent, size, offset, piece)
 

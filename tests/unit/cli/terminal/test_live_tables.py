@@ -9,7 +9,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.trend import TrendTracker
 from oku_core.results.tick import TargetTick, Tick
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]
@@ -19,7 +19,7 @@ def make_threshold(allowed: int) -> ThresholdSummary:
     """One that is the nearer to being lost the fewer requests are allowed to be against it."""
     return ThresholdSummary(
         expression=f"timeout <= {allowed}", verdict=ThresholdVerdict.UNDECIDED, value=0.01, limit=0.1,
-        unit=Unit.SHARE, holds=True, against=1, allowed=allowed,
+        unit=FigureUnit.SHARE, holds=True, against=1, allowed=allowed,
     )  # fmt: skip
 
 

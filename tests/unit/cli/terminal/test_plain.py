@@ -7,7 +7,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.plain import PlainView
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]
@@ -95,7 +95,7 @@ def test_a_threshold_is_told_once_when_it_is_decided(make_tick: MakeTick) -> Non
     written = Written()
     for verdict in (ThresholdVerdict.UNDECIDED, ThresholdVerdict.FAILED, ThresholdVerdict.FAILED):
         threshold = ThresholdSummary(
-            expression="ok >= 99%", verdict=verdict, value=0.5, limit=0.99, unit=Unit.SHARE, holds=False
+            expression="ok >= 99%", verdict=verdict, value=0.5, limit=0.99, unit=FigureUnit.SHARE, holds=False
         )
         written.view.show_tick(make_tick(thresholds=[threshold]))
     assert written.lines[1:] == ["17:05:12 threshold failed: ok >= 99% (50.00 %)"]

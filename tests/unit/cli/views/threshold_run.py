@@ -4,7 +4,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity
 from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.spec import Engine
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 
@@ -23,15 +23,15 @@ def build_threshold_run() -> Summary:
         thresholds=[
             ThresholdSummary(
                 expression="ok >= 99%", verdict=ThresholdVerdict.PASSED, value=0.99, limit=0.99,
-                unit=Unit.SHARE, holds=True, against=1, allowed=1,
+                unit=FigureUnit.SHARE, holds=True, against=1, allowed=1,
             ),
             ThresholdSummary(
                 expression="p99 < 1s", verdict=ThresholdVerdict.FAILED, value=1200.0, limit=1000.0,
-                unit=Unit.MS, holds=False, against=2, allowed=1,
+                unit=FigureUnit.MS, holds=False, against=2, allowed=1,
             ),
             ThresholdSummary(
                 expression="rate > 1/s over 1m", verdict=ThresholdVerdict.UNDECIDED, limit=1.0,
-                unit=Unit.PER_SECOND, detail="the run had no 60 s in a row that could be judged",
+                unit=FigureUnit.PER_SECOND, detail="the run had no 60 s in a row that could be judged",
             ),
         ],
         validity=[Validity(flag=Flag.RESENT, detail="some | more", requests=3)],

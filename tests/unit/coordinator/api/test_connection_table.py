@@ -2,9 +2,9 @@ import pytest
 
 from oku_coordinator.api.connection_table import (
     ConnectionLimits,
+    ConnectionPhase,
     ConnectionTable,
     DropReason,
-    Phase,
     find_origin,
 )
 
@@ -68,11 +68,11 @@ def test_a_busy_connection_is_never_closed_to_make_room(world: World) -> None:
     """The length of a request is no reason either; when all are busy a new one is refused."""
     peers = [world.connect() for _ in range(3)]
     for peer in peers:
-        world.table.enter(peer, Phase.BUSY)
+        world.table.enter(peer, ConnectionPhase.BUSY)
     world.pass_s(1_000_000)
     assert not world.table.admit(Peer("a"))
     assert [peer.reason for peer in peers] == [None] * 3
-    world.table.enter(peers[1], Phase.IDLE)
+    world.table.enter(peers[1], ConnectionPhase.IDLE)
     world.connect()
     assert peers[1].reason == DropReason.CROWDED
 
@@ -80,8 +80,8 @@ def test_a_busy_connection_is_never_closed_to_make_room(world: World) -> None:
 def test_one_that_was_answered_lately_stays_longer(world: World) -> None:
     """Waiting counts from the last answer."""
     first, second, third = (world.connect() for _ in range(3))
-    world.table.enter(first, Phase.BUSY)
-    world.table.enter(first, Phase.IDLE)
+    world.table.enter(first, ConnectionPhase.BUSY)
+    world.table.enter(first, ConnectionPhase.IDLE)
     world.connect()
     assert [peer.reason for peer in (first, second, third)] == [None, DropReason.CROWDED, None]
 
@@ -89,12 +89,12 @@ def test_one_that_was_answered_lately_stays_longer(world: World) -> None:
 @pytest.mark.parametrize(
     ("phase", "patience_s"),
     [
-        (Phase.HEAD, LIMITS.head_s),
-        (Phase.IDLE, LIMITS.idle_s),
-        (Phase.CLOSING, LIMITS.closing_s),
+        (ConnectionPhase.HEAD, LIMITS.head_s),
+        (ConnectionPhase.IDLE, LIMITS.idle_s),
+        (ConnectionPhase.CLOSING, LIMITS.closing_s),
     ],
 )
-def test_waiting_has_an_end(world: World, phase: Phase, patience_s: float) -> None:
+def test_waiting_has_an_end(world: World, phase: ConnectionPhase, patience_s: float) -> None:
     """Each phase has its own limit."""
     peer = world.connect()
     world.table.enter(peer, phase)
@@ -108,8 +108,8 @@ def test_waiting_has_an_end(world: World, phase: Phase, patience_s: float) -> No
 def test_a_head_that_drips_has_no_more_time(world: World) -> None:
     """The time counts from its first byte, for a second request as well."""
     peer = world.connect()
-    world.table.enter(peer, Phase.BUSY)
-    world.table.enter(peer, Phase.IDLE)
+    world.table.enter(peer, ConnectionPhase.BUSY)
+    world.table.enter(peer, ConnectionPhase.IDLE)
     world.pass_s(LIMITS.idle_s - 1)
     for _ in range(9):
         world.table.note_partial_head(peer, 1)
@@ -122,9 +122,9 @@ def test_a_long_head_is_refused(world: World) -> None:
     """What came before it makes no difference; the bytes of a body are not counted."""
     peer = world.connect()
     world.table.note_partial_head(peer, 100)
-    world.table.enter(peer, Phase.BUSY)
+    world.table.enter(peer, ConnectionPhase.BUSY)
     world.table.note_partial_head(peer, 1_000_000)
-    world.table.enter(peer, Phase.IDLE)
+    world.table.enter(peer, ConnectionPhase.IDLE)
     world.table.note_partial_head(peer, 100)
     assert peer.reason is None
     world.table.note_partial_head(peer, 1)
@@ -135,7 +135,7 @@ def test_who_does_not_read_is_let_go(world: World) -> None:
     """The middle of an answer makes no difference."""
     reader, sleeper = world.connect(), world.connect()
     for peer in (reader, sleeper):
-        world.table.enter(peer, Phase.BUSY)
+        world.table.enter(peer, ConnectionPhase.BUSY)
         world.table.note_stalled(peer, is_stalled=True)
     world.pass_s(LIMITS.stalled_s - 1)
     world.table.note_stalled(reader, is_stalled=False)

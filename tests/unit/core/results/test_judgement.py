@@ -13,7 +13,7 @@ from oku_core.results.judgement import Judgement, judge, judge_counts, judge_tic
 from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity
 from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.spec import Engine
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 
@@ -87,6 +87,6 @@ def test_a_second_is_judged_like_the_run_so_far() -> None:
     tick = build_tick(1.0, {"outcomes_so_far": make_counts(10)})
     assert judge_tick(tick) is Judgement.NEUTRAL
     lost = ThresholdSummary(
-        expression="ok >= 99%", verdict=ThresholdVerdict.FAILED, limit=0.99, unit=Unit.SHARE
+        expression="ok >= 99%", verdict=ThresholdVerdict.FAILED, limit=0.99, unit=FigureUnit.SHARE
     )
     assert judge_tick(msgspec.structs.replace(tick, thresholds=[lost])) is Judgement.BAD

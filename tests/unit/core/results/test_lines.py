@@ -33,7 +33,7 @@ from oku_core.results.sample import LIVE_QUANTILES, Sample, build_sample
 from oku_core.results.summary import NotSentCounts, OutcomeCounts, PhaseSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import LatencySummary, StepSummary, TimingSummary
 from oku_core.spec.spec import Engine
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 HEAD = RunHead("http://shop.test/{i}", "100 requests")
@@ -179,14 +179,14 @@ def test_each_threshold_of_a_run_at_rest_has_a_line() -> None:
     """It has the fields of the summary; why one is undecided is there if it is."""
     failed = ThresholdSummary(
         expression="ok >= 99.9%", verdict=ThresholdVerdict.FAILED, value=0.7512345678, limit=0.999,
-        unit=Unit.SHARE, holds=False, against=250, allowed=1,
+        unit=FigureUnit.SHARE, holds=False, against=250, allowed=1,
     )  # fmt: skip
     lost = ThresholdSummary(
         expression="rate > 9/s over 9s", verdict=ThresholdVerdict.FAILED, value=0.12345678, limit=9.0,
-        unit=Unit.PER_SECOND, holds=False, lost_s=12.0, lost_phase="soak", lost_value=8.7654321,
+        unit=FigureUnit.PER_SECOND, holds=False, lost_s=12.0, lost_phase="soak", lost_value=8.7654321,
     )  # fmt: skip
     undecided = ThresholdSummary(
-        expression="mean < 1s", verdict=ThresholdVerdict.UNDECIDED, limit=1000.0, unit=Unit.MS,
+        expression="mean < 1s", verdict=ThresholdVerdict.UNDECIDED, limit=1000.0, unit=FigureUnit.MS,
         detail="nothing was answered",
     )  # fmt: skip
     lines = list(build_threshold_lines([failed, undecided, lost]))

@@ -5,11 +5,11 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample
 from oku_core.results.timing_summary import SUMMARY_QUANTILES
-from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
+from oku_core.statistics.change import ChangeVerdict, QuantileChange, measure_changes
 from oku_core.statistics.spread import Spread, measure_spread
 
 
-def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> dict[str, Change]:
+def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> dict[str, QuantileChange]:
     """Compare two drawn minutes, the second of which is slower by a factor."""
     a, b = (
         draw_seconds(60, seed=seed, requests=25, wave=wave, median_us=20_000 * scale)

@@ -3,7 +3,7 @@ from typing import Any
 from tests.kit.runs.summaries import list_texts
 
 from oku_core.results.judgement import Judgement
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.tables.threshold_table import build_thresholds, describe_standing, describe_verdict
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
@@ -14,22 +14,22 @@ def build(
     expression: str = "p99 < 1s", verdict: ThresholdVerdict = _UNDECIDED, **known: Any
 ) -> ThresholdSummary:
     """A threshold on a time."""
-    values: dict[str, Any] = {"limit": 1000.0, "unit": Unit.MS} | known
+    values: dict[str, Any] = {"limit": 1000.0, "unit": FigureUnit.MS} | known
     return ThresholdSummary(expression=expression, verdict=verdict, **values)
 
 
 def test_a_value_is_shown_in_the_unit_of_its_limit() -> None:
     """Rounding never makes a bad number look good."""
-    texts: list[tuple[float | None, Unit, str]] = [
-        (212.0, Unit.MS, "212 ms"),
-        (None, Unit.MS, "no answer"),
-        (0.9991, Unit.SHARE, "99.91 %"),
-        (0.999999, Unit.SHARE, "> 99.99 %"),
-        (3.0, Unit.REQUESTS, "3"),
-        (99.5, Unit.PER_SECOND, "100/s"),
-        (0.97, Unit.OF_PLAN, "97.00 % of plan"),
-        (1.5, Unit.OF_PLAN, "150.00 % of plan"),
-        (None, Unit.SHARE, "no value"),
+    texts: list[tuple[float | None, FigureUnit, str]] = [
+        (212.0, FigureUnit.MS, "212 ms"),
+        (None, FigureUnit.MS, "no answer"),
+        (0.9991, FigureUnit.SHARE, "99.91 %"),
+        (0.999999, FigureUnit.SHARE, "> 99.99 %"),
+        (3.0, FigureUnit.REQUESTS, "3"),
+        (99.5, FigureUnit.PER_SECOND, "100/s"),
+        (0.97, FigureUnit.OF_PLAN, "97.00 % of plan"),
+        (1.5, FigureUnit.OF_PLAN, "150.00 % of plan"),
+        (None, FigureUnit.SHARE, "no value"),
     ]
     shown = [describe_standing(build(value=value, unit=unit, holds=True)) for value, unit, _ in texts]
     assert shown == [text for _, _, text in texts]
@@ -63,7 +63,13 @@ def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
 
 def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
     """With the phase if the run has several, the second, and the value; the worst value is beside it."""
-    lost: dict[str, Any] = {"unit": Unit.OF_PLAN, "limit": 0.99, "holds": False, "value": 0.4, "lost_s": 12.0}
+    lost: dict[str, Any] = {
+        "unit": FigureUnit.OF_PLAN,
+        "limit": 0.99,
+        "holds": False,
+        "value": 0.4,
+        "lost_s": 12.0,
+    }
     threshold = build(verdict=_FAILED, lost_value=0.876, lost_phase="steady", **lost)
     assert (
         describe_standing(threshold)

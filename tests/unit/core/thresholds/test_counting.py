@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oku_core.spec.values.threshold_reader import Comparison
+from oku_core.spec.values.threshold_reader import ComparisonOperator
 from oku_core.thresholds.counting import Condition, HitCount
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
@@ -13,7 +13,7 @@ _shares = st.fractions(0, 1, max_denominator=1000).map(lambda limit: (limit, Tru
 _numbers = st.integers(0, 60).map(lambda limit: (Fraction(limit), False))
 _conditions = st.builds(
     lambda comparison, limit: Condition(comparison, limit[0], is_share=limit[1]),
-    st.sampled_from(Comparison),
+    st.sampled_from(ComparisonOperator),
     _shares | _numbers,
 )
 
@@ -109,7 +109,7 @@ def test_a_share_is_lost_and_won_at_a_definite_moment(
     hits: int, total: int, rest: int, verdict: ThresholdVerdict
 ) -> None:
     """99 % of 1,000 are lost with the eleventh that is not among them, and won with the 990th that is."""
-    condition = Condition(Comparison.AT_LEAST, Fraction(99, 100), is_share=True)
+    condition = Condition(ComparisonOperator.AT_LEAST, Fraction(99, 100), is_share=True)
     assert condition.judge(HitCount(hits=hits, total=total, rest=rest)) is verdict
 
 
@@ -117,7 +117,7 @@ def test_what_nobody_knows_the_result_of_counts_as_whichever_is_asked_for() -> N
     """Five of 100 that were not sent could turn 96 %, but neither 94 % nor 99 %."""
     count = HitCount(hits=94, total=100, unknown=5)
     verdicts = [
-        Condition(Comparison.AT_LEAST, Fraction(percent, 100), is_share=True).judge(count)
+        Condition(ComparisonOperator.AT_LEAST, Fraction(percent, 100), is_share=True).judge(count)
         for percent in (94, 96, 100)
     ]
     assert verdicts == [_PASSED, _UNDECIDED, _FAILED]

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.unit.core.thresholds.parts import build_requests
 
-from oku_core.spec.values.threshold import Threshold, Unit
+from oku_core.spec.values.threshold import FigureUnit, Threshold
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
@@ -139,7 +139,7 @@ def test_how_far_a_threshold_is_from_being_lost_is_a_number_of_requests() -> Non
 
     summary = judge(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=900))
     assert (summary.against, summary.allowed, summary.verdict) == (3, 10, _UNDECIDED)
-    assert (summary.value, summary.limit, summary.unit) == (9.0, 2.0, Unit.MS)
+    assert (summary.value, summary.limit, summary.unit) == (9.0, 2.0, FigureUnit.MS)
     assert summary.holds is False
     open_ended = judge(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=9, is_rest_exact=False))
     assert (open_ended.against, open_ended.allowed) == (3, None)

@@ -17,7 +17,7 @@ class Origin:
 def plan(url: str, columns: tuple[str, ...] = (), method: str = "GET") -> RequestPlan:
     """A plan of a request."""
     origin: Any = Origin()
-    return RequestPlan(method, Url(url), columns, lambda _: origin)
+    return RequestPlan(method, Url(url), columns, origin)
 
 
 @pytest.mark.parametrize(

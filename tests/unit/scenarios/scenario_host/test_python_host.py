@@ -26,7 +26,7 @@ from oku_core.user_code.messages import (
     Report,
     SetUsers,
     Start,
-    Stop,
+    StopHost,
     ToHost,
     frame,
 )
@@ -371,7 +371,7 @@ async def test_a_host_ends_when_it_is_told_to_or_its_worker_is_gone(
     await worker.wait(lambda: worker.wanted > 0)
     await settle()
     if is_said:
-        worker.send(Stop())
+        worker.send(StopHost())
     await worker.close()
     await settle()
     assert ended == [0, 1]

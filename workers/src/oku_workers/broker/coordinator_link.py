@@ -9,12 +9,12 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from oku_core.broker.celery_app import App
 from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.process.clock import Clock
 from oku_core.process.redaction import redact
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class CoordinatorLink:
         is_made: whether the coordinator has been heard; it stays true while nobody can be heard.
     """
 
-    def __init__(self, broker_url: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, broker_url: str, clock: Clock = time.monotonic) -> None:
         self._broker = redact(broker_url)
         self._clock = clock
         self.is_made = False

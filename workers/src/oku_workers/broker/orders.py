@@ -6,7 +6,6 @@ them to shut down and to consume other queues, and would answer to wherever the 
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 from celery import bootsteps
@@ -17,6 +16,7 @@ from oku_core.broker.transport import read_json_body
 from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
 from oku_core.messaging.signing import RejectedMessageError
+from oku_core.process.clock import Clock
 from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner
@@ -48,7 +48,7 @@ class Orders:
         runner: LeaseRunner,
         heartbeat: Heartbeat,
         link: CoordinatorLink,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._loop_thread = loop_thread
         self._runner = runner

@@ -7,7 +7,6 @@ is counted in tallies, one for each phase in which any were taken.
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.outcome import build_no_counts
@@ -21,12 +20,15 @@ from oku_core.messaging.checkpoint import (
 )
 from oku_core.messaging.hook import NO_SETUP
 from oku_core.messaging.lease import Lease
+from oku_core.process.clock import Clock
 from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
 from oku_workers.executions.inner_tally import InnerTally
 from oku_workers.executions.tally import Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oku_workers.executions.flight_recording import FlightRecording
 
 _DENSE_FROM = 4096
@@ -116,7 +118,7 @@ class Execution:
         lease: Lease,
         spec: Spec,
         finished: asyncio.Future[None],
-        now: Callable[[], float] = time.time,
+        now: Clock = time.time,
     ) -> None:
         self._now = now
         self.lease = lease

@@ -8,6 +8,8 @@ a second, however fast the requests are.
 import time
 from collections.abc import Callable
 
+from oku_core.process.clock import Clock
+
 _SHORT_S, _LONG_S = 0.02, 0.1
 """A stride that lasts for less is too short, and one that lasts for more too long."""
 LONGEST_STRIDE = 256
@@ -23,7 +25,7 @@ class FlightRecording:
 
     __slots__ = ("_at", "_monotonic", "_reached", "_stride", "_write")
 
-    def __init__(self, write: Callable[[int], None], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, write: Callable[[int], None], monotonic: Clock = time.monotonic) -> None:
         self._write = write
         self._monotonic = monotonic
         self._reached = 0

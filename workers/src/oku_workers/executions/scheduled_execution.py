@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oku_core.messaging.lease import Lease
+from oku_core.process.clock import Clock
 from oku_core.schedule.lane import MOST_IN_CHUNK, Chunk, Lane
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import ActivePeriod
@@ -79,7 +80,7 @@ class ScheduledExecution(Execution):
         lease: Lease,
         spec: Spec,
         finished: asyncio.Future[None],
-        now: Callable[[], float],
+        now: Clock,
         schedule: Schedule,
         period: ActivePeriod | None,
     ) -> None:

@@ -8,10 +8,11 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from oku_core.messaging.process_ends import MOST_RECORDS, FlightRecord
+from oku_core.process.clock import Clock
 from oku_core.process.private_files import open_private
 from oku_workers.flight.record_file import FILE_BYTES, SUFFIX, UNFINISHED, RecordError, decode_record
 
@@ -32,7 +33,7 @@ class RecordFolder:
         monotonic: monotonic seconds.
     """
 
-    def __init__(self, folder: Path, boot: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, folder: Path, boot: str, monotonic: Clock = time.monotonic) -> None:
         self._folder = folder
         self._boot = boot
         self._monotonic = monotonic

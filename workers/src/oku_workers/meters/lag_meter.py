@@ -3,8 +3,9 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable
 from typing import Protocol
+
+from oku_core.process.clock import Clock
 
 
 class LagListener(Protocol):
@@ -22,7 +23,7 @@ class LagMeter:
         interval_s: how often to ask.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, interval_s: float = 0.05) -> None:
+    def __init__(self, clock: Clock = time.monotonic, interval_s: float = 0.05) -> None:
         self._listener: LagListener | None = None
         self._clock = clock
         self._interval_s = interval_s

@@ -18,6 +18,7 @@ from oku_core.accounting.histogram import (
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import RunProgress
+from oku_core.process.clock import Clock
 from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import Tally
@@ -187,7 +188,7 @@ class ProgressMeter:
         clock: monotonic seconds.
     """
 
-    def __init__(self, measure_cpu_s: Callable[[], float], clock: Callable[[], float]) -> None:
+    def __init__(self, measure_cpu_s: Callable[[], float], clock: Clock) -> None:
         self._measure_cpu_s = measure_cpu_s
         self._clock = clock
         self._seen: dict[Execution, _Seen] = {}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_busy_s
 from oku_workers.executions.execution import Execution
 
@@ -37,7 +38,7 @@ class SaturationMeter:
     def __init__(
         self,
         measure_busy_s: Callable[[], float] = measure_busy_s,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._measure_busy_s = measure_busy_s
         self._clock = clock

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from oku_core.process.clock import SteadyClock
+from oku_core.process.clock import Clock, SteadyClock
 from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
@@ -50,7 +50,7 @@ class ProcessGauges:
         peak_rss_mb: the most resident memory so far.
     """
 
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Clock = time.monotonic
     cpu_s: Callable[[], float] = time.process_time
     rss_mb: Callable[[], float] = measure_rss_mb
     peak_rss_mb: Callable[[], float] = measure_peak_rss_mb

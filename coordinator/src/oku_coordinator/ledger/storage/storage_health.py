@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from oku_core.process.clock import Clock
+
 LEAST_FREE_BYTES = 1 << 20
 """With less space the disk counts as full: small changes may still succeed, but the next large one fails."""
 STEADY_S = 3.0
@@ -87,7 +89,7 @@ class StorageHealth:
     def __init__(
         self,
         count: Callable[[StorageFault], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._count = count
         self._clock = clock
@@ -108,8 +110,12 @@ class StorageHealth:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if (explained := explain_error(error)) is None:
-                raise
+            self.raise_fault(error)
+            raise
+
+    def raise_fault(self, error: sqlite3.OperationalError) -> None:
+        """Record a fault of the file and raise it as `StorageError`; do nothing on another error."""
+        if (explained := explain_error(error)) is not None:
             self._note_failure(explained)
             raise explained from error
 

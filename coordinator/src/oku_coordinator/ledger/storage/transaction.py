@@ -150,13 +150,17 @@ class LedgerFile:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """One state of the file, which is only read; `StorageError` if it cannot be read."""
-        with self._mutex, self._storage.watching():
-            transaction = self._begin("BEGIN")
+        with self._mutex:
             try:
-                yield transaction
-            finally:
-                self._is_busy = False
-                self._roll_back()
+                transaction = self._begin("BEGIN")
+                try:
+                    yield transaction
+                finally:
+                    self._is_busy = False
+                    self._roll_back()
+            except sqlite3.OperationalError as error:
+                self._storage.raise_fault(error)
+                raise
 
     def try_writing(self) -> None:
         """Write a page with unchanged content, and measure how much space is left.

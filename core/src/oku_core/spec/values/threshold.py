@@ -19,7 +19,7 @@ from oku_core.accounting.outcome import Outcome
 from oku_core.errors import format_value
 from oku_core.spec.values.quantity import Rate, parse_exact_duration, parse_number
 from oku_core.spec.values.scalar import list_values, parse_text
-from oku_core.spec.values.threshold_reader import Comparison, ThresholdReader
+from oku_core.spec.values.threshold_reader import ComparisonOperator, ThresholdReader
 
 MOST_THRESHOLDS = 50
 """How many thresholds a run may have; each is looked at once a second."""
@@ -44,7 +44,7 @@ class FigureKind(StrEnum):
     RATE = "rate"
 
 
-class Unit(StrEnum):
+class FigureUnit(StrEnum):
     """What the value and the limit of a threshold are given in."""
 
     MS = "ms"
@@ -95,9 +95,9 @@ class Threshold(str):
     outcomes: frozenset[Outcome]
     target: str | None
     phase: str | None
-    comparison: Comparison
+    comparison: ComparisonOperator
     limit: Fraction
-    unit: Unit
+    unit: FigureUnit
     over_s: Fraction | None
     aborts: bool
 
@@ -145,7 +145,7 @@ class Threshold(str):
         elif self.kind is FigureKind.RATE:
             self._read_rate(reader)
         else:
-            self.unit = Unit.MS
+            self.unit = FigureUnit.MS
             if not self.comparison.is_upper:
                 reader.refuse("< or <=: a time can only be limited from above")
             text = reader.read_word(_DURATIONS)
@@ -159,27 +159,27 @@ class Threshold(str):
     def _read_count(self, reader: ThresholdReader) -> None:
         wanted = "a share such as 99.9% or a number of requests"
         text = reader.read_word(wanted)
-        self.unit = Unit.SHARE if text.endswith("%") else Unit.REQUESTS
+        self.unit = FigureUnit.SHARE if text.endswith("%") else FigureUnit.REQUESTS
         number = reader.parse(lambda: parse_number(text.removesuffix("%"), wanted), wanted)
-        self.limit = number / _WHOLE if self.unit is Unit.SHARE else number
-        most = 1 if self.unit is Unit.SHARE else None
+        self.limit = number / _WHOLE if self.unit is FigureUnit.SHARE else number
+        most = 1 if self.unit is FigureUnit.SHARE else None
         if not 0 <= self.limit <= (most or _MOST_REQUESTS):
             reader.refuse("between 0% and 100%" if most else "between 0 and 1e15")
-        if self.unit is Unit.REQUESTS and number.denominator != 1:
+        if self.unit is FigureUnit.REQUESTS and number.denominator != 1:
             # Whoever forgets the % of 99.9% must not have a run pass with a hundred requests.
             reader.refuse(f"a whole number of requests; a share is {text}%")
-        can_hold = not (self.limit == most and self.comparison is Comparison.ABOVE)
-        if not can_hold or (self.limit == 0 and self.comparison is Comparison.BELOW):
+        can_hold = not (self.limit == most and self.comparison is ComparisonOperator.ABOVE)
+        if not can_hold or (self.limit == 0 and self.comparison is ComparisonOperator.BELOW):
             reader.refuse(f"a limit that can hold with {self.comparison}")
 
     def _read_rate(self, reader: ThresholdReader) -> None:
         wanted = "a rate such as 100/s, or a share of the plan such as 0.99 of plan"
         text = reader.read_word(wanted)
         if "/" in text:
-            self.unit = Unit.PER_SECOND
+            self.unit = FigureUnit.PER_SECOND
             self.limit = reader.parse(lambda: Rate(text).per_second, wanted)
             return
-        self.unit, is_percent = Unit.OF_PLAN, text.endswith("%")
+        self.unit, is_percent = FigureUnit.OF_PLAN, text.endswith("%")
         number = reader.parse(lambda: parse_number(text.removesuffix("%"), wanted), wanted)
         self.limit = number / _WHOLE if is_percent else number
         if not 0 <= self.limit <= _MOST_OF_PLAN:
@@ -206,7 +206,7 @@ class Threshold(str):
                 reader.refuse("during PHASE, over DURATION or : abort")
         if self.over_s is not None and self.target is not None:
             raise ValueError(f"{format_value(str(self))}: `over` cannot be combined with `of {self.target}`")
-        if self.unit is Unit.OF_PLAN and self.target is not None:
+        if self.unit is FigureUnit.OF_PLAN and self.target is not None:
             raise ValueError(f"{format_value(str(self))}: `of plan` is of all requests, not of {self.target}")
 
     def _read_action(self, reader: ThresholdReader) -> None:

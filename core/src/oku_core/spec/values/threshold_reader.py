@@ -13,7 +13,7 @@ _Value = TypeVar("_Value")
 _WORD = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<word><=|>=|[<>+:]|[^\s<>+:"]+))')
 
 
-class Comparison(StrEnum):
+class ComparisonOperator(StrEnum):
     """How a value must compare with its limit."""
 
     BELOW = "<"
@@ -24,12 +24,12 @@ class Comparison(StrEnum):
     @property
     def is_upper(self) -> bool:
         """Whether the limit is the largest value that is allowed, or the first that is not."""
-        return self in (Comparison.BELOW, Comparison.AT_MOST)
+        return self in (ComparisonOperator.BELOW, ComparisonOperator.AT_MOST)
 
     @property
     def is_strict(self) -> bool:
         """Whether the limit itself is not allowed."""
-        return self in (Comparison.BELOW, Comparison.ABOVE)
+        return self in (ComparisonOperator.BELOW, ComparisonOperator.ABOVE)
 
 
 class _Word(NamedTuple):
@@ -77,11 +77,11 @@ class ThresholdReader:
         self._next += 1
         return self._words[self._next - 1].text
 
-    def read_comparison(self) -> Comparison:
+    def read_comparison(self) -> ComparisonOperator:
         """The next word as a comparison."""
-        wanted = f"one of {', '.join(Comparison)}"
+        wanted = f"one of {', '.join(ComparisonOperator)}"
         word = self.read_word(wanted)
-        return self.parse(lambda: Comparison(word), wanted)
+        return self.parse(lambda: ComparisonOperator(word), wanted)
 
     def expect_end(self) -> None:
         """Raise `ValueError` if a word is left."""

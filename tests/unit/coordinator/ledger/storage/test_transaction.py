@@ -152,3 +152,17 @@ def test_threads_take_turns(
     assert [future.exception() for future in futures] == [None] * 4
     assert read(ledger, fetch_run, "r1").state == RunState.COMPLETED
     assert read(ledger, fetch_run, "r1").accounted == 150
+
+
+def test_a_transaction_within_another_one_is_refused(ledger: Ledger) -> None:
+    """It would end the first one silently. That one is rolled back as a whole, and another can begin."""
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
+
+    def nest(transaction: Transaction, function: Callable[..., object]) -> None:
+        transaction.execute("DELETE FROM runs")
+        function(ledger, fetch_run, "r1")
+
+    for function in (read, change):
+        with pytest.raises(RuntimeError, match="open already"):
+            change(ledger, nest, function)
+    assert read(ledger, fetch_run, "r1").run == "r1"

@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
-from oku_core.spec.values.threshold import MOST_THRESHOLDS, FigureKind, Threshold, Unit, parse_thresholds
-from oku_core.spec.values.threshold_reader import Comparison
+from oku_core.spec.values.threshold import (
+    MOST_THRESHOLDS,
+    FigureKind,
+    FigureUnit,
+    Threshold,
+    parse_thresholds,
+)
+from oku_core.spec.values.threshold_reader import ComparisonOperator
 
 
 @pytest.mark.parametrize(
@@ -27,22 +33,22 @@ def test_a_quantile_of_a_time_is_limited_from_above(
     """The largest time is the quantile that all requests keep to."""
     threshold = Threshold(text)
 
-    assert (threshold, threshold.kind, threshold.unit) == (text, FigureKind.QUANTILE, Unit.MS)
+    assert (threshold, threshold.kind, threshold.unit) == (text, FigureKind.QUANTILE, FigureUnit.MS)
     assert (threshold.time, threshold.quantile, threshold.limit) == (time, quantile, limit_ms)
 
 
 @pytest.mark.parametrize(
     ("text", "outcomes", "unit", "limit"),
     [
-        ("ok >= 99.9%", {Outcome.OK}, Unit.SHARE, Fraction(999, 1000)),
-        ("not_sent + lost < 0.01%", {Outcome.NOT_SENT, Outcome.LOST}, Unit.SHARE, Fraction(1, 10_000)),
-        ("timeout <= 3", {Outcome.TIMEOUT}, Unit.REQUESTS, Fraction(3)),
-        ("ok > 1.5k", {Outcome.OK}, Unit.REQUESTS, Fraction(1500)),
-        ("failed <= 0%", set(Outcome) - {Outcome.OK, Outcome.NOT_SENT, Outcome.LOST}, Unit.SHARE, 0),
+        ("ok >= 99.9%", {Outcome.OK}, FigureUnit.SHARE, Fraction(999, 1000)),
+        ("not_sent + lost < 0.01%", {Outcome.NOT_SENT, Outcome.LOST}, FigureUnit.SHARE, Fraction(1, 10_000)),
+        ("timeout <= 3", {Outcome.TIMEOUT}, FigureUnit.REQUESTS, Fraction(3)),
+        ("ok > 1.5k", {Outcome.OK}, FigureUnit.REQUESTS, Fraction(1500)),
+        ("failed <= 0%", set(Outcome) - {Outcome.OK, Outcome.NOT_SENT, Outcome.LOST}, FigureUnit.SHARE, 0),
     ],
 )
 def test_outcomes_are_limited_by_a_share_or_by_a_number(
-    text: str, outcomes: set[Outcome], unit: Unit, limit: Fraction
+    text: str, outcomes: set[Outcome], unit: FigureUnit, limit: Fraction
 ) -> None:
     """Several outcomes are counted together, and `failed` stands for all that is neither ok nor unsent."""
     threshold = Threshold(text)
@@ -54,13 +60,13 @@ def test_outcomes_are_limited_by_a_share_or_by_a_number(
 @pytest.mark.parametrize(
     ("text", "unit", "limit"),
     [
-        ("rate >= 100/s", Unit.PER_SECOND, Fraction(100)),
-        ("rate > 300/m", Unit.PER_SECOND, Fraction(5)),
-        ("rate >= 0.99 of plan", Unit.OF_PLAN, Fraction(99, 100)),
-        ("rate >= 99% of plan", Unit.OF_PLAN, Fraction(99, 100)),
+        ("rate >= 100/s", FigureUnit.PER_SECOND, Fraction(100)),
+        ("rate > 300/m", FigureUnit.PER_SECOND, Fraction(5)),
+        ("rate >= 0.99 of plan", FigureUnit.OF_PLAN, Fraction(99, 100)),
+        ("rate >= 99% of plan", FigureUnit.OF_PLAN, Fraction(99, 100)),
     ],
 )
-def test_a_rate_is_limited_by_a_rate_or_by_the_plan(text: str, unit: Unit, limit: Fraction) -> None:
+def test_a_rate_is_limited_by_a_rate_or_by_the_plan(text: str, unit: FigureUnit, limit: Fraction) -> None:
     """The plan is that of a run with a rate."""
     threshold = Threshold(text)
 
@@ -75,7 +81,7 @@ def test_a_threshold_may_be_about_a_target_a_phase_or_some_seconds_and_may_end_t
     assert (plain.target, plain.phase, plain.over_s, plain.aborts) == (None, None, None, False)
     assert (scoped.target, scoped.phase) == ("add to cart", "steady")
     assert (recent.over_s, recent.phase, recent.aborts) == (Fraction(10), "steady", True)
-    assert recent.comparison is Comparison.AT_LEAST
+    assert recent.comparison is ComparisonOperator.AT_LEAST
 
 
 @pytest.mark.parametrize(

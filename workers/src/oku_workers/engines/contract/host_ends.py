@@ -3,10 +3,10 @@
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import NamedTuple
 
 from oku_core.messaging.process_ends import LONGEST_HOST_END, MOST_HOST_ENDS, HostEnd, HostEndReason
+from oku_core.process.clock import Clock
 
 REPORTED_S = 30.0
 """How long an end is reported: progress may be lost, and people need time to read a notice."""
@@ -50,7 +50,7 @@ class HostEnds:
         clock: monotonic seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._number = 0
         self._latest: deque[tuple[float, HostEnd]] = deque(maxlen=MOST_HOST_ENDS)

@@ -25,7 +25,7 @@ from oku_core.user_code.messages import (
     Report,
     SetUsers,
     Start,
-    Stop,
+    StopHost,
 )
 from oku_workers.engines.contract.engine_context import EngineContext, EngineError
 from oku_workers.engines.contract.engine_protocol import STUCK_S, HostLoad
@@ -225,7 +225,7 @@ class UserCodeEngine:
         self._is_closing = True
         await cancel(self._chores)
         if self._host is not None:
-            self._host.send(Stop())
+            self._host.send(StopHost())
         await self._end_host()
         if self._folder is not None:
             folder, self._folder = self._folder, None

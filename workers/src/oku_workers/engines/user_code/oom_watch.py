@@ -8,9 +8,10 @@ risen, a `SIGKILL` was the kernel's.
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from oku_core.process.clock import Clock
 from oku_core.process.resources import MOUNT, ROOT, list_control_groups
 
 _KEPT_S = 5.0
@@ -26,7 +27,7 @@ class OomWatch:
         clock: monotonic seconds.
     """
 
-    def __init__(self, root: Path = ROOT, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, root: Path = ROOT, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._file, count = _find_counter(root)
         self._counts = deque([(clock(), count)])

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.options.daemon.message_key import VARIABLE, read_message_key
+from oku_cli.options.daemon.broker_options import VARIABLE, read_message_key
 from oku_core.errors import UserError
 
 KEY = "0123456789abcdef"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from oku_workers.engines.nghttp2.origin import Origin
+from oku_workers.engines.nghttp2.route import Origin
 
 
 def build(count: int) -> tuple[Any, list[Any]]:

@@ -1,13 +1,14 @@
-"""The key that coordinator and workers sign their messages with: from a file or a variable, never a flag."""
+"""The options of coordinator and workers about their broker, and the key that they sign their messages with.
+
+The key comes from a file or a variable, never from a flag.
+"""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
-from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.option_group import CommandT, OptionGroup, option
 from oku_core.errors import UserError, format_value
 from oku_core.messaging.credentials import HOW_TO_MAKE, find_weakness
 
@@ -17,18 +18,18 @@ _LONGEST_FILE = 4096
 _HINT = f"make one for coordinator and workers: export {VARIABLE}={HOW_TO_MAKE}"
 
 
-def message_key_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--message-key-file`."""
-    add = option(
-        OptionGroup.BROKER,
-        _FLAG,
-        metavar="FILE",
-        envvar=f"{VARIABLE}_FILE",
-        type=click.Path(path_type=Path),
+def broker_options(command: CommandT) -> CommandT:
+    """`--broker-url` and `--message-key-file`."""
+    add_key = option(
+        OptionGroup.BROKER, _FLAG, metavar="FILE", envvar=f"{VARIABLE}_FILE", type=click.Path(path_type=Path),
         help=f"File with the key that signs messages, of at least 16 bytes, the same for coordinator"
         f" and workers; or set the key itself as {VARIABLE}.",
-    )
-    return add(command)
+    )  # fmt: skip
+    add_url = option(
+        OptionGroup.BROKER, "--broker-url", metavar="URL", envvar="OKU_BROKER_URL", required=True,
+        help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
+    )  # fmt: skip
+    return add_url(add_key(command))
 
 
 def read_message_key(file: Path | None) -> bytes:
