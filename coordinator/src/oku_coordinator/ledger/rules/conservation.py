@@ -64,17 +64,19 @@ def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
 
 
 def check_run(transaction: Transaction, run: str, account: RunAccount) -> Lengths:
-    """Check a run, whose account was fetched; gives how much of it is in each state.
-
-    All of its rows are read, unless the commits of this process were checked by what they changed.
+    """Check all rows of a run, whose account was fetched; gives how much of it is in each state.
 
     Raises:
         BreachError: the slices do not partition the request space, the leased ones do not match the open
             leases, an open lease contradicts itself, or the account does not sum to what is accounted.
     """
-    if run in transaction.tallies and transaction.accounts.get(run) is account:
-        return transaction.tallies[run].lengths
     return _check_rows(transaction, run, account)[0]
+
+
+def fetch_lengths(transaction: Transaction, run: str, account: RunAccount) -> Lengths:
+    """The same, but without all rows while the commits of this process are checked by what they change."""
+    tally = transaction.tallies.get(run)
+    return check_run(transaction, run, account) if tally is None else tally.lengths
 
 
 def _check_rows(transaction: Transaction, run: str, account: RunAccount) -> tuple[Lengths, list[LeaseRecord]]:

@@ -78,7 +78,7 @@ def fetch_snapshot(transaction: Transaction, run: str) -> Snapshot:
     accounts = RunAccount()
     try:
         accounts = account_table.fetch_account(transaction, run)
-        lengths = conservation.check_run(transaction, run, accounts)
+        lengths = conservation.fetch_lengths(transaction, run, accounts)
         accounts = accounts.freeze()
     except BreachError as error:
         breach = breach or error.detail

@@ -7,7 +7,7 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_core.accounting.account import Account
+from oku_core.accounting.account import Account, sum_accounts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.measured_time import Time
@@ -59,6 +59,46 @@ def test_parts_may_be_summed_up_by_themselves(parts: list[tuple[tuple[str, str],
     """A phase has the requests of all of its names."""
     main = fold(parts).parts.fetch_phase("main")
     assert main.accounted == sum(sum(part.outcomes) for (phase, _), part in parts if phase == "main")
+
+
+@settings(max_examples=50)
+@given(PARTS, PARTS, st.sampled_from(["frozen", "not frozen"]))
+def test_totals_grow_with_the_parts(
+    before: list[tuple[tuple[str, str], Part]], after: list[tuple[tuple[str, str], Part]], form: str
+) -> None:
+    """Whenever somebody first asks for them, and whatever is frozen, they are the sums of the parts."""
+    grown = fold(before)
+    grown.parts.fetch_measured()
+    if form == "frozen":
+        grown.freeze()
+    for part_name, part in after:
+        grown.parts.open(part_name).add(part)
+    anew = fold([*before, *after])
+    for each in (grown, grown.freeze(), grown.freeze_totals()):
+        for phase in ("warm-up", "main"):
+            assert (
+                each.parts.fetch_phase(phase).build_counts() == anew.parts.fetch_phase(phase).build_counts()
+            )
+        for name in (None, "", "cart"):
+            assert each.parts.fetch_whole(name).build_counts() == anew.parts.fetch_whole(name).build_counts()
+            measured = sum_accounts(
+                account
+                for (phase, each_name), account in anew.parts.items()
+                if phase != "warm-up" and name in (None, each_name)
+            )
+            assert each.parts.fetch_measured(name).build_counts() == measured.build_counts()
+    assert (grown.outcomes, grown.not_sent, grown.seen) == (anew.outcomes, anew.not_sent, anew.seen)
+
+
+def test_what_has_not_grown_is_frozen_once() -> None:
+    """So its figures need not be made again; a histogram is copied only when something is added to it."""
+    account = fold([(name, build_open_part([1, 2], 1)) for name in NAMES])
+    first = account.freeze()
+    account.parts.open(NAMES[0]).add(build_open_part([5], 0))
+    second = account.freeze()
+    assert [second.parts[name] is first.parts[name] for name in NAMES] == [False, True, True]
+    assert second.parts.fetch_phase("main") is first.parts.fetch_phase("main")
+    assert second.parts[NAMES[0]].accounted == first.parts[NAMES[0]].accounted + 1
 
 
 @settings(max_examples=25)
