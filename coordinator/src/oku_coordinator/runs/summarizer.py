@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
-from oku_coordinator.ledger.rules.snapshots import RunFrame
-from oku_coordinator.ledger.storage.records import RunRecord, Snapshot
+from oku_coordinator.ledger.rules.snapshots import RunFrame, Snapshot
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import account_table
 from oku_coordinator.runs.part_summaries import FigureCache
 from oku_coordinator.runs.summaries import build_summary
