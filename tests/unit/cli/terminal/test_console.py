@@ -19,11 +19,12 @@ from oku_cli.process.logs import report_mistake
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
-from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Flag, Summary, Validity
+from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
+from oku_core.results.validity import Flag, Validity
 
 EVIL = "[red]a[/b] :smile: \x1b[31m\x1b]0;t\x07\x9b2J\u202e\r\nx"
 SHOWN = "[red]a[/b] :smile:"
@@ -68,7 +69,7 @@ def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
 
 def test_the_list_of_runs_shows_what_others_wrote() -> None:
     """This holds for the id and the name."""
-    row = RunRow(
+    row = ListedRun(
         run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, ok=0,
         created_at=0, load=f"3{EVIL}",
     )  # fmt: skip

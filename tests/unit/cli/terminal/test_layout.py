@@ -13,27 +13,19 @@ from oku_cli.live.live_figures import measure_rates
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.distribution_view import build_bars
-from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
+from oku_core.results.latency_summary import build_latency_summary
+from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import Sample
-from oku_core.results.summary import (
-    Flag,
-    NotSentCounts,
-    OutcomeCounts,
-    PhaseSummary,
-    ServersSummary,
-    Summary,
-    TargetSummary,
-    Validity,
-    WorkerSummary,
-)
+from oku_core.results.summary import ServersSummary, Summary, WorkerSummary
 from oku_core.results.tick import TargetTick, Tick
-from oku_core.results.timing_summary import build_latency_summary
+from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
@@ -228,7 +220,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
 @given(
     st.lists(
         st.builds(
-            RunRow, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
+            ListedRun, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
             state=st.sampled_from(RunState), requests=COUNTS | st.just(OPEN_END), accounted=COUNTS,
             created_at=WHEN,
         ),
@@ -236,7 +228,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     ),
     WIDTHS,
 )  # fmt: skip
-def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
+def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[ListedRun], width: int) -> None:
     """Ids, counts and dates are complete; only names are cut."""
     numbers = [f.format_requests(row.requests) for row in rows]
     numbers += [format_count(row.accounted) for row in rows]
