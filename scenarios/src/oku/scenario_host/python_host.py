@@ -326,7 +326,7 @@ class PythonHost:
             self._fail(error)
 
     async def _keep_polling(self) -> None:
-        """Measure the lag of the event loop, give up stuck iterations, collect garbage, report at intervals."""
+        """Measure the lag of the event loop, give up stuck iterations, collect garbage, report regularly."""
         garbage = GarbageWatch(ProcessMemory())
         while True:
             for _ in range(_ALIVE_POLLS):
