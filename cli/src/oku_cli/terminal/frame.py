@@ -10,10 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from oku_cli.terminal.layout import Flow, Labelled
-from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.terminal.live_figures import (
+    LiveFigures,
+    list_causes,
+    list_distributions,
+    list_failures,
+    list_plan,
+)
 from oku_cli.terminal.live_tables import LiveTables
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
-from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.terminal.tick_progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.judgement import judge_tick
@@ -83,7 +89,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
             *_build_plan(tick, columns),
-            Figures(tick, trend, columns),
+            LiveFigures(tick, trend, columns),
             Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
             "",
             *_build_distributions(tick, trend, columns),

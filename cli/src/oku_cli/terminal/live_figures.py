@@ -10,7 +10,7 @@ from rich.text import Text
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
-from oku_cli.terminal.progress import has_rate
+from oku_cli.terminal.tick_progress import has_rate
 from oku_cli.terminal.trend import Quantiles, Trend
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
@@ -31,7 +31,7 @@ NOTABLE_BOUND_S = 0.001
 _QUANTILE_COLUMNS = len("999 ms") + 1
 
 
-class Rates(NamedTuple):
+class LiveRates(NamedTuple):
     """What was planned, what was sent and what has ended in a second of a run with a rate, per second."""
 
     planned_rps: float
@@ -42,7 +42,7 @@ class Rates(NamedTuple):
 Pairs = tuple[tuple[str, str], ...]
 
 
-class Figures:
+class LiveFigures:
     """Shows rates, times and counts in two fixed columns, or in one where there is little room.
 
     Args:
@@ -76,11 +76,13 @@ class Figures:
         yield table
 
 
-def measure_rates(tick: Tick) -> Rates:
+def measure_rates(tick: Tick) -> LiveRates:
     """The rates of a second; one that is shorter counts as a whole one."""
     sample = tick.sample
     seconds = max(1.0, sample.seconds)
-    return Rates((sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps)
+    return LiveRates(
+        (sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps
+    )
 
 
 def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:

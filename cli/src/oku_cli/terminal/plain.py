@@ -10,7 +10,7 @@ from rich.text import Text
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
-from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.terminal.tick_progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oku_cli.terminal.progress import has_open_end, may_end_early
+from oku_cli.terminal.tick_progress import has_open_end, may_end_early
 from oku_core.accounting.histogram import merge
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState

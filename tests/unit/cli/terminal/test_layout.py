@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.terminal.live_figures import measure_rates
-from oku_cli.terminal.progress import has_rate
+from oku_cli.terminal.tick_progress import has_rate
 from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.histogram_view import build_bars
-from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
@@ -229,7 +229,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
 @given(
     st.lists(
         st.builds(
-            RunRow, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
+            ListedRun, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
             state=st.sampled_from(RunState), requests=COUNTS | st.just(OPEN_END), accounted=COUNTS,
             created_at=WHEN,
         ),
@@ -237,7 +237,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     ),
     WIDTHS,
 )  # fmt: skip
-def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
+def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[ListedRun], width: int) -> None:
     """Ids, counts and dates are complete; only names are cut."""
     numbers = [f.format_requests(row.requests) for row in rows]
     numbers += [format_count(row.accounted) for row in rows]

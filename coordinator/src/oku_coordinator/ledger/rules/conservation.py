@@ -7,8 +7,13 @@ changed; otherwise, and at each change of state, by all rows of the run. A run t
 from collections.abc import Iterable, Mapping
 
 from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
+from oku_coordinator.ledger.storage.row_tally import (
+    RowTally,
+    check_lease,
+    check_worker_requests,
+    move_covered,
+)
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
@@ -40,7 +45,7 @@ def finish(transaction: Transaction) -> None:
 def _begin_tally(transaction: Transaction, run: str) -> None:
     lengths, leases = _check_rows(transaction, run, fetch_account(transaction, run))
     covered = sum(lease.covered for lease in leases)
-    transaction.tallies[run] = Tally(
+    transaction.tallies[run] = RowTally(
         move_covered(lengths, -covered),
         leases,
         parts=sum_parts(transaction, run),
@@ -49,7 +54,7 @@ def _begin_tally(transaction: Transaction, run: str) -> None:
     )
 
 
-def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
+def _check_changes(transaction: Transaction, run: str, tally: RowTally) -> None:
     with breaching(run):
         account = fetch_account(transaction, run)
         account.check(tally.check(), tally.series, fetch_spec(transaction, run))

@@ -19,7 +19,7 @@ _MOST_LATE_S = 0.25
 """Ticks are due at whole seconds, and usually a few milliseconds late."""
 
 
-class PlannedSeconds:
+class PlanByTime:
     """The plan of a run by Unix time.
 
     Args:
@@ -70,7 +70,7 @@ def find_whole(at: float) -> float:
     return whole if abs(at - whole) < _MOST_LATE_S else at
 
 
-def fetch_planned_seconds(transaction: Transaction, run: str) -> PlannedSeconds:
+def fetch_planned_seconds(transaction: Transaction, run: str) -> PlanByTime:
     """The plan of a run, which must be there."""
     plan = build_load_plan(fetch_spec(transaction, run))
-    return PlannedSeconds(plan, period_table.fetch_periods(transaction, run))
+    return PlanByTime(plan, period_table.fetch_periods(transaction, run))

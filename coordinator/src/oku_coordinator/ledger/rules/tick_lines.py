@@ -11,7 +11,7 @@ from itertools import chain
 
 import msgspec
 
-from oku_coordinator.ledger.rules.planned_seconds import PlannedSeconds, fetch_planned_seconds
+from oku_coordinator.ledger.rules.planned_seconds import PlanByTime, fetch_planned_seconds
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import outbox_table, run_table, series_table
 from oku_core.results.lines import Fields, LineKind, build_late_tick_line, build_tick_line
@@ -73,7 +73,7 @@ def _add(sample: Sample, rows: Sequence[SeriesRow]) -> Sample:
 
 
 def _build_late(
-    transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int, planned: PlannedSeconds
+    transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int, planned: PlanByTime
 ) -> Iterator[tuple[int, Fields]]:
     """A line for each row, at its end; the number of the line is in its time, so no other line has it.
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.report.load import read_load
+from oku_cli.report.load_reader import read_load
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 
 

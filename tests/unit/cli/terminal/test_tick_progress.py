@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from oku_cli.terminal.plain import build_line
-from oku_cli.terminal.progress import has_open_end, may_end_early, measure_progress
+from oku_cli.terminal.tick_progress import has_open_end, may_end_early, measure_progress
 from oku_cli.terminal.trend import TrendTracker
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import OPEN_END
