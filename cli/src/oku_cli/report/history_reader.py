@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from oku_cli.report.charts.lease_bands import LeaseBands
+from oku_cli.report.lease_bands import LeaseBands
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice
 from oku_core.json_reader import JsonDecoder, JsonError

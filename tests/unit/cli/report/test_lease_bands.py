@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 from tests.unit.cli.report.conftest import START, band_leases, make_lease
 
-from oku_cli.report.charts.lease_bands import MOST_BANDS, LeaseBands
+from oku_cli.report.lease_bands import MOST_BANDS, LeaseBands
 from oku_core.accounting.lease_state import LeaseState
 
 
