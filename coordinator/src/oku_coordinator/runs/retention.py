@@ -12,7 +12,7 @@ from pathlib import Path
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError
-from oku_coordinator.ledger.tables import deletion_table, file_table, key_table
+from oku_coordinator.ledger.tables import deletion_table, submission_table
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.run_keys import build_end
 from oku_coordinator.settings import RetentionRule
@@ -78,7 +78,7 @@ class Retention:
     def forget_keys(self) -> None:
         """Forget the keys of runs that were deleted so long ago that the rule does not keep them."""
         with self._ledger.change() as t:
-            key_table.delete_keys(t, self._clock() - self._rule.keep_keys_s)
+            submission_table.delete_keys(t, self._clock() - self._rule.keep_keys_s)
 
     async def clear(self) -> None:
         """Remove all that is left of deleted runs, and give their space back."""
@@ -88,7 +88,7 @@ class Retention:
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
             with self._ledger.read() as t:
-                digests = file_table.fetch_files(t, run)
+                digests = submission_table.fetch_files(t, run)
             while self._delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
                 await sleep(_REST_S)
             if self._files is not None:

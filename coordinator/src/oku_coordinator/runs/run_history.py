@@ -2,7 +2,7 @@
 
 A run may have millions of leases, so the document is never in memory as a whole. Its first line has all that
 exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
-reader (`oku_cli.report.history_reader`) can go line by line, and keep only what it needs.
+reader (`oku_cli.report.run_history`) can go line by line, and keep only what it needs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ import msgspec
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import closing
 from oku_coordinator.ledger.rules.history import fetch_history
-from oku_coordinator.ledger.tables import lease_table, period_table, run_table
+from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.summary import Summary
 from oku_core.spec.parser import build_mapping
@@ -36,7 +36,7 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
     with ledger.read() as t:
         extent = closing.measure_extent(t, run)
         spec = run_table.fetch_run(t, run).spec
-        periods = period_table.fetch_periods(t, run)
+        periods = schedule_table.fetch_periods(t, run)
     head = {
         "at": now,
         "summary": summary,

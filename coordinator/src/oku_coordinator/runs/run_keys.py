@@ -7,7 +7,7 @@ import msgspec
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunRecord
-from oku_coordinator.ledger.tables import key_table, run_table
+from oku_coordinator.ledger.tables import run_table, submission_table
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec, list_differences
@@ -49,7 +49,7 @@ def find_submitted(
         RunDeletedError: it was deleted.
     """
     with ledger.read() as t:
-        record = key_table.fetch_key(t, key)
+        record = submission_table.fetch_key(t, key)
         if record is None or (record.deleted_at is not None and record.deleted_at < deleted_since):
             return None
         run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
@@ -63,7 +63,7 @@ def find_submitted(
 def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
     """What is kept of a run that is about to be deleted; None if it was submitted without a key."""
     with ledger.read() as t:
-        if key_table.fetch_key_of_run(t, run) is None:
+        if submission_table.fetch_key_of_run(t, run) is None:
             return None
         snapshot = snapshots.fetch_snapshot(t, run)
     return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))
