@@ -7,7 +7,7 @@ that it has done nothing that the ledger does not have. Every time is Unix time 
 import math
 from collections.abc import Sequence
 
-from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.progress import LeaseProgress, Progress
 
