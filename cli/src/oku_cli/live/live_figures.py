@@ -13,7 +13,7 @@ from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
-from oku_core.results.summary import FailureSummary
+from oku_core.results.request_summary import FailureSummary
 from oku_core.results.tick import Tick
 from oku_core.results.validity import MOST_SKEW_S
 from oku_core.tables.formatting import (
@@ -30,7 +30,7 @@ NOTABLE_BOUND_S = 0.001
 _QUANTILE_COLUMNS = len("999 ms") + 1
 
 
-class LiveRates(NamedTuple):
+class TickRates(NamedTuple):
     """What was planned, what was sent and what has ended in a second of a run with a rate, per second."""
 
     planned_rps: float
@@ -41,7 +41,7 @@ class LiveRates(NamedTuple):
 Pairs = tuple[tuple[str, str], ...]
 
 
-class LiveFigures:
+class FigureGrid:
     """Shows rates, times and counts in two fixed columns, or in one where there is little room.
 
     Args:
@@ -75,11 +75,11 @@ class LiveFigures:
         yield table
 
 
-def measure_rates(tick: Tick) -> LiveRates:
+def measure_rates(tick: Tick) -> TickRates:
     """The rates of a second; one that is shorter counts as a whole one."""
     sample = tick.sample
     seconds = max(1.0, sample.seconds)
-    return LiveRates(
+    return TickRates(
         (sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps
     )
 
