@@ -39,7 +39,8 @@ from oku_core.results.lines import (
     build_target_lines,
     build_threshold_lines,
 )
-from oku_core.results.summary import ProcessSummary, Summary, Validity
+from oku_core.results.summary import ProcessSummary, Summary
+from oku_core.results.validity import Validity
 from oku_core.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
