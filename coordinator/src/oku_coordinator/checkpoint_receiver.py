@@ -102,7 +102,7 @@ def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list
                 ends.setdefault(checkpoint.lease, 0)
         if confirmed or receipt.limits or ends:
             to = receipt.batch.incarnation
-            active = active_runs.find(receipt.batch.run)
+            active = next(iter(active_runs.find_named(receipt.batch)), None)
             controls.append(
                 Control(
                     incarnation=to,

@@ -18,8 +18,9 @@ from oku_core.accounting.outcome import (
     count_answered,
     count_sent,
 )
+from oku_core.results.latency_summary import build_latency_summary, build_timing_summary
 from oku_core.results.rates import measure_rate
-from oku_core.results.summary import (
+from oku_core.results.request_summary import (
     FailureSummary,
     InnerSummary,
     NotSentCounts,
@@ -27,7 +28,6 @@ from oku_core.results.summary import (
     PhaseSummary,
     TargetSummary,
 )
-from oku_core.results.timing_summary import build_latency_summary, build_timing_summary
 from oku_core.spec.description import RequestLines
 from oku_core.spec.load import PhaseTime, list_phase_times
 from oku_core.spec.spec import Spec

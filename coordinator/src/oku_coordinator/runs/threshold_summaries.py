@@ -16,7 +16,7 @@ from oku_coordinator.runs.stretch_watch import advance
 from oku_core.accounting.account import Account
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.stretch_seconds import SeriesSeconds
-from oku_core.results.summary import Flag
+from oku_core.results.validity import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
 from oku_core.spec.load_plan import build_load_plan

@@ -29,11 +29,11 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
+from oku_core.results.latency_summary import LatencySummary, build_latency_summary
 from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
 from oku_core.results.summary import Summary
-from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold

@@ -38,7 +38,8 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.results.summary import ProcessSummary, WorkerSummary
+from oku_core.results.validity import Flag
 
 
 @dataclass(frozen=True, kw_only=True)
