@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
+from oku_coordinator.kube.pods import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import hook_table, run_table
-from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.target_watch import TargetNotices
+from oku_coordinator.runs.worker_checks import describe_unconfined, list_unconfined, recall_unconfined
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment

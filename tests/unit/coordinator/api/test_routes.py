@@ -568,7 +568,7 @@ async def test_a_follower_may_leave(
 
 async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is told to come again, until one has left."""
-    monkeypatch.setattr("oku_coordinator.api.streams.MOST_FOLLOWERS", 2)
+    monkeypatch.setattr("oku_coordinator.api.responses.MOST_FOLLOWERS", 2)
     monkeypatch.setattr("oku_coordinator.runs.followers.SILENCE_S", 0.02)
     path = f"/api/runs/{await submit(client)}/ticks"
     first, second = await client.get(path), await client.get(path)

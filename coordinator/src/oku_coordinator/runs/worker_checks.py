@@ -1,6 +1,7 @@
-"""Records workers that cannot confine user code although they should.
+"""Checks the workers of a run: whether they can confine its user code, and know its clock well enough.
 
-The kernel of such a worker has no Landlock. Its run has an event, and a notice that stays when it is over.
+The kernel of a worker without Landlock cannot confine. Its run has an event, and a notice that stays when it
+is over.
 """
 
 from collections.abc import Sequence
@@ -8,10 +9,12 @@ from collections.abc import Sequence
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import history_table
+from oku_coordinator.ledger.tables import history_table, work_table
 from oku_coordinator.workers.assignment import Assignment
+from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
+from oku_core.results.validity import MOST_SKEW_S
 
 _WHAT = "cannot confine user code: its kernel has no Landlock"
 
@@ -64,3 +67,32 @@ def recall_unconfined(ledger: Ledger, run: RunRecord) -> list[str]:
         events = history_table.fetch_events(t, run.run)
     names = [event.worker or "" for event in events if event.type == EventType.WORKER_UNCONFINED]
     return describe_unconfined(list(dict.fromkeys(names)))
+
+
+_WORTH_RECORDING = 1.1
+"""A bound that has grown by less is not written down again."""
+
+
+class SkewWatch:
+    """Checks the bounds that the workers of one run report.
+
+    Args:
+        ledger: keeps the flags.
+        assignment: the workers of the run.
+    """
+
+    def __init__(self, ledger: Ledger, assignment: Assignment) -> None:
+        self._ledger = ledger
+        self._assignment = assignment
+        self._recorded_s = 0.0
+        """The largest bound that this coordinator has recorded."""
+
+    def check(self, run: RunRecord) -> None:
+        """Flag the run if it has a schedule and a bound is too large."""
+        if run.state != RunState.RUNNING or not run.spec.is_open:
+            return
+        worst_s = self._assignment.clock_bound_s
+        if worst_s > max(MOST_SKEW_S, _WORTH_RECORDING * self._recorded_s):
+            with self._ledger.change() as t:
+                work_table.note_clock_skew(t, run.run, worst_s)
+            self._recorded_s = worst_s
