@@ -28,7 +28,7 @@ from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_runs
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.messaging.signing import Signer
 

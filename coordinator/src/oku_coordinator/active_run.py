@@ -25,17 +25,17 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.ledger.tables import lease_table, period_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
-from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.runs.target_watch import TargetWatch
-from oku_coordinator.runs.threshold_watch import ThresholdWatch
-from oku_coordinator.runs.turn import Turn
-from oku_coordinator.runs.worker_checks import ConfinementWatch, SkewWatch
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.watches.circuit_breaker import CircuitBreaker
+from oku_coordinator.watches.file_preparation import FilePreparation
+from oku_coordinator.watches.target_watch import TargetWatch
+from oku_coordinator.watches.threshold_watch import ThresholdWatch
+from oku_coordinator.watches.turn import Turn
+from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster

@@ -16,10 +16,10 @@ from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import deletion_table, file_table, run_table
+from oku_coordinator.runs.notices import recall_unconfined
+from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.run_documents import read_run_rows, write_failures, write_run_history
-from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.summaries import build_summary
-from oku_coordinator.runs.worker_checks import recall_unconfined
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError

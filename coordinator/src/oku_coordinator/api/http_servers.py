@@ -14,7 +14,7 @@ from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.files.file_access import FileAccess, find_files_address
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.metrics import Metrics

@@ -47,8 +47,9 @@ from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.file_keeper import NotUploadedError
-from oku_coordinator.runs.readiness import QueueFullError, Troubles, UserCodeRefusedError
-from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError
+from oku_coordinator.runs.notices import Troubles
+from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
+from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher

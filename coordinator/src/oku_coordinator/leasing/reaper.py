@@ -19,8 +19,8 @@ from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.ledger.tables import period_table, wave_table
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.index_ranges import Range

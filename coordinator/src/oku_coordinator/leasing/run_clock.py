@@ -16,7 +16,7 @@ from oku_coordinator.ledger.rules import lifecycle, waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.tables import lease_table, period_table
-from oku_coordinator.runs.turn import Turn
+from oku_coordinator.watches.turn import Turn
 
 _WAIT_S = 5.0
 """How long a run waits for workers to come back, or to load the result of its setup."""

@@ -27,7 +27,8 @@ from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import QueueFullError, Troubles
+from oku_coordinator.runs.notices import Troubles
+from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics

@@ -20,11 +20,11 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import (
     LONGEST_NOTICE,
     QueueFullError,
     Readiness,
-    Troubles,
     UserCodeRefusedError,
     round_up_latency,
 )

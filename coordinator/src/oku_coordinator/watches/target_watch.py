@@ -18,6 +18,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.notices import TargetNotices
 from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES, build_no_counts, count_sent
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.event import Event, EventType
@@ -164,24 +165,6 @@ _log = logging.getLogger(__name__)
 
 BACK_SHOWN_S = 10.0
 """For this long those who watch are told that the target answers again."""
-
-
-class TargetNotices:
-    """What there is to say of the targets of runs: at most a line for each."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-
-    def show(self, run: str, text: str) -> None:
-        """Show a notice of a run; an empty one for none."""
-        if text:
-            self._texts[run] = text
-        else:
-            self._texts.pop(run, None)
-
-    def find(self, run: str) -> str:
-        """The notice of a run; empty if there is none."""
-        return self._texts.get(run, "")
 
 
 class TargetWatch:

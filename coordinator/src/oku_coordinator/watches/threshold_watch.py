@@ -31,7 +31,12 @@ _STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVer
 
 
 class SettledSeries:
-    """Records what processes of workers have told; each is named by its incarnation."""
+    """Up to when the series of a run is complete: which seconds all workers that have leases have told of.
+
+    A message with checkpoints says up to when it tells. A worker without news sends none; then its progress
+    shows that it has done nothing that the ledger does not have. Every time is Unix time by the coordinator's
+    clock. Each process is named by its incarnation.
+    """
 
     def __init__(self) -> None:
         self._told_to: dict[str, float] = {}

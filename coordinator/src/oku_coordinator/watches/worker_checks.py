@@ -4,19 +4,16 @@ The kernel of a worker without Landlock cannot confine. Its run has an event, an
 is over.
 """
 
-from collections.abc import Sequence
-
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import history_table, work_table
+from oku_coordinator.ledger.tables import work_table
+from oku_coordinator.runs.notices import UNCONFINED, list_unconfined
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
 from oku_core.results.validity import MOST_SKEW_S
-
-_WHAT = "cannot confine user code: its kernel has no Landlock"
 
 
 class ConfinementWatch:
@@ -40,33 +37,12 @@ class ConfinementWatch:
         names = list_unconfined(self._assignment, run)
         if new := [name for name in names if name not in self._recorded]:
             at, type_ = self._clock(), EventType.WORKER_UNCONFINED
-            events = [Event(at=at, type=type_, text=f"worker {name} {_WHAT}", worker=name) for name in new]
+            events = [
+                Event(at=at, type=type_, text=f"worker {name} {UNCONFINED}", worker=name) for name in new
+            ]
             with self._ledger.change() as t:
                 history.keep_events(t, run.run, events)
             self._recorded.update(new)
-
-
-def list_unconfined(assignment: Assignment, run: RunRecord) -> list[str]:
-    """The workers of a run that has its turn that cannot confine its user code."""
-    if not run.spec.runs_user_code:
-        return []
-    return [worker.name for worker in assignment.find_members(run.run) if worker.is_unconfinable]
-
-
-def describe_unconfined(names: Sequence[str]) -> list[str]:
-    """A notice on these workers; none if there are none."""
-    others = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
-    return [f"worker {names[0]} {_WHAT}{others}"] if names else []
-
-
-def recall_unconfined(ledger: Ledger, run: RunRecord) -> list[str]:
-    """The notice of a run at rest, to which no worker belongs any more."""
-    if not run.spec.runs_user_code:
-        return []
-    with ledger.read() as t:
-        events = history_table.fetch_events(t, run.run)
-    names = [event.worker or "" for event in events if event.type == EventType.WORKER_UNCONFINED]
-    return describe_unconfined(list(dict.fromkeys(names)))
 
 
 _WORTH_RECORDING = 1.1
