@@ -9,7 +9,10 @@ _PACKAGES = "between the packages"
 
 
 def build_rooms_table(contracts: str) -> str:
-    """A row for each contract of layers: floors from the top down, rooms of one floor side by side."""
+    """A row for each package with a contract: floors from the top down, rooms of one floor side by side.
+
+    Packages within packages are left out: `.importlinter` has their floors.
+    """
     parser = ConfigParser()
     parser.read_string(contracts)
     sections = [dict(parser[name]) for name in parser.sections() if parser[name].get("type") == "layers"]
@@ -26,7 +29,7 @@ def _build_rows(section: dict[str, str]) -> Iterator[str]:
         containers = [packages.pop()]
         modules = [[name.removeprefix(f"{containers[0]}.") for name in floor] for floor in modules]
     text = " → ".join(" · ".join(f"`{name}`" for name in floor) for floor in modules)
-    for title in [f"`{name}`" for name in containers] or [_PACKAGES]:
+    for title in [f"`{name}`" for name in containers if "." not in name] if containers else [_PACKAGES]:
         yield f"| {title} | {text} |"
 
 

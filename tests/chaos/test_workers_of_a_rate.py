@@ -21,8 +21,7 @@ from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 from tests.kit.workers.guest_worker import build_guest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables.period_table import fetch_periods
-from oku_coordinator.ledger.tables.wave_table import fetch_waves
+from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
 from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 pytestmark = pytest.mark.alone

@@ -23,7 +23,7 @@ from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
-from oku_coordinator.ledger.tables import lease_table, period_table, run_table
+from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.telemetry.metrics import Metrics
@@ -221,7 +221,7 @@ class ActiveRun:
         self._stopped_at = now
         with self._shared.ledger.read() as t:
             out = lease_table.fetch_open_leases(t, self.run)
-            period = period_table.fetch_period(t, self.run)
+            period = schedule_table.fetch_period(t, self.run)
         self._shared.delivery.stop(run, out, None if period is None else period.find_end())
 
 

@@ -16,7 +16,7 @@ from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
+from oku_coordinator.ledger.storage.schema import lock_ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.loop_signals import LoopSignals

@@ -18,8 +18,8 @@ from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet
-from oku_coordinator.ledger.tables.period_table import fetch_period
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
+from oku_coordinator.ledger.tables.schedule_table import fetch_period
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState

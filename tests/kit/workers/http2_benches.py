@@ -13,7 +13,7 @@ from oku_core.spec.spec import Engine
 from oku_workers.engines.nghttp2 import connection as nghttp2_connection
 from oku_workers.engines.nghttp2 import engine as nghttp2_engine
 from oku_workers.engines.nghttp2.connection import Connection
-from oku_workers.engines.nghttp2.origin import Origin
+from oku_workers.engines.nghttp2.route import Origin
 
 
 class Http2Transport:

@@ -21,6 +21,14 @@ layers =
     api
     (kube) : loki
 
+[importlinter:contract:inner-rooms]
+type = layers
+containers =
+    one.api
+layers =
+    routes
+    server
+
 [importlinter:contract:full-names]
 type = layers
 layers =
@@ -33,7 +41,7 @@ type = forbidden
 
 
 def test_each_contract_of_layers_is_a_row_with_its_floors_from_the_top_down() -> None:
-    """Rooms of a package lose its name, other kinds of contracts are left out."""
+    """Rooms of a package lose its name; packages within it and other kinds of contracts are left out."""
     assert build_rooms_table(CONTRACTS).splitlines()[2:] == [
         "| between the packages | `top` → `left` · `right` |",
         "| `one` | `api` → `kube` · `loki` |",

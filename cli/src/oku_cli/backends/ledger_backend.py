@@ -13,9 +13,9 @@ from oku_coordinator.api.responses import build_row_object
 from oku_coordinator.files.file_name import find_stored_file
 from oku_coordinator.ledger import Ledger, UnknownRunError, batches
 from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
-from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
-from oku_coordinator.ledger.tables import deletion_table, file_table, run_table
+from oku_coordinator.ledger.storage.schema import lock_ledger
+from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.notices import recall_unconfined
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.run_documents import read_run_rows, write_failures, write_run_history
@@ -226,7 +226,7 @@ def _remove_deleted(ledger: Ledger, keeper: "FileKeeper") -> None:
     while True:
         with ledger.read() as t:
             run = deletion_table.find_deletion(t)
-            digests = file_table.fetch_files(t, run) if run is not None else []
+            digests = submission_table.fetch_files(t, run) if run is not None else []
         if run is None:
             return
         is_left = True

@@ -8,7 +8,7 @@ import click
 
 from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.comparison.comparison import Comparison, compare_runs
-from oku_cli.comparison.seconds_reader import read_run_seconds
+from oku_cli.comparison.run_seconds import read_run_seconds
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import JsonCommand, OptionGroup, json_option, option

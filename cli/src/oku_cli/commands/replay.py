@@ -16,8 +16,7 @@ from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.json_output import print_json
-from oku_cli.views.iteration_view import print_iteration, print_iteration_outcome
-from oku_cli.views.request_view import print_outcome, print_request
+from oku_cli.views.replay_view import print_iteration, print_iteration_outcome, print_outcome, print_request
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError
 from oku_core.spec.secrets import SecretSource, SpecSources

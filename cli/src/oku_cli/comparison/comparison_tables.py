@@ -1,15 +1,14 @@
-"""Builds the tables of a comparison: the accounts, the quantiles and what differs in the specs."""
+"""Builds the tables of a comparison, and its verdict as a sentence."""
 
 from collections.abc import Iterator, Sequence
 
-from oku_cli.comparison.comparison import ComparedQuantile, Comparison
+from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
 from oku_cli.comparison.obstacles import SIDES
 from oku_cli.comparison.spec_differences import describe_value
-from oku_cli.comparison.wording import format_size, is_none
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.judgement import Judgement
 from oku_core.results.summary import Summary, Unit
-from oku_core.statistics.change import ChangeVerdict
+from oku_core.statistics.change import ChangeVerdict, QuantileChange
 from oku_core.tables.formatting import (
     choose_digits,
     format_change,
@@ -126,3 +125,53 @@ def _describe_values(a: object, b: object) -> tuple[str, str]:
     """Both values; equal texts of masked ones are told apart."""
     first, second = describe_value(a), describe_value(b)
     return first, second if second != first else f"{second} (not the same)"
+
+
+def describe_verdict(comparison: Comparison) -> str:
+    """The verdict as a sentence."""
+    match comparison.verdict:
+        case Verdict.FASTER | Verdict.SLOWER as verdict:
+            return f"B is {verdict} than A: {_list_names(comparison, ChangeVerdict(verdict))}"
+        case Verdict.MIXED:
+            faster, slower = (
+                _list_names(comparison, each) for each in (ChangeVerdict.FASTER, ChangeVerdict.SLOWER)
+            )
+            return f"B is faster than A at {faster}, and slower at {slower}"
+        case Verdict.NO_DIFFERENCE:
+            return f"no difference shown{_describe_visible(comparison)}"
+        case Verdict.NOT_COMPARABLE:
+            return "A and B are not judged by each other"
+
+
+def is_none(change: QuantileChange) -> bool:
+    """Whether no difference is shown."""
+    return change.verdict is ChangeVerdict.NO_DIFFERENCE
+
+
+def format_size(share: float) -> str:
+    """Format the size of a change without a sign: `4.5 %`."""
+    return format_change(share).removeprefix("+")
+
+
+def _list_names(comparison: Comparison, verdict: ChangeVerdict) -> str:
+    """`p50 and p99 of latency, p99 of response time`."""
+    names: dict[str, list[str]] = {}
+    for each in comparison.list_quantiles(verdict):
+        names.setdefault(each.distribution.replace("_", " "), []).append(each.quantile.replace("_", "."))
+    return ", ".join(f"{_join(quantiles)} of {name}" for name, quantiles in names.items())
+
+
+def _join(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _describe_visible(comparison: Comparison) -> str:
+    """How much would have been seen of what a user waits for: response times, if there are any."""
+    last = comparison.quantiles[-1].distribution if comparison.quantiles else ""
+    visible = {
+        each.quantile: format_size(each.change.visible)
+        for each in comparison.quantiles
+        if each.change and each.distribution == last
+    }
+    texts = [f"{visible[name]} at {name}" for name in ("p50", "p99") if name in visible]
+    return f" (would have seen {_join(texts)})" if texts else ""

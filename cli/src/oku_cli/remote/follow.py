@@ -21,7 +21,7 @@ from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
-    from oku_cli.terminal.screen import View
+    from oku_cli.live.screen import View
 
 ORDER_PATIENCE_S, ORDER_TRY_S = 1.0, 10.0
 """After a signal, a failure to tell the coordinator is reported after the first time; one response may take
@@ -60,7 +60,7 @@ class Follower:
         *,
         lifetime: Lifetime | None = None,
     ) -> None:
-        from oku_cli.terminal.screen import build_view  # noqa: PLC0415  # rich takes long to load
+        from oku_cli.live.screen import build_view  # noqa: PLC0415  # rich takes long to load
 
         self._client = client
         self._watch = watch

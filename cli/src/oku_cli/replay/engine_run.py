@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from oku_cli.replay.run_iteration import RunIteration
 from oku_cli.replay.run_request import RunRequest, make_single
 from oku_cli.terminal.printable import write_note
-from oku_cli.views.iteration_view import ShownInner, ShownIterationOutcome
-from oku_cli.views.request_view import ShownAnswer, ShownOutcome
+from oku_cli.views.replay_view import ShownAnswer, ShownInner, ShownIterationOutcome, ShownOutcome
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.errors import UserError
 from oku_core.http_client.tls import build_tls

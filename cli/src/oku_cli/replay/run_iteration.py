@@ -9,7 +9,7 @@ import msgspec
 
 from oku_cli.backends.run_backend import RunBackend, RunData
 from oku_cli.replay.run_request import fetch_files, make_single
-from oku_cli.views.iteration_view import ShownIteration
+from oku_cli.views.replay_view import ShownIteration
 from oku_core.data.data_format import DataFormat
 from oku_core.data.scan import read_table, scan
 from oku_core.errors import UserError

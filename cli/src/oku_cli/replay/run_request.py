@@ -8,7 +8,7 @@ import msgspec
 
 from oku_cli.backends.run_backend import RunBackend, RunData, fetch_spec
 from oku_cli.report.masking import mask_header
-from oku_cli.views.request_view import ShownRequest
+from oku_cli.views.replay_view import ShownRequest
 from oku_core.data.row_reader import RowValues
 from oku_core.errors import UserError
 from oku_core.http_client.client_rules import build_origin

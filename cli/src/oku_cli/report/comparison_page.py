@@ -3,16 +3,19 @@
 from collections.abc import Iterator
 
 from oku_cli.comparison.comparison import Comparison, Verdict
-from oku_cli.comparison.comparison_tables import build_accounts, build_differences, list_quantile_tables
+from oku_cli.comparison.comparison_tables import (
+    build_accounts,
+    build_differences,
+    describe_verdict,
+    list_quantile_tables,
+)
 from oku_cli.comparison.obstacles import SIDES
-from oku_cli.comparison.wording import describe_verdict
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.distribution import Distribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.head import build_flags, format_utc
-from oku_cli.report.html_table import build_html_table, build_note
-from oku_cli.report.markup import Html, element, join
+from oku_cli.report.markup import Html, build_html_table, build_note, element, join
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.results.summary import Summary
 from oku_core.tables.formatting import in_units
@@ -21,9 +24,9 @@ from oku_core.tables.time_tables import TIMES
 
 _CLASSES = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 _NOTE = (
-    "In brackets 95 % intervals, from a moving-block bootstrap over the seconds of each run. All verdicts "
-    "together are wrong about two equal runs in at most 5 %. They say how figures vary within a run, not "
-    "what changes from one start to the next: repeat what matters."
+    "Beside the figures stand 95 % intervals, from a moving-block bootstrap over the seconds of each run. "
+    "All verdicts together are wrong about two equal runs in at most 5 %. They say how figures vary within a "
+    "run, not what changes from one start to the next: repeat what matters."
 )
 
 

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
-from oku_cli.views.account_view import build_served, describe_missing
+from oku_cli.views.account_view import build_served, describe_flag, describe_missing
 from oku_cli.views.exit_reasons import describe_nothing_ok
-from oku_cli.views.validity_view import describe_flag
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.judgement import judge
 from oku_core.results.summary import LONG_WAIT_S, Flag, Summary, Unit, Validity, count_bytes_received

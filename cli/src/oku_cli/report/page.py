@@ -24,11 +24,9 @@ from oku_cli.report.charts.timeline import build_timeline, clip_start
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
 from oku_cli.report.head import build_account, build_head, describe_state
-from oku_cli.report.html_table import build_titled_table
-from oku_cli.report.load import read_load
-from oku_cli.report.markup import Html, element
+from oku_cli.report.markup import Html, build_titled_table, element
 from oku_cli.report.masking import has_mask, mask_spec
-from oku_cli.report.run_history import RunHistory
+from oku_cli.report.run_history import RunHistory, read_load
 from oku_cli.report.summary_sections import (
     build_failure_section,
     build_name_section,

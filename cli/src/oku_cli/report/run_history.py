@@ -3,12 +3,13 @@
 A run may have millions of leases, which nobody could tell apart in a chart: what is kept of them is bounded.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from oku_cli.report.charts.lease_bands import LeaseBands
+from oku_cli.report.lease_bands import LeaseBands
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice
 from oku_core.json_reader import JsonDecoder, JsonError
@@ -18,6 +19,8 @@ from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
+from oku_core.spec.parser import Source, SpecError, parse_spec
+from oku_core.spec.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,3 +134,22 @@ def _begin_history(head: RunHistoryHead) -> RunHistory:
         leases=LeaseBands(extent),
         coverage=Coverage(extent),
     )
+
+
+_KEYS = (
+    "requests", "rate", "duration", "stages", "arrivals", "late", "warm-up", "max-rate", "concurrency",
+)  # fmt: skip
+
+_USER_CODE_KEYS = ("engine", "scenario", "users")
+
+
+def read_load(spec: Mapping[str, Any]) -> Spec | None:
+    """Build a spec that has the load of another, and defaults for all else; None if it is not understood."""
+    keys = (*_KEYS, *_USER_CODE_KEYS) if "scenario" in spec else _KEYS
+    load = {key: spec[key] for key in keys if key in spec}
+    # The default of `requests` depends on the target.
+    target = {"url": "http://target/"} if "url" in spec else {}
+    try:
+        return parse_spec(Source("spec", load | target))
+    except SpecError:
+        return None

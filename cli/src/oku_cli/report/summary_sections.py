@@ -1,8 +1,14 @@
 """Builds the sections of a report that consist of tables of its summary."""
 
 from oku_cli.report.charts.chart import build_section
-from oku_cli.report.html_table import build_folded_table, build_html_table, build_note, build_titled_table
-from oku_cli.report.markup import Html, element
+from oku_cli.report.markup import (
+    Html,
+    build_folded_table,
+    build_html_table,
+    build_note,
+    build_titled_table,
+    element,
+)
 from oku_core.results.summary import CompletesSummary, FailureSummary, Summary, Unit
 from oku_core.spec.spec import Spec
 from oku_core.tables.formatting import format_count, format_share, in_units

@@ -1,1 +1,1 @@
-"""Shows a run in progress on a terminal, in a file or in a pipe."""
+"""Writes text, tables and JSON to a terminal, a file or a pipe, none of which it obeys."""

@@ -1,6 +1,6 @@
-"""Shows the account of a run: how much is accounted, with which outcomes, and whether the servers agree."""
+"""Shows the account of a run: what is accounted, its hooks, and the flags of its validity."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from rich.console import Group, RenderableType
@@ -8,16 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import Flow
+from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
 from oku_cli.terminal.printable import make_printable
-from oku_cli.views.exit_reasons import describe_nothing_ok
-from oku_cli.views.failure_view import describe_failure
+from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.results.hook_summary import HookState, HookSummary
 from oku_core.results.judgement import judge
-from oku_core.results.summary import ServersSummary, Summary, Unit
+from oku_core.results.summary import Flag, ServersSummary, Summary, Unit, Validity
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
 from oku_core.tables.formatting import (
@@ -161,3 +160,31 @@ def _build_extent(summary: Summary) -> RenderableType:
     progress = format_progress(summary.accounted, summary.requests)
     rest = (f"{progress};", missing, describe_missing(summary.state))
     return Flow(*phrases, "accounted,", *(Text(phrase, style=CAUTION) for phrase in rest))
+
+
+def build_validity(flags: Sequence[Validity], unit: Unit = Unit.REQUEST) -> RenderableType:
+    """Build a row for each flag: its name in the JSON summary, the requests concerned, and its meaning."""
+    rows = []
+    for validity in flags:
+        style = BAD if validity.flag is Flag.UNBALANCED else CAUTION
+        words = (*_list_extent(validity, unit), *in_units(validity.detail, unit).split())
+        rows.append((Text(f"! {validity.flag.replace('_', ' ')}", style=style), Flow(*words)))
+    return Labelled(rows, max((label.cell_len for label, _ in rows), default=0), gap=3)
+
+
+def describe_extent(validity: Validity, unit: Unit = Unit.REQUEST) -> str:
+    """Say how many requests a flag concerns: `1,234 requests, 12.34 %:`, without the share if it has none."""
+    return " ".join(_list_extent(validity, unit))
+
+
+def describe_flag(validity: Validity, unit: Unit) -> str:
+    """How many requests a flag concerns, and what it says of them."""
+    return f"{describe_extent(validity, unit)} {in_units(validity.detail, unit)}"
+
+
+def _list_extent(validity: Validity, unit: Unit) -> list[str]:
+    noun = in_units("request" if validity.requests == 1 else "requests", unit)
+    count = f"{format_count(validity.requests)} {noun}"
+    if validity.share is None:
+        return [f"{count}:"]
+    return [f"{count},", f"{format_share(validity.share, 1)}:"]

@@ -9,9 +9,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from oku_cli.comparison.comparison import Comparison, Verdict
-from oku_cli.comparison.comparison_tables import build_accounts, build_differences, list_quantile_tables
+from oku_cli.comparison.comparison_tables import (
+    build_accounts,
+    build_differences,
+    describe_verdict,
+    list_quantile_tables,
+)
 from oku_cli.comparison.obstacles import SIDES
-from oku_cli.comparison.wording import describe_verdict
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.table_view import TableView

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.terminal.ci_commands import defuse
+from oku_cli.views.account_view import describe_flag
 from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
-from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
-from oku_cli.views.validity_view import describe_flag
+from oku_cli.views.summary_view import MOST_TRACEBACKS, shorten_traceback
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.summary import Summary, Unit
 from oku_core.spec.values.quantity import format_duration

@@ -10,22 +10,25 @@ from rich.text import Text
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import Flow, Labelled
-from oku_cli.terminal.palette import BAD, MOST_COLUMNS, STRONG
+from oku_cli.terminal.palette import BAD, GOOD, MOST_COLUMNS, STRONG
+from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_cli.views.account_view import (
     build_headline,
     build_planned,
     build_served,
     build_statuses,
+    build_validity,
 )
 from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
-from oku_cli.views.failures_view import build_completes, build_failures, list_reasons
-from oku_cli.views.validity_view import build_validity
-from oku_core.results.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
+from oku_core.accounting.failure_reason import UNTRUSTED
+from oku_core.results.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
 from oku_core.spec.values.quantity import format_bytes, format_duration
-from oku_core.tables.formatting import format_count, format_date_time, format_rate, in_units
+from oku_core.tables.formatting import format_count, format_date_time, format_rate, format_share, in_units
+from oku_core.tables.outcome_tables import build_failures as build_failure_table
 from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
 from oku_core.tables.phase_table import build_phases
+from oku_core.tables.table import Table, cut_rows
 from oku_core.tables.target_tables import MOST_ROWS, build_names, build_targets
 from oku_core.tables.threshold_table import build_thresholds
 from oku_core.tables.worker_tables import list_worker_tables
@@ -136,3 +139,56 @@ def _build_throughput(summary: Summary) -> Flow:
 
 def _format_iso(iso: str) -> str:
     return format_date_time(datetime.fromisoformat(iso).timestamp())
+
+
+MOST_SHOWN = 8
+"""How many reasons the end screen shows; the summary as JSON has all of them."""
+MOST_TRACEBACKS, MOST_TRACEBACK_LINES = 3, 8
+"""How many tracebacks it shows, and the end of each; the report has the whole of them."""
+_CERTIFICATE_ADVICE = "--cacert trusts another issuer, --insecure any certificate"
+
+
+def build_failures(summary: Summary) -> RenderableType:
+    """List reasons with their counts and the first and last index of each, and what to do about some."""
+    failures = summary.failures
+    lines = list_reasons(build_failure_table(summary), MOST_SHOWN)
+    if any(failure.reason.startswith(UNTRUSTED) for failure in failures):
+        lines.append(Text(_CERTIFICATE_ADVICE))
+    traced = [failure for failure in failures[:MOST_SHOWN] if failure.traceback]
+    for failure in traced[:MOST_TRACEBACKS]:
+        lines += ["", *map(Text, shorten_traceback(failure.traceback))]
+    return Group(*lines)
+
+
+def list_reasons(table: Table, most: int) -> list[RenderableType]:
+    """List the most frequent reasons of a table, and how many there are besides."""
+    shown = cut_rows(table, most)
+    more = [Text(f"and {shown.left_out} other reasons")] if shown.left_out else []
+    return [TableView(shown), *more]
+
+
+def shorten_traceback(traceback: str) -> list[str]:
+    """The end of a traceback, where the exception was raised, as lines that are safe for a terminal."""
+    lines = [make_printable(line) for line in traceback.rstrip().splitlines()]
+    if len(lines) <= MOST_TRACEBACK_LINES:
+        return lines
+    left_out = len(lines) - MOST_TRACEBACK_LINES
+    return [f"… {left_out} lines before, which the report has", *lines[-MOST_TRACEBACK_LINES:]]
+
+
+def build_completes(completes: CompletesSummary) -> RenderableType:
+    """Show how many requests of the first run are ok with those of its retries."""
+    share = format_share(completes.ok_with_retries, completes.requests)
+    is_whole = completes.ok_with_retries == completes.requests
+    count = f"{format_count(completes.ok_with_retries)} of {format_count(completes.requests)}"
+    phrases: list[Text | str] = [
+        f"run {completes.run}:",
+        Text(f"{count} ok", style=GOOD if is_whole else STRONG),
+        f"({share}), {format_count(completes.ok)} of them before",
+    ]
+    if completes.unlisted:
+        unlisted = format_count(completes.unlisted)
+        phrases.append(
+            Text(f"{unlisted} that failed are left out: the ledger has not listed them", style=BAD)
+        )
+    return Flow(*phrases)

@@ -12,7 +12,7 @@ from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
-from oku_coordinator.ledger.tables import hook_table, period_table, wave_table
+from oku_coordinator.ledger.tables import hook_table, schedule_table
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
@@ -101,8 +101,8 @@ class Delivery:
         period, waves, setup = None, [], NO_SETUP
         if run.spec.has_clock or Hook.SETUP in run.spec.hooks:
             with self._ledger.read() as t:
-                period = period_table.fetch_period(t, run.run) if run.spec.has_clock else None
-                waves = wave_table.fetch_waves(t, run.run) if run.spec.is_open else []
+                period = schedule_table.fetch_period(t, run.run) if run.spec.has_clock else None
+                waves = schedule_table.fetch_waves(t, run.run) if run.spec.is_open else []
                 setup = hook_table.fetch_setup_data(t, run.run)
         return _Message(
             run=run.run,

@@ -18,7 +18,7 @@ from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
-from oku_coordinator.ledger.tables import period_table, wave_table
+from oku_coordinator.ledger.tables import schedule_table
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
@@ -147,8 +147,8 @@ class Reaper:
     def _build_find_lost(self, run: RunRecord, wall_now: float) -> FindLost:
         """What of a lease may have been sent and can't be sent again in time."""
         with self.ledger.read() as t:
-            period = period_table.fetch_period(t, run.run)
-            waves = {wave.begin: wave for wave in wave_table.fetch_waves(t, run.run)}
+            period = schedule_table.fetch_period(t, run.run)
+            waves = {wave.begin: wave for wave in schedule_table.fetch_waves(t, run.run)}
         plan = build_wave_plan(run.spec)
 
         def find_lost(lease: LeaseRecord, at_risk: Sequence[Range]) -> list[Range]:

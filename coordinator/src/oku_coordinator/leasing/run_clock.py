@@ -15,7 +15,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle, waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
-from oku_coordinator.ledger.tables import lease_table, period_table
+from oku_coordinator.ledger.tables import lease_table, schedule_table
 from oku_coordinator.watches.turn import Turn
 
 _WAIT_S = 5.0
@@ -45,7 +45,7 @@ class RunClock:
     def find_period(self, run: RunRecord) -> PeriodRecord | None:
         """The open period of a running run; None when it has none."""
         with self.ledger.read() as t:
-            period = period_table.fetch_period(t, run.run)
+            period = schedule_table.fetch_period(t, run.run)
         return period if period is not None and period.stop_s is None else None
 
     def open_period(
@@ -73,7 +73,7 @@ class RunClock:
             return None
         self._waits_since = None
         with self.ledger.read() as t:
-            last = period_table.fetch_period(t, run.run)
+            last = schedule_table.fetch_period(t, run.run)
         offset_s = 0.0 if last is None else find_offset_s(last.stop_s or 0.0)
         starts_at = now + lead_s + workers / _WORKERS_PER_S
         if run.spec.is_open:

@@ -7,7 +7,7 @@ from oku_coordinator.ledger.ledger import Ledger
 from oku_coordinator.ledger.rules import reclaim, waves
 from oku_coordinator.ledger.rules.reclaim import FindLost, FindReached
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
-from oku_coordinator.ledger.tables import history_table, run_table, slice_table, wave_table
+from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.results.lease_span import LeaseSpan
@@ -82,7 +82,7 @@ def drop_accounted_waves(ledger: Ledger, run: str) -> None:
         finished = waves.find_accounted(t, run)
     if finished:
         with ledger.change() as t:
-            wave_table.delete_waves(t, run, finished)
+            schedule_table.delete_waves(t, run, finished)
 
 
 def read_leases(ledger: Ledger, run: str) -> Iterator[list[LeaseSpan]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from oku_coordinator.files.file_store import FileStore, FileTooLargeError, UnknownFileError
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables import file_table
+from oku_coordinator.ledger.tables import submission_table
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim, FileRef
@@ -66,12 +66,12 @@ class FileKeeper:
         """Delete those of the files of a run that was deleted that no other run uses."""
         for digest in digests:
             with self._ledger.read() as t:
-                found = file_table.is_used(t, digest)
+                found = submission_table.is_used(t, digest)
             if not found:
                 self._store.delete(digest)
 
     def sweep(self) -> None:
         """Delete what was uploaded a while ago and is used by no run."""
         with self._ledger.read() as t:
-            used = file_table.fetch_used(t)
+            used = submission_table.fetch_used(t)
         self._store.sweep(used)

@@ -17,7 +17,7 @@ import msgspec
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunInUseError, RunRecord
-from oku_coordinator.ledger.tables import deletion_table, file_table, key_table, run_table
+from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.settings import RetentionRule
@@ -63,7 +63,7 @@ def find_submitted(
         RunDeletedError: it was deleted.
     """
     with ledger.read() as t:
-        record = key_table.fetch_key(t, key)
+        record = submission_table.fetch_key(t, key)
         if record is None or (record.deleted_at is not None and record.deleted_at < deleted_since):
             return None
         run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
@@ -77,7 +77,7 @@ def find_submitted(
 def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
     """What is kept of a run that is about to be deleted; None if it was submitted without a key."""
     with ledger.read() as t:
-        if key_table.fetch_key_of_run(t, run) is None:
+        if submission_table.fetch_key_of_run(t, run) is None:
             return None
         snapshot = snapshots.fetch_snapshot(t, run)
     return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))
@@ -142,7 +142,7 @@ class Retention:
     def forget_keys(self) -> None:
         """Forget the keys of runs that were deleted so long ago that the rule does not keep them."""
         with self._ledger.change() as t:
-            key_table.delete_keys(t, self._clock() - self._rule.keep_keys_s)
+            submission_table.delete_keys(t, self._clock() - self._rule.keep_keys_s)
 
     async def clear(self) -> None:
         """Remove all that is left of deleted runs, and give their space back."""
@@ -152,7 +152,7 @@ class Retention:
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
             with self._ledger.read() as t:
-                digests = file_table.fetch_files(t, run)
+                digests = submission_table.fetch_files(t, run)
             while self._delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
                 await sleep(_REST_S)
             if self._files is not None:

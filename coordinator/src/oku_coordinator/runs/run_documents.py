@@ -15,7 +15,7 @@ import msgspec
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import closing, failed_requests
 from oku_coordinator.ledger.rules.history import fetch_history
-from oku_coordinator.ledger.tables import lease_table, period_table, run_table
+from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError
@@ -44,7 +44,7 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
     with ledger.read() as t:
         extent = closing.measure_extent(t, run)
         spec = run_table.fetch_run(t, run).spec
-        periods = period_table.fetch_periods(t, run)
+        periods = schedule_table.fetch_periods(t, run)
     head = {
         "at": now,
         "summary": summary,

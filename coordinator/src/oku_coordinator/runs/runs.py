@@ -14,7 +14,7 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, hooks, lifecycle, retry, snapshots
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
-from oku_coordinator.ledger.tables import run_table, server_table, work_table
+from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
@@ -277,7 +277,7 @@ class Runs:
         """Whether there can be a count: something was sent, and no server is lost for good."""
         is_begun = record.spec.brings_servers and record.started_at is not None
         with self._ledger.read() as t:
-            return is_begun and UNSEEN not in server_table.fetch_servers(t, record.run)
+            return is_begun and UNSEEN not in work_table.fetch_servers(t, record.run)
 
     def _change(self, run: str, state: RunState, reason: str = "") -> RunRecord:
         with self._ledger.read() as t:

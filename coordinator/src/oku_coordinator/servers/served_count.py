@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables import run_table, server_table
+from oku_coordinator.ledger.tables import run_table, work_table
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.summary import ProcessSummary
 
@@ -121,7 +121,7 @@ class ServedCounter:
             return None
         by_store = {answer.store: answer.served for answer in answers}
         with self._ledger.read() as t:
-            seen_at = server_table.fetch_servers(t, run)
+            seen_at = work_table.fetch_servers(t, run)
         if missing := seen_at.keys() - by_store.keys():
             _log.info(
                 "the served count is unknown: %d delay servers are gone, or were not seen for too long",

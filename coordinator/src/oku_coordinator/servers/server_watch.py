@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import run_table, server_table
+from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.process.clock import Clock
@@ -100,7 +100,7 @@ class ServerWatch:
             if self._misses < _MOST_MISSES:
                 return  # one that is about to leave may not answer any more
             with self._ledger.change() as t:
-                server_table.note_servers(t, run.run, [UNSEEN], self._clock())
+                work_table.note_servers(t, run.run, [UNSEEN], self._clock())
         self._misses = 0
         self._seen = run.run
         self._signals.wake()
@@ -115,14 +115,14 @@ class ServerWatch:
         if not run.spec.brings_servers or self._counter.is_fixed:
             return True
         with self._ledger.read() as t:
-            seen_at = server_table.fetch_servers(t, run.run)
+            seen_at = work_table.fetch_servers(t, run.run)
         if UNSEEN in seen_at:
             return True
         if self._clock() - max(seen_at.values(), default=0.0) <= LONGEST_GAP_S:
             return False
         _log.warning("the delay servers were not looked at for too long", extra={"run": run.run})
         with self._ledger.change() as t:
-            server_table.note_servers(t, run.run, [UNSEEN], self._clock())
+            work_table.note_servers(t, run.run, [UNSEEN], self._clock())
         return True
 
     async def _note(self, run: RunRecord) -> bool:
@@ -134,7 +134,7 @@ class ServerWatch:
             _log.warning("a delay server may have forgotten requests", extra={"run": run.run})
             stores.add(UNSEEN)
         with self._ledger.change() as t:
-            server_table.note_servers(t, run.run, stores, self._clock())
+            work_table.note_servers(t, run.run, stores, self._clock())
         return True
 
     def _may_lack_requests(self, run: RunRecord, answers: Sequence[ServerCount]) -> bool:
@@ -147,7 +147,7 @@ class ServerWatch:
         if not run.is_active:
             return False
         with self._ledger.read() as t:
-            seen = server_table.fetch_servers(t, run.run)
+            seen = work_table.fetch_servers(t, run.run)
         return any(answer.forgotten for answer in answers if answer.store not in seen)
 
     async def _watch(self, health: Health) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
 from oku_core.tables.formatting import choose_digits, format_latency
@@ -18,16 +19,19 @@ class ShownTime(NamedTuple):
     """A measured time as it is shown.
 
     Attributes:
-        key: its name for programs.
-        label: its name for people.
+        key: which it is.
         detail: from where to where it is measured.
         counted: which requests have it.
     """
 
-    key: str
-    label: str
+    key: Time
     detail: str
     counted: str
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.key.label
 
     def pick(self, part: Summary | PhaseSummary | TargetSummary) -> LatencySummary:
         """The figures of this time in a summary or a part of one."""
@@ -59,11 +63,11 @@ class ShownStep(NamedTuple):
     detail: str
 
 
-LATENCY = ShownTime("latency", "latency", "sent to end", "answered requests")
+LATENCY = ShownTime(Time.LATENCY, "sent to end", "answered requests")
 TIMES = (
     LATENCY,
-    ShownTime("response_time", "response time", "due to end", "answered requests"),
-    ShownTime("lateness", "lateness", "due to sent", "requests that were sent and have ended"),
+    ShownTime(Time.RESPONSE_TIME, "due to end", "answered requests"),
+    ShownTime(Time.LATENESS, "due to sent", "requests that were sent and have ended"),
 )
 """The times whose distributions are shown; all but the first exist in runs with a rate alone."""
 STEPS = (

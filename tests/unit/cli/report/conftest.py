@@ -10,7 +10,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.summaries import make_outcomes
 
-from oku_cli.report.charts.lease_bands import LeaseBands
+from oku_cli.report.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen

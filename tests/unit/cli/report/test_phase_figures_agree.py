@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.unit.cli.report.conftest import Page
 
-from oku_cli.report.load import read_load
-from oku_cli.report.run_history import RunHistory
+from oku_cli.report.run_history import RunHistory, read_load
 from oku_cli.report.summary_sections import build_phase_section
 from oku_cli.terminal.table_view import TableView
 from oku_cli.views.summary_markdown import build_markdown

@@ -14,10 +14,10 @@ from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
 
 from oku_cli.report.charts.distribution import Distribution
-from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.hgrm import build_percentile_rows
+from oku_cli.report.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.runs.part_summaries import build_figures

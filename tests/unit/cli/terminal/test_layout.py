@@ -8,12 +8,11 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oku_cli.terminal.frame import SeenTick, build_frame
+from oku_cli.live.frame import SeenTick, build_frame
+from oku_cli.live.live_figures import measure_rates
+from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
-from oku_cli.terminal.live_figures import measure_rates
-from oku_cli.terminal.progress import has_rate
-from oku_cli.terminal.trend import TrendTracker
-from oku_cli.views.histogram_view import build_bars
+from oku_cli.views.distribution_view import build_bars
 from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr

@@ -7,11 +7,10 @@ import pytest
 from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.views.user_code_run import TRACEBACK, build_user_code_run, make_phase
 
-from oku_cli.views.failure_view import describe_failure
-from oku_cli.views.failures_view import MOST_TRACEBACK_LINES, shorten_traceback
+from oku_cli.views.exit_reasons import describe_failure
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import MOST_TRACEBACK_LINES, build_summary, shorten_traceback
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import FailureSummary
 from oku_core.spec.spec import OPEN_END

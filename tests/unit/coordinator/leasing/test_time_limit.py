@@ -10,8 +10,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_held, fetch_open_leases
-from oku_coordinator.ledger.tables.period_table import fetch_periods
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
+from oku_coordinator.ledger.tables.schedule_table import fetch_periods
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress

@@ -10,10 +10,9 @@ from oku_coordinator.ledger.rules.waves import fetch_dealing, open_period
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
-from oku_coordinator.ledger.tables.period_table import fetch_periods
 from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
-from oku_coordinator.ledger.tables.wave_table import fetch_waves
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason

@@ -9,7 +9,7 @@ from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
-from oku_coordinator.ledger.tables.file_table import fetch_files, fetch_used
+from oku_coordinator.ledger.tables.submission_table import fetch_files, fetch_used
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.settings import FileLimits, RetentionRule

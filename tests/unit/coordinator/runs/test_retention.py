@@ -8,8 +8,8 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, find_deletion
-from oku_coordinator.ledger.tables.key_table import fetch_key
 from oku_coordinator.ledger.tables.run_table import fetch_runs
+from oku_coordinator.ledger.tables.submission_table import fetch_key
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.settings import RetentionRule
 from oku_core.accounting.run_state import RunState

@@ -17,7 +17,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standin
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.ledger.tables.server_table import note_servers
+from oku_coordinator.ledger.tables.work_table import note_servers
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import lease_table, wave_table
+from oku_coordinator.ledger.tables import lease_table, schedule_table
 from oku_coordinator.ledger.tables.account_table import fetch_account
 from oku_coordinator.ledger.tables.failure_table import (
     MOST_RANGES,
@@ -79,7 +79,7 @@ def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:
 
 def keep_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Sequence[Range]) -> None:
     """Keep requests of an open run that the coordinator has accounted for by itself."""
-    for wave, pieces in split_at_waves(sorted(ranges), wave_table.fetch_waves(transaction, run)):
+    for wave, pieces in split_at_waves(sorted(ranges), schedule_table.fetch_waves(transaction, run)):
         add_failed(transaction, run, FailedRanges("", outcome, wave, pieces))
 
 
@@ -137,7 +137,7 @@ def _list_coordinates(lease: LeaseRecord, part: Part, outcome: Outcome) -> list[
 
 
 def _find_wave(transaction: Transaction, lease: LeaseRecord) -> Wave | None:
-    waves = wave_table.fetch_waves(transaction, lease.run)
+    waves = schedule_table.fetch_waves(transaction, lease.run)
     return next((wave for wave in waves if wave.begin == lease.wave), None)
 
 

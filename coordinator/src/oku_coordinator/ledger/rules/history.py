@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from oku_coordinator.ledger.rules import tick_lines
-from oku_coordinator.ledger.rules.planned_seconds import fetch_planned_seconds
+from oku_coordinator.ledger.rules.tick_lines import fetch_planned_seconds
 from oku_coordinator.ledger.storage.records import History, ThresholdRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import (

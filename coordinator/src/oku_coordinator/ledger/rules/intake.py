@@ -6,7 +6,7 @@ worker rise: they are committed before the worker hears of them.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -23,7 +23,6 @@ from oku_coordinator.ledger.rules.growth import (
 )
 from oku_coordinator.ledger.rules.hooks import take_report
 from oku_coordinator.ledger.rules.lifecycle import follow_up
-from oku_coordinator.ledger.rules.limits import raise_limits
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
@@ -306,3 +305,21 @@ def _is_writable(names: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def raise_limits(leases: Iterable[LeaseRecord], allowance: int) -> dict[str, int]:
+    """The limits that rise, by lease, so that a worker may take `allowance` positions more.
+
+    No limit falls, so the worker may have been allowed more before; that counts as spent, too.
+
+    Args:
+        leases: the open leases of one process of a worker, in the order in which it begins them.
+        allowance: how many positions it may take.
+    """
+    raised: dict[str, int] = {}
+    for lease in leases:
+        limit = min(lease.end, max(lease.limit, lease.done + max(0, allowance)))
+        allowance -= limit - lease.done
+        if limit > lease.limit:
+            raised[lease.id] = limit
+    return raised

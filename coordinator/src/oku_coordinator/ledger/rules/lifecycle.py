@@ -4,15 +4,22 @@ The periods of time in which it was active open when a worker begins, and close 
 The clock of a schedule stops half a second after it is asked to, so that all workers stop at one time.
 """
 
-from oku_coordinator.ledger.rules import active_time
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import hook_table, key_table, run_table, work_table
+from oku_coordinator.ledger.tables import (
+    hook_table,
+    run_table,
+    schedule_table,
+    series_table,
+    submission_table,
+    work_table,
+)
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.schedule_table import forget_waves
 from oku_coordinator.ledger.tables.slice_table import insert_slices, leave_unused, sum_lengths
-from oku_coordinator.ledger.tables.wave_table import forget_waves
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import (
     FINAL_STATES,
@@ -27,6 +34,8 @@ from oku_core.spec.spec_digest import digest_spec
 
 STOP_AHEAD_S = 0.5
 """Workers hear of the end of a period before it comes."""
+_TOLD_WITHIN_S = 1.0
+"""The last request of a run that is stopped is told of so soon; an older one was followed by a silence."""
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
 
 
@@ -46,7 +55,7 @@ def create_run(
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
     note_submission(transaction, run, now)
     if key is not None:
-        key_table.insert_key(transaction, key, digest_spec(spec), run)
+        submission_table.insert_key(transaction, key, digest_spec(spec), run)
     return fetch_run(transaction, run)
 
 
@@ -121,9 +130,9 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if state in FINAL_STATES:
         hook_table.give_up_unfinished(transaction, run, now)
     if state in _CLOSING_STATES:
-        active_time.stop_clock(transaction, record, now + STOP_AHEAD_S)
+        stop_clock(transaction, record, now + STOP_AHEAD_S)
     if state not in SENDING_STATES:
-        active_time.close_period(transaction, record, now, is_complete=is_complete)
+        close_period(transaction, record, now, is_complete=is_complete)
     if state in (RunState.COMPLETED, RunState.CANCELLED):
         forget_waves(transaction, run)
     if state == RunState.CANCELLED and record.spec.is_timed:
@@ -200,7 +209,7 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
     hook_table.give_up_unfinished(transaction, run, now)
     run_table.mark_broken(transaction, run)
-    active_time.close_period(transaction, record, now, is_complete=False)
+    close_period(transaction, record, now, is_complete=False)
     _note_state(transaction, run, RunState.FAILED, now, reason)
 
 
@@ -210,3 +219,48 @@ def _note_state(transaction: Transaction, run: str, state: RunState, now: float,
     note(transaction, run, event)
     if fetch_run(transaction, run).is_at_rest:
         run_table.owe_summary(transaction, run)
+
+
+def stop_clock(transaction: Transaction, record: RunRecord, at: float) -> None:
+    """Let the clock of a run stop at a Unix time, or when its time is over; one that is stopped stays so."""
+    period = schedule_table.fetch_period(transaction, record.run)
+    if period is not None:
+        schedule_table.stop_period(transaction, record.run, _bound(record, period, at))
+
+
+def close_period(transaction: Transaction, record: RunRecord, now: float, *, is_complete: bool) -> None:
+    """Close the open period of activity, if there is one, and stop its clock.
+
+    Args:
+        transaction: to write in.
+        record: the run, with what it was before it was stopped.
+        now: Unix time.
+        is_complete: whether all requests of the run are accounted.
+    """
+    ended_at, period = now, schedule_table.fetch_period(transaction, record.run)
+    if period is not None:
+        stopped_at = period.find_end()
+        ended_at = _bound(record, period, now if stopped_at is None else min(now, stopped_at))
+    last_at = record.last_ended_at
+    if record.active_since is not None and last_at is not None and last_at > record.active_since:
+        is_last = is_complete and _ends_with_request(record)
+        if is_last or (period is None and now - last_at < _TOLD_WITHIN_S):
+            ended_at = min(ended_at, last_at)
+        if is_complete and record.spec.is_open and ended_at < now:
+            late_until = series_table.find_sent_until(transaction, record.run)
+            ended_at = max(ended_at, min(now, last_at, late_until))
+    schedule_table.stop_period(transaction, record.run, ended_at)
+    run_table.close_period(transaction, record.run, ended_at)
+
+
+def _ends_with_request(record: RunRecord) -> bool:
+    """Whether a run that is complete has come to its last request before its time was over."""
+    if record.spec.is_open:
+        return False  # its schedule says how long it lasts
+    return record.spec.length_s is None or record.requests == record.spec.requests
+
+
+def _bound(record: RunRecord, period: PeriodRecord, at: float) -> float:
+    """A time, or the end of the time of a run if that comes first."""
+    length_s = record.spec.length_s
+    return at if length_s is None else min(at, period.build_period().unix_time(float(length_s)))

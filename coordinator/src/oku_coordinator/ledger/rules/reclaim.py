@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from oku_coordinator.ledger.rules import active_time, closing
+from oku_coordinator.ledger.rules import closing, lifecycle
 from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
 from oku_coordinator.ledger.rules.unsent import account_lost
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -144,7 +144,7 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
     record = fetch_run(transaction, run)
     if record.is_at_rest:
         return
-    active_time.stop_clock(transaction, record, record.last_checkpoint_at or 0.0)
+    lifecycle.stop_clock(transaction, record, record.last_checkpoint_at or 0.0)
     close_period(transaction, run, record.last_checkpoint_at)
     for lease in fetch_open_leases(transaction, run):
         _take_back(transaction, lease, ExpiryReason.STACK_LOST, now)

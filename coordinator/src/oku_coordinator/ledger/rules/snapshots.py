@@ -20,14 +20,14 @@ from oku_coordinator.ledger.tables import (
     hook_table,
     inner_table,
     lease_table,
-    period_table,
     run_table,
+    schedule_table,
     series_table,
     slice_table,
     threshold_table,
     work_table,
 )
-from oku_coordinator.ledger.tables.retry_table import fetch_retry
+from oku_coordinator.ledger.tables.submission_table import fetch_retry
 from oku_core.accounting.run_state import RunState
 
 
@@ -37,7 +37,7 @@ def fetch_standing(transaction: Transaction, run: str) -> Standing:
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
         leases={lease.id: lease.outcomes for lease in lease_table.fetch_open_leases(transaction, run)},
-        period=period_table.fetch_period(transaction, run),
+        period=schedule_table.fetch_period(transaction, run),
         not_sent=account_table.sum_not_sent(transaction, run),
         reasons=account_table.fetch_reasons(transaction, run),
     )
@@ -79,7 +79,7 @@ def _wants_course(record: RunRecord, breach: str | None) -> bool:
 
 def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
     """How a run without a rate that is at rest went, as far as requests were left to be sent."""
-    run, periods = record.run, period_table.fetch_periods(transaction, record.run)
+    run, periods = record.run, schedule_table.fetch_periods(transaction, record.run)
     if not record.spec.has_clock and record.state is RunState.COMPLETED and record.periods == 1:
         periods = [PeriodRecord(record.started_at or 0.0, 0.0)]
     is_cut = record.spec.is_timed and record.requests < record.spec.requests
@@ -91,7 +91,7 @@ def fetch_stretch_basis(transaction: Transaction, run: str, since: int) -> Stret
     """The data by which thresholds over some seconds in a row are judged, with the seconds from one on."""
     return StretchBasis(
         series=series_table.fetch_series(transaction, run, since),
-        periods=period_table.fetch_periods(transaction, run),
+        periods=schedule_table.fetch_periods(transaction, run),
         leases=lease_table.fetch_open_leases(transaction, run),
         pending=slice_table.sum_lengths(transaction, run).pending,
     )
@@ -111,6 +111,6 @@ def _fetch_course(transaction: Transaction, record: RunRecord) -> Course:
     run, is_at_rest = record.run, record.is_at_rest
     return Course(
         series=series_table.fetch_series(transaction, run),
-        periods=period_table.fetch_periods(transaction, run),
+        periods=schedule_table.fetch_periods(transaction, run),
         settled_to=math.inf if is_at_rest else history_table.fetch_settled_to(transaction, run),
     )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import wave_table
+from oku_coordinator.ledger.tables import schedule_table
 from oku_coordinator.ledger.tables.failure_table import split_at_waves
 from oku_coordinator.ledger.tables.run_table import fetch_spec
 from oku_core.accounting.index_ranges import Range
@@ -57,7 +57,7 @@ def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range])
         return [TargetCount(plan.targets[0], requests, first, last)]
     turns = find_target_turns(spec)
     counts: dict[int, TargetCount] = {}
-    for wave, pieces in split_at_waves(sorted(ranges), wave_table.fetch_waves(transaction, run)):
+    for wave, pieces in split_at_waves(sorted(ranges), schedule_table.fetch_waves(transaction, run)):
         for indices in _iter_indices(plan.schedule, wave, pieces):
             for place, requests, first, last in _count_turns(turns, indices):
                 found = TargetCount(plan.targets[place], requests, first, last)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import lease_table, period_table, run_table, slice_table, wave_table
+from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table, slice_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.run_state import RunState
 
@@ -15,8 +15,8 @@ Decide = Callable[[Dealing], Deal | None]
 
 def fetch_dealing(transaction: Transaction, run: str) -> Dealing:
     """How far an open run is dealt."""
-    waves = wave_table.fetch_waves(transaction, run)
-    cut, next_block = wave_table.fetch_cut(transaction, run)
+    waves = schedule_table.fetch_waves(transaction, run)
+    cut, next_block = schedule_table.fetch_cut(transaction, run)
     # What is before the first wave is accounted, and what is behind the last one is in none.
     stop = waves[-1].stop if waves else 0
     pending = slice_table.fetch_pending(transaction, run, stop)
@@ -31,9 +31,9 @@ def deal(transaction: Transaction, run: str, decide: Decide, now: float) -> list
     deal = decide(dealing)
     if deal is None:
         return []
-    wave_table.delete_waves(transaction, run, deal.dropped)
-    wave_table.insert_waves(transaction, run, deal.waves)
-    wave_table.write_cut(transaction, run, dealing.cut + len(deal.waves), deal.next_block)
+    schedule_table.delete_waves(transaction, run, deal.dropped)
+    schedule_table.insert_waves(transaction, run, deal.waves)
+    schedule_table.write_cut(transaction, run, dealing.cut + len(deal.waves), deal.next_block)
     return lease_table.deal_pieces(transaction, run, deal.orders, now)
 
 
@@ -41,7 +41,7 @@ def find_accounted(transaction: Transaction, run: str) -> list[int]:
     """The first coordinates of the waves of a run of which all is accounted."""
     return [
         wave.begin
-        for wave in wave_table.fetch_waves(transaction, run)
+        for wave in schedule_table.fetch_waves(transaction, run)
         if slice_table.is_accounted(transaction, run, wave.begin, wave.stop)
     ]
 
@@ -53,6 +53,6 @@ def open_period(transaction: Transaction, run: str, starts_at: float, offset_s: 
     """
     if fetch_state(transaction, run) != RunState.RUNNING:
         return None
-    period_table.insert_period(transaction, run, starts_at, offset_s)
+    schedule_table.insert_period(transaction, run, starts_at, offset_s)
     run_table.open_period(transaction, run, starts_at)
-    return period_table.fetch_period(transaction, run)
+    return schedule_table.fetch_period(transaction, run)

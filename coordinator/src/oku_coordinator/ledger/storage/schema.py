@@ -10,7 +10,12 @@ from pathlib import Path
 
 from oku_coordinator.ledger.storage.storage_health import explain_error
 from oku_core.errors import UserError
-from oku_core.process.private_files import prepare_private_file, tighten_private_file
+from oku_core.process.private_files import (
+    FileLock,
+    make_data_folder,
+    prepare_private_file,
+    tighten_private_file,
+)
 
 APPLICATION_ID = int.from_bytes(b"OKU1")
 """Marks the file as a ledger (PRAGMA application_id); those from before 0.1 have none."""
@@ -138,5 +143,20 @@ def _close_to_others(path: Path) -> None:
         prepare_private_file(path)
         for suffix in _BESIDE:
             tighten_private_file(path.with_name(path.name + suffix))
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from error
+
+
+def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:
+    """Acquire the right to write the ledger at `path`; its folder is made.
+
+    Raises:
+        UserError: another process holds it, or others may write the folder and it is not to be trusted.
+    """
+    try:
+        make_data_folder(path.parent, is_trusted=trusts_folder)
+        return FileLock(path.with_suffix(".lock"), wait_s)
+    except BlockingIOError:
+        raise UserError(f"{path}: another coordinator holds this ledger") from None
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from error

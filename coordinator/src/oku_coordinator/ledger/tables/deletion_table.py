@@ -6,7 +6,7 @@ next removes what a crash left behind.
 
 from oku_coordinator.ledger.storage.records import RunEnd, RunInUseError
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import key_table, outbox_table
+from oku_coordinator.ledger.tables import outbox_table, submission_table
 from oku_coordinator.ledger.tables.run_table import fetch_run
 
 DELETED_AT_ONCE = 500
@@ -67,7 +67,7 @@ def begin_deletion(transaction: Transaction, run: str, end: RunEnd | None = None
     for table in ("runs", "specs", "schedules", "histories", "failed_sizes", "retries"):
         transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
     transaction.execute("INSERT INTO deletions VALUES (?)", run)
-    key_table.note_deletion(transaction, run, end)
+    submission_table.note_deletion(transaction, run, end)
     return outbox_table.count_lines(transaction, run)
 
 

@@ -16,7 +16,7 @@ from oku_coordinator.ledger.storage.records import (
     UnknownRunError,
 )
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.file_table import insert_files
+from oku_coordinator.ledger.tables.submission_table import insert_files
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState

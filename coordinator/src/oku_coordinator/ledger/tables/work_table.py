@@ -1,4 +1,6 @@
-"""What the ledger keeps of runs beside accounts: the work of workers, the memory of processes, and flags."""
+"""What the ledger keeps of runs beside accounts: the work of workers, the memory of processes,
+the delay servers that were seen, and flags.
+"""
 
 from collections.abc import Iterable
 
@@ -101,3 +103,17 @@ def _add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, fig
         " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
         run, flag, requests, figure,
     )  # fmt: skip
+
+
+def note_servers(transaction: Transaction, run: str, stores: Iterable[str], now: float) -> None:
+    """Note that these stores were seen with a run, for the first time or again."""
+    transaction.execute_each(
+        "INSERT OR REPLACE INTO servers VALUES (?, ?, ?)",
+        [(run, store, now) for store in stores],
+    )
+
+
+def fetch_servers(transaction: Transaction, run: str) -> dict[str, float]:
+    """The stores that were seen with a run, and when each was last seen."""
+    rows = transaction.select("SELECT store, seen_at FROM servers WHERE run = ?", run)
+    return {row["store"]: row["seen_at"] for row in rows}

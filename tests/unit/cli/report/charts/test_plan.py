@@ -4,7 +4,7 @@ from tests.unit.cli.report.conftest import START, make_sample
 
 from oku_cli.report.charts.plan import build_plan, read_periods
 from oku_cli.report.charts.timeline import Timeline
-from oku_cli.report.load import read_load
+from oku_cli.report.run_history import read_load
 from oku_core.results.run_period import RunPeriod
 
 TEN_SECONDS = Timeline(((START, START + 10),))

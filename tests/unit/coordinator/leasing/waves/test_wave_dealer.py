@@ -6,9 +6,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import park_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
-from oku_coordinator.ledger.tables.period_table import fetch_periods
+from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
 from oku_coordinator.ledger.tables.slice_table import count_pending
-from oku_coordinator.ledger.tables.wave_table import fetch_waves
 from oku_core.accounting.outcome import Outcome, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 

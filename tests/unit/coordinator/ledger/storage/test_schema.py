@@ -10,7 +10,7 @@ from tests.kit.coordinators.transactions import change
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage import schema
-from oku_coordinator.ledger.storage.schema import VERSION, open_database
+from oku_coordinator.ledger.storage.schema import VERSION, lock_ledger, open_database
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 
@@ -215,3 +215,26 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     """The error is one line."""
     with pytest.raises(UserError, match="No such file or directory"):
         open_database(tmp_path / "nowhere" / "ledger.sqlite3")
+
+
+def test_a_ledger_has_one_writer(path: Path) -> None:
+    """A second writer is refused until the first has gone."""
+    lock = lock_ledger(path)
+    with pytest.raises(UserError, match="another coordinator holds this ledger"):
+        lock_ledger(path)
+    lock.release()
+    lock_ledger(path).release()
+
+
+def test_the_folder_of_a_ledger_is_made_with_its_lock(tmp_path: Path) -> None:
+    """Whoever wants to write makes the folder."""
+    path = tmp_path / "a" / "b" / "ledger.sqlite3"
+    lock_ledger(path).release()
+    assert path.with_suffix(".lock").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    """The error says so when a file is in the place of the folder."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="file: Not a directory"):
+        lock_ledger(tmp_path / "file" / "ledger.sqlite3")

@@ -25,8 +25,7 @@ from oku_coordinator.ledger.tables.deletion_table import (
 )
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
-from oku_coordinator.ledger.tables.server_table import note_servers
-from oku_coordinator.ledger.tables.work_table import keep_processes
+from oku_coordinator.ledger.tables.work_table import keep_processes, note_servers
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch

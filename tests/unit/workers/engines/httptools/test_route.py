@@ -4,6 +4,7 @@ from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
+from oku_workers.engines.httptools.origin import IdleConnection
 from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.tally import OK
@@ -11,10 +12,10 @@ from oku_workers.executions.tally import OK
 ANSWER = b"HTTP/1.1 200 OK\r\nX-Request-Id: %d\r\nContent-Length: 2\r\n\r\nhi"
 
 
-def build_route() -> Route:
+def build_route() -> Route[IdleConnection]:
     """A route that has read one answer."""
     spec = Spec(urls=(Url("http://host/"),))
-    route = Route(RequestMix(spec).templates[0], SharedBody(lambda _: b""), None, 1.0)
+    route: Route[IdleConnection] = Route(RequestMix(spec).templates[0], SharedBody(lambda _: b""), None, 1.0)
     reader = ResponseReader(has_bodies=True)
     route.prepare(reader)
     reader.feed(ANSWER % 0)

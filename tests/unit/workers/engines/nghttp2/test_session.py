@@ -33,15 +33,14 @@ from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.target import Expectation
 from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
-from oku_workers.engines.nghttp2.request import BuildRequest
-from oku_workers.engines.nghttp2.route import Route
+from oku_workers.engines.nghttp2.request import BuildRequest, Headers
+from oku_workers.engines.nghttp2.route import Route, Stream
 from oku_workers.engines.nghttp2.session import (
     CONNECTION_WINDOW_BYTES,
     STREAM_WINDOW_BYTES,
     Session,
     SessionClosedError,
 )
-from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, OK, PROTOCOL_ERROR
 
 OK_FIELDS = [(":status", "200")]

@@ -9,7 +9,7 @@ shape. What then follows is the hot path of the engine, which `exchange` has. Al
 import asyncio
 from collections.abc import Sequence
 from time import monotonic_ns
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
@@ -29,11 +29,13 @@ from oku_workers.engines.httptools.exchange import (
 )
 from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
+
+if TYPE_CHECKING:
+    from oku_workers.engines.httptools.route import Route
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
@@ -55,7 +57,7 @@ class Owner(Protocol):
     limit: RequestTimeout
     feed: FeedProtocol
     build: BuildRequest | None
-    turns: Sequence[Route] | None
+    turns: Sequence["Route[Connection]"] | None
 
     def go_on(self, connection: "Connection", now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
@@ -101,10 +103,10 @@ class Connection(Exchange, IdleConnection):
         "origin",
     )
 
-    _route: Route
+    _route: "Route[Connection]"
     _transport: asyncio.Transport
 
-    def __init__(self, owner: Owner, route: Route, request: bytes = b"") -> None:
+    def __init__(self, owner: Owner, route: "Route[Connection]", request: bytes = b"") -> None:
         """A connection that is still to be made, for the first request on it."""
         assert route.origin is not None
         super().__init__()
@@ -126,7 +128,7 @@ class Connection(Exchange, IdleConnection):
         self._is_paused = False
         """Whether the transport has asked for a pause."""
         self._reader: ResponseReader | None = None
-        self._prepared_for: Route | None = None
+        self._prepared_for: Route[Connection] | None = None
         """The route whose answers the reader expects."""
         self._first_ns = 0
         """When the first piece of an answer came that has not come as a whole."""
@@ -138,7 +140,9 @@ class Connection(Exchange, IdleConnection):
         """What the request in flight belongs to; None without one."""
         return self.tally.execution if self.tally is not None else None
 
-    def note(self, route: Route, tally: Tally, coordinate: int, now_ns: int, due_ns: int) -> None:
+    def note(
+        self, route: "Route[Connection]", tally: Tally, coordinate: int, now_ns: int, due_ns: int
+    ) -> None:
         """Take note of the request that is in flight from now on."""
         self._route = route
         self.tally = tally

@@ -34,6 +34,8 @@ from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
+    from oku_workers.engines.http.route_table import Routes
+    from oku_workers.engines.httptools.origin import Origin
     from oku_workers.engines.httptools.request import BuildRequest
 
 _log = logging.getLogger(__name__)
@@ -58,7 +60,9 @@ class HttptoolsEngine:
         self.feed = feed
         self.window = self._free = limit_window(choose_window(spec), spec)
         rows = context.rows
-        routes = build_routes(spec, context.local_address, context.tls, rows)
+        routes: Routes[Route[Connection], Origin[Connection]] = build_routes(
+            spec, context.local_address, context.tls, rows
+        )
         self.batch = AnswerBatch(asyncio.get_running_loop().call_soon, count_answers)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None
@@ -239,7 +243,7 @@ class HttptoolsEngine:
             if route.origin is not None and route.keeps_connections:
                 self._connect(Connection(self, route))
 
-    def _build_request(self, route: Route, index: int) -> bytes:
+    def _build_request(self, route: Route[Connection], index: int) -> bytes:
         """The bytes of a request that is about to be taken; nothing if it cannot be sent."""
         try:
             return route.build(index)

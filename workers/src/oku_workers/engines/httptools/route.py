@@ -1,7 +1,8 @@
 """What the httptools engine makes of a request template: what to send where, and how to judge the answers."""
 
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Generic
 
 from yarl import URL
 
@@ -14,21 +15,16 @@ from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.http.response_counting import Parsed
 from oku_workers.engines.http.route_table import Routes
 from oku_workers.engines.httptools.exchange import ResponseCache, RouteBase
-from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.origin import AnyConnection, Origin
 from oku_workers.engines.httptools.request import SharedBody, share_body
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
 from oku_workers.executions.tally import OK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from oku_workers.engines.httptools.connection import Connection
 
 _MOST_DIFFERENT = 256
 """After so many answers in a row that differ, whole ones are not looked up any more."""
 
 
-class Route(RouteBase):
+class Route(RouteBase, Generic[AnyConnection]):
     """One kind of request.
 
     Args:
@@ -63,7 +59,7 @@ class Route(RouteBase):
         self,
         template: RequestTemplate,
         shared: SharedBody,
-        origin: "Origin[Connection] | None",
+        origin: Origin[AnyConnection] | None,
         timeout_s: float,
     ) -> None:
         self.build, self.body = shared
@@ -131,7 +127,7 @@ class Route(RouteBase):
 
 def build_routes(
     spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
-) -> "Routes[Route, Origin[Connection]]":
+) -> Routes[Route[AnyConnection], Origin[AnyConnection]]:
     """The routes of a spec.
 
     Args:
@@ -141,14 +137,14 @@ def build_routes(
         rows: the rows of the run, if it has data that its requests use.
     """
 
-    def build(template: RequestTemplate, url: URL) -> "Callable[[Origin[Connection]], Route]":
+    def build(template: RequestTemplate, url: URL) -> Callable[[Origin[AnyConnection]], Route[AnyConnection]]:
         shared = share_body(template, url, rows)
         return lambda origin: Route(template, shared, origin, spec.timeout_s)
 
-    def build_unsendable(template: RequestTemplate) -> Route:
+    def build_unsendable(template: RequestTemplate) -> Route[AnyConnection]:
         return Route(template, SharedBody(_build_nothing), None, spec.timeout_s)
 
-    def connect(url: URL, tls: ssl.SSLContext | None) -> "Origin[Connection]":
+    def connect(url: URL, tls: ssl.SSLContext | None) -> Origin[AnyConnection]:
         return Origin(url, tls, local_address)
 
     return Routes(spec, tls, build, build_unsendable, connect)

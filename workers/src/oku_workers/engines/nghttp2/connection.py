@@ -10,13 +10,12 @@ from time import monotonic_ns
 from typing import Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
-from oku_workers.engines.http.connector import OriginConnection
 from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
-from oku_workers.engines.nghttp2.origin import Origin
+from oku_workers.engines.nghttp2.request import Headers
+from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Stream
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
-from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
@@ -79,7 +78,7 @@ class Owner(Protocol):
         ...
 
 
-class Connection(OriginConnection):
+class Connection(RoomyConnection):
     """One connection, with several requests in flight on it.
 
     Args:

@@ -22,9 +22,8 @@ from oku_workers.engines.http.connection_set import AHEAD_S, CONNECTING_AT_ONCE,
 from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
 from oku_workers.engines.nghttp2.connection import Connection
-from oku_workers.engines.nghttp2.origin import Origin
-from oku_workers.engines.nghttp2.route import Route, build_routes
-from oku_workers.engines.nghttp2.stream import Headers, Stream
+from oku_workers.engines.nghttp2.request import Headers
+from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Route, Stream, build_routes
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_workers.feed.feed_protocol import FeedProtocol
@@ -258,7 +257,7 @@ class Nghttp2Engine:
         if self._is_filling or self._is_closing:
             return
         self._is_filling, self._will_fill = True, False
-        touched: set[Connection] = set()
+        touched: set[RoomyConnection] = set()
         try:
             for origin in self._origins:
                 if origin.waiting:
@@ -275,7 +274,7 @@ class Nghttp2Engine:
             self._will_fill = True
             asyncio.get_running_loop().call_soon(self._fill)
 
-    def _send_waiting(self, origin: Origin, touched: set[Connection]) -> None:
+    def _send_waiting(self, origin: Origin, touched: set[RoomyConnection]) -> None:
         """Send what has waited for a stream; make connections if there are too few for it."""
         for _ in range(len(origin.waiting)):
             stream = origin.waiting.popleft()
@@ -292,7 +291,7 @@ class Nghttp2Engine:
             self._connect(origin)
             missing -= 1
 
-    def _take_more(self, touched: set[Connection]) -> None:
+    def _take_more(self, touched: set[RoomyConnection]) -> None:
         feed, failed = self.feed, 0
         while self.free > 0 and (execution := feed.current) is not None:
             index = execution.next_index
@@ -322,7 +321,7 @@ class Nghttp2Engine:
                 return
 
     def _open(
-        self, connection: Connection, stream: Stream, headers: Headers, touched: set[Connection]
+        self, connection: RoomyConnection, stream: Stream, headers: Headers, touched: set[RoomyConnection]
     ) -> None:
         connection.open(stream, headers)
         touched.add(connection)

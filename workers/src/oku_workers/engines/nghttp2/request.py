@@ -12,7 +12,9 @@ from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_workers.engines.http.request_parts import list_own_headers, take_apart
-from oku_workers.engines.nghttp2.stream import Headers
+
+Headers = tuple[tuple[bytes, bytes], ...]
+"""Names in lower case with their values; first those that begin with a colon."""
 
 
 class BuildRequest(NamedTuple):

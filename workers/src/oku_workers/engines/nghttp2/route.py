@@ -1,7 +1,14 @@
-"""What the nghttp2 engine makes of a request template: what to send where, and how to judge the answers."""
+"""Requests on their way: what kind they are, where they go, and each one from when it is taken to its end.
 
+A `Route` is what the engine makes of a request template. A `Stream` is one request of it, an `Origin` the
+place that it goes to, with the connections that have room and what waits for room.
+"""
+
+import logging
 import ssl
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable
 
 from yarl import URL
 
@@ -9,15 +16,106 @@ from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.http.answer_checks import build_judge
+from oku_workers.engines.http.connector import Connector, OriginConnection
 from oku_workers.engines.http.response_counting import Parsed
 from oku_workers.engines.http.route_table import Routes
-from oku_workers.engines.nghttp2.origin import Origin
-from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, build_request
-from oku_workers.engines.nghttp2.stream import Stream
-from oku_workers.executions.tally import OK
+from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, Headers, build_request
+from oku_workers.executions.tally import OK, Tally
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+_log = logging.getLogger(__name__)
+
+
+class RoomyConnection(OriginConnection):
+    """A connection, as far as what goes over it knows it.
+
+    Attributes:
+        origin: where it goes.
+        since_ns: when it was begun; later, when it became idle.
+    """
+
+    __slots__ = ()
+
+    origin: "Origin"
+    since_ns: int
+
+    @property
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Whether another request can be sent on it now."""
+
+    @abstractmethod
+    def open(self, stream: "Stream", headers: Headers) -> None:
+        """Have a request sent with the next `flush`; there must be room for it."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Send what there is to be sent."""
+
+
+class Origin(Connector):
+    """One scheme, host and port.
+
+    Args:
+        url: scheme, host and port.
+        tls: how to speak TLS; None to speak none.
+        local_address: what to connect from; the system chooses unless given.
+
+    Attributes:
+        is_slow: whether connections take long to be made.
+        connections: those that take streams, or will once they are made.
+        connecting: those of them that are not made yet.
+        roomy: those of them that can take another stream now; the one that did so last at the end.
+        waiting: requests that were taken and have no stream: their connection is not made yet, or the server
+            has refused them.
+        most_streams: how many streams a connection may have, as one of them was told last; 0 before that.
+    """
+
+    def __init__(self, url: URL, tls: ssl.SSLContext | None, local_address: str | None = None) -> None:
+        super().__init__(url, tls, local_address)
+        self._name = str(url)
+        self.connections: set[RoomyConnection] = set()
+        self.connecting: set[RoomyConnection] = set()
+        self.roomy: dict[RoomyConnection, None] = {}
+        self.waiting: deque[Stream] = deque()
+        self.most_streams = 0
+        self.is_slow = False
+        self._fewest_streams: int | None = None
+        """The lowest limit that the log has."""
+
+    def note_limit(self, most_streams: int, wanted: int) -> None:
+        """A connection was told how many streams it may have; the log has it if it is fewer than ever.
+
+        Servers behind one name may differ, and each may change its mind at any time.
+
+        Args:
+            most_streams: how many it may have.
+            wanted: how many it would have.
+        """
+        self.most_streams = most_streams
+        if most_streams < (wanted if self._fewest_streams is None else self._fewest_streams):
+            self._fewest_streams = most_streams
+            _log.warning(
+                "%s allows %d streams at a time on a connection, not %d", self._name, most_streams, wanted
+            )
+
+    def can_wait(self, streams: int) -> bool:
+        """Whether another request may wait for the connections that are being made.
+
+        Args:
+            streams: how many each may have, as long as the server has not said how many that are.
+        """
+        return self.is_slow and len(self.waiting) < len(self.connecting) * (self.most_streams or streams)
+
+    def find_roomy(self, avoided: object = None) -> RoomyConnection | None:
+        """A connection that can take another stream; another one than `avoided` if there is one."""
+        found = None
+        for connection in self.roomy:
+            if not connection.has_room:  # its server has just hung up, and the event loop will say so
+                continue
+            found = connection
+            if connection is not avoided:
+                break
+        return found
 
 
 class Route:
@@ -54,7 +152,7 @@ class Route:
         self.ok_statuses: dict[bytes, int] = {}
         self.ok_ns = self._judge.ok_ns
 
-    def judge(self, stream: Stream) -> Parsed:
+    def judge(self, stream: "Stream") -> Parsed:
         """What a complete answer counts as, unless it came too late."""
         written = stream.headers[0][1]
         if (known := self.ok_statuses.get(written)) is not None:
@@ -69,6 +167,82 @@ class Route:
         return outcome, status, received, reason
 
 
+class Stream:
+    """One request, from when it was taken to its end; it may be used again for the one that follows.
+
+    Args:
+        route: what kind of request it is.
+        tally: counts it.
+        coordinate: its place in the ledger.
+        index: its index.
+        since_ns: when it was taken.
+        lateness_us: how long after its due time that was.
+
+    Attributes:
+        number: that of its stream on its connection; 0 as long as it has none.
+        headers: of its answer, the status first, and its trailers.
+        received: the bytes of body that have come.
+        body: what has come of them, if checks want it.
+        first_ns: when its answer began.
+        is_odd: whether it has no answer, or was refused before.
+        is_plain: whether the request has no body, and nothing of its answer's body is kept.
+        is_reset: whether the server has reset it.
+        outcome: what it counts as without a complete answer; `OK` as long as that may come.
+        reason: why it has none.
+        is_refused: whether it has ended, and the server says that it has not looked at it.
+        refusals: how often that was so.
+        refused_by: the connection on which it was so last.
+    """
+
+    __slots__ = (
+        "body",
+        "coordinate",
+        "first_ns",
+        "headers",
+        "index",
+        "is_odd",
+        "is_plain",
+        "is_refused",
+        "is_reset",
+        "lateness_us",
+        "number",
+        "outcome",
+        "reason",
+        "received",
+        "refusals",
+        "refused_by",
+        "route",
+        "since_ns",
+        "tally",
+    )
+
+    def __init__(
+        self, route: Route, tally: Tally, coordinate: int, index: int, since_ns: int, lateness_us: int
+    ) -> None:
+        self.route = route
+        self.is_plain = not route.kept_bytes and route.build_body is None
+        self.tally = tally
+        self.coordinate = coordinate
+        self.index = index
+        self.since_ns = since_ns
+        self.lateness_us = lateness_us
+        self.number = self.received = self.first_ns = 0
+        self.headers: Headers = ()
+        self.body = bytearray()
+        self.is_reset = self.is_refused = self.is_odd = False
+        self.outcome, self.reason = OK, ""
+        self.refusals = 0
+        self.refused_by: object = None
+
+    def begin_again(self) -> None:
+        """Forget what came of the last try."""
+        self.number = self.received = self.first_ns = 0
+        self.body.clear()
+        self.is_reset = self.is_refused = False
+        self.is_odd = True
+        self.outcome, self.reason = OK, ""
+
+
 def build_routes(
     spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
 ) -> Routes[Route, Origin]:
@@ -81,7 +255,7 @@ def build_routes(
         rows: the rows of the run, if it has data that its requests use.
     """
 
-    def build(template: RequestTemplate, url: URL) -> "Callable[[Origin], Route]":
+    def build(template: RequestTemplate, url: URL) -> Callable[[Origin], Route]:
         build_one = build_request(template, url, rows)
         return lambda origin: Route(template, build_one, origin, spec.timeout_s)
 

@@ -1,0 +1,252 @@
+"""Draws one frame of the live area from the newest tick of a run and its trend."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import (
+    Console,  # noqa: TID251  # as a type only
+    ConsoleOptions,
+    Group,
+    RenderableType,
+    RenderResult,
+)
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from oku_cli.live.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.live.trend import Trend, has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
+from oku_cli.terminal.table_view import LONGEST_NAME, TableView
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.results.judgement import judge_tick
+from oku_core.results.tick import Tick
+from oku_core.tables.formatting import (
+    format_count,
+    format_elapsed,
+    format_ok,
+    format_outcome,
+    format_progress,
+)
+from oku_core.tables.target_tables import MOST_ROWS, build_live_targets
+from oku_core.tables.threshold_table import build_thresholds
+
+SILENT_AFTER_S = 5.0
+"""Without a tick for this long, the frame says that its numbers are old."""
+TITLE_SEPARATOR = " · "
+"""Between the parts of a title: what names the run, its target, its load."""
+_LABEL_COLUMNS = len("last minute")
+_OTHER_LINES = 2
+"""The blank line above the frame, and that of the cursor under it."""
+_LEVELS = "▁▂▃▄▅▆"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenTick:
+    """Holds a tick with its trend and the time of its arrival by the clock of the view."""
+
+    tick: Tick
+    trend: Trend
+    seen_at_s: float
+
+
+class ProgressBar:
+    """Draws all requests as a bar: solid for accounted ones, hatched for ended ones not yet accounted."""
+
+    def __init__(self, accounted: int, done: int, requests: int) -> None:
+        self._counts = accounted, done, max(1, requests)
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Round cells down, so that a full bar means a full account."""
+        accounted, done, requests = self._counts
+        width = options.max_width
+        solid = min(width, width * accounted // requests)
+        hatched = min(width, width * done // requests) - solid
+        bar = Text("━" * solid, style=ACCENT, no_wrap=True, end="")
+        bar.append("╍" * hatched, style=ACCENT)
+        yield bar.append("─" * (width - solid - hatched), style="default")
+
+
+def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableType:
+    """Build the live area.
+
+    Args:
+        title: the title of the run.
+        seen: the newest tick; None before the first.
+        now_s: the time by the clock of `seen`.
+    """
+    if seen is None:
+        body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
+    else:
+        tick, trend = seen.tick, seen.trend
+        columns = len("response time") if has_rate(tick) else _LABEL_COLUMNS
+        body = [
+            _build_head(title, _build_state(tick, now_s - seen.seen_at_s)),
+            "",
+            _build_bar(tick),
+            _build_account(tick),
+            *(Text(notice, style=CAUTION) for notice in tick.notices),
+            "",
+            *_build_plan(tick, columns),
+            Figures(tick, trend, columns),
+            Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
+            "",
+            *_build_distributions(tick, trend, columns),
+            Labelled(_list_counts(tick), columns),
+        ]
+        if tick.targets or tick.inner_requests or tick.thresholds:
+            body = [LiveTables(Group(*body), tick, _OTHER_LINES)]
+    return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
+
+
+class Sparkline:
+    """Draws the rates of the last minute, or of as much of it as there is room for."""
+
+    def __init__(self, rates_rps: Sequence[float | None]) -> None:
+        self._rates_rps = rates_rps
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Draw the newest rates; the oldest are cut if there is no room."""
+        yield Text(build_sparkline(self._rates_rps)[-options.max_width :], style=ACCENT, no_wrap=True)
+
+
+def build_sparkline(rates_rps: Sequence[float | None]) -> str:
+    """Draw one character for each rate, on a scale up to the second largest; a blank for an unknown rate.
+
+    Delayed progress arrives at once: one second with all of it must not flatten the others.
+    """
+    known = sorted(rate for rate in rates_rps if rate is not None)
+    top = next(rate for rate in (*known[-2:], 1.0) if rate)
+    return "".join(
+        " " if rate is None else _LEVELS[min(len(_LEVELS) - 1, int(rate / top * len(_LEVELS)))]
+        for rate in rates_rps
+    )
+
+
+def _build_head(title: str, state: Text) -> RenderableType:
+    """Build the head: what comes first in the title beside the state, the rest of it below."""
+    head = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    head.add_column(justify="right", no_wrap=True)
+    first, _, rest = title.partition(TITLE_SEPARATOR)
+    head.add_row(Text(first, style=STRONG), state)
+    return Group(head, Text(rest, no_wrap=True, overflow="ellipsis")) if rest else head
+
+
+def _build_state(tick: Tick, silent_s: float) -> Text:
+    ok, ended = tick.sample.outcomes_so_far[0], sum(tick.sample.outcomes_so_far)
+    state = build_state(tick.state, judge_tick(tick), format_ok(ok, ended))
+    if silent_s >= SILENT_AFTER_S:
+        state.append(f", no news for {format_elapsed(silent_s)}", style=BAD)
+    return state
+
+
+def _build_bar(tick: Tick) -> Table:
+    row = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    row.add_column(ratio=1)
+    row.add_column(no_wrap=True)
+    accounted, done, whole = measure_progress(tick)
+    percent = format_progress(done, whole).rjust(len("100.0 %"))
+    row.add_row(ProgressBar(accounted, done, whole), Text(percent, style=STRONG))
+    return row
+
+
+def _build_account(tick: Tick) -> Flow:
+    """Show how many requests have ended, as the percentage does, and how many are accounted."""
+    sample = tick.sample
+    done = Text(format_count(sample.done), style=STRONG)
+    return Flow(
+        done,
+        *_describe_total(tick),
+        "ended,",
+        format_count(sample.accounted),
+        "accounted",
+    )
+
+
+def _describe_total(tick: Tick) -> Iterator[str]:
+    if not has_open_end(tick):
+        most = "at most " if may_end_early(tick) else ""
+        yield f"of {most}{format_count(tick.sample.requests_total)}"
+
+
+def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:
+    if rows := Labelled(list_plan(tick), columns):
+        yield rows
+
+
+def _build_distributions(tick: Tick, trend: Trend, columns: int) -> Iterator[RenderableType]:
+    if rows := Labelled(list_distributions(tick, trend), columns):
+        yield from (rows, "")
+
+
+def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    sample = tick.sample
+    yield "outcomes", Flow(*_list_outcomes(sample.outcomes_so_far), gap=3)
+    yield from list_causes(tick)
+    yield from list_failures(tick)
+    if sample.resent_at_most:
+        yield "resent", Text(f"at most {format_count(sample.resent_at_most)}", style=CAUTION)
+
+
+def _list_outcomes(counts: Sequence[int]) -> Iterator[Text]:
+    for outcome, count in zip(OUTCOMES, counts, strict=True):
+        if outcome is Outcome.OK:
+            yield Text.assemble(f"{outcome} ", (format_count(count), STRONG))
+        elif count:
+            yield Text(f"{format_outcome(outcome)} {format_count(count)}", style=BAD)
+
+
+MOST_THRESHOLDS = 12
+"""Up to this many thresholds have a row each."""
+_FEWEST_TARGETS = 2
+"""The worst target, and one row for the others."""
+
+
+class LiveTables:
+    """Shows what must always be seen, and under it as much of both tables as there is room for.
+
+    Args:
+        above: what is always shown.
+        tick: what the tables are about.
+        other_lines: how many lines of the terminal must stay free, beside what is shown here.
+    """
+
+    def __init__(self, above: RenderableType, tick: Tick, other_lines: int) -> None:
+        self._above = above
+        self._tick = tick
+        self._other_lines = other_lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Measure what is above, and draw the tables in the lines that it leaves."""
+        options = options.update(height=None)
+
+        def count_lines(renderable: RenderableType) -> int:
+            return len(console.render_lines(renderable, options, pad=False))
+
+        def fit(tables: Iterable[Group]) -> Group:
+            return next((table for table in tables if count_lines(table) <= room), Group())
+
+        room = options.size.height - self._other_lines - count_lines(self._above)
+        thresholds = fit(self._iter_thresholds())
+        room -= count_lines(thresholds)
+        yield Group(self._above, fit(self._iter_targets()), thresholds)
+
+    def _iter_thresholds(self) -> Iterable[Group]:
+        """The table of thresholds, each time with one row less."""
+        given = self._tick.thresholds
+        for most in range(min(MOST_THRESHOLDS, len(given)), 0, -1):
+            table = build_thresholds(given, most=most)
+            left = table.left_out
+            more = [f"and {left} more thresholds, further from being lost"] if left else []
+            yield Group("", TableView(table, has_heads=False), *more)
+
+    def _iter_targets(self) -> Iterable[Group]:
+        """The table of targets, each time with one row less."""
+        targets = len(self._tick.targets or self._tick.inner_requests)
+        fewest = min(_FEWEST_TARGETS, targets)
+        for most in range(min(MOST_ROWS, targets), max(0, fewest - 1), -1):
+            table = build_live_targets(self._tick, most=most)
+            yield Group("", TableView(table, longest_name=LONGEST_NAME))

@@ -1,0 +1,161 @@
+"""Draws the figures of a run that change every second: rates, times, distributions, where its plan is."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rich.console import ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from oku_cli.live.trend import Quantiles, Trend, has_rate
+from oku_cli.terminal.layout import Flow
+from oku_cli.terminal.palette import BAD, CAUTION, STRONG
+from oku_cli.terminal.printable import make_printable
+from oku_core.accounting.measured_time import Time
+from oku_core.accounting.outcome import NOT_SENT_CAUSES
+from oku_core.results.summary import FailureSummary
+from oku_core.results.tick import Tick
+from oku_core.results.validity import MOST_SKEW_S
+from oku_core.tables.formatting import (
+    format_count,
+    format_elapsed,
+    format_latency,
+    format_left,
+    format_outcome,
+    format_rate,
+)
+
+NOTABLE_BOUND_S = 0.001
+"""A clock that is known worse than this is shown: lateness is measured in fractions of a millisecond."""
+_QUANTILE_COLUMNS = len("999 ms") + 1
+
+
+class Rates(NamedTuple):
+    """What was planned, what was sent and what has ended in a second of a run with a rate, per second."""
+
+    planned_rps: float
+    sent_rps: float
+    ended_rps: float
+
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class Figures:
+    """Shows rates, times and counts in two fixed columns, or in one where there is little room.
+
+    Args:
+        tick: the newest tick.
+        trend: the trend.
+        label_columns: the width of the labels on the left.
+    """
+
+    _OTHER_COLUMNS = 22, 9, 18
+    _GAP = 2
+
+    def __init__(self, tick: Tick, trend: Trend, label_columns: int) -> None:
+        self._columns = label_columns, *self._OTHER_COLUMNS
+        list_pairs = _list_open if has_rate(tick) else _list_closed
+        self._left, self._right = list_pairs(tick, trend)
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Draw a grid."""
+        is_wide = options.max_width >= sum(self._columns) + self._GAP * (len(self._columns) - 1) and all(
+            len(value) <= width
+            for pairs, width in ((self._left, self._columns[1]), (self._right, self._columns[3]))
+            for _, value in pairs
+        )
+        table = Table.grid(padding=(0, self._GAP, 0, 0))
+        for width in self._columns if is_wide else (self._columns[0], None):
+            table.add_column(width=width, no_wrap=True)
+        rows = zip(self._left, self._right, strict=True) if is_wide else zip((*self._left, *self._right))
+        for pairs in rows:
+            cells = ((label, Text(value, style=STRONG)) for label, value in pairs)
+            table.add_row(*(cell for pair in cells for cell in pair))
+        yield table
+
+
+def measure_rates(tick: Tick) -> Rates:
+    """The rates of a second; one that is shorter counts as a whole one."""
+    sample = tick.sample
+    seconds = max(1.0, sample.seconds)
+    return Rates((sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps)
+
+
+def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    """Where the plan of a run is, and how well its clock is known if that is worth a look, with labels."""
+    if tick.sample.phase:
+        left = () if tick.phase_left_s is None else (f"{format_left(tick.phase_left_s)} left",)
+        yield "phase", Flow(Text(tick.sample.phase, style=STRONG), *left, gap=2)
+    if (bound_s := tick.sample.clock_bound_s or 0.0) >= NOTABLE_BOUND_S:
+        style = CAUTION if bound_s > MOST_SKEW_S else ""
+        yield "clock", Text(f"a worker knows it to within {format_latency(bound_s * 1000)}", style=style)
+
+
+def list_distributions(tick: Tick, trend: Trend) -> Iterator[tuple[str, RenderableType]]:
+    """The three distributions of a run with a rate, with labels; none of another run."""
+    if has_rate(tick):
+        for time, quantiles in trend.times.items():
+            yield time.label, _build_quantiles(quantiles)
+
+
+def list_failures(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    """The most frequent reasons for which accounted requests failed, with a label; nothing if all are ok."""
+    shown = [Text(describe_reason(failure), style=BAD) for failure in tick.failures]
+    if shown:
+        yield "failures", Flow(*shown, gap=3)
+
+
+def describe_reason(failure: FailureSummary) -> str:
+    """A reason with its count."""
+    target = f"{failure.target}: " if failure.target else ""
+    return f"{make_printable(target + failure.reason)} {format_count(failure.requests)}"
+
+
+def list_causes(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    """Why accounted requests were not sent, with a label; nothing if all were."""
+    causes = zip(NOT_SENT_CAUSES, tick.not_sent, strict=True)
+    shown = [
+        Text(f"{format_outcome(cause)} {format_count(count)}", style=BAD) for cause, count in causes if count
+    ]
+    if shown:
+        yield "not sent", Flow(*shown, gap=3)
+
+
+def _list_closed(tick: Tick, trend: Trend) -> tuple[Pairs, Pairs]:
+    sample = tick.sample
+    in_flight = format_count(round(sample.in_flight or 0))
+    if tick.planned_in_flight is not None:
+        in_flight += f" of {format_count(tick.planned_in_flight)}"
+    return (
+        ("rate", format_rate(sample.rate_rps)),
+        ("average", format_rate(trend.average_rps)),
+        ("in flight", in_flight),
+        ("workers", format_count(sample.workers or 0)),
+    ), (
+        ("p50", format_latency(trend.times[Time.LATENCY].p50_ms)),
+        ("p99", format_latency(trend.times[Time.LATENCY].p99_ms)),
+        ("elapsed", format_elapsed(sample.active_s)),
+        ("left", format_left(trend.left_s)),
+    )
+
+
+def _list_open(tick: Tick, trend: Trend) -> tuple[Pairs, Pairs]:
+    sample, rates = tick.sample, measure_rates(tick)
+    return (
+        ("planned", format_rate(rates.planned_rps)),
+        ("sent", format_rate(rates.sent_rps)),
+        ("ended", format_rate(rates.ended_rps)),
+        ("average", format_rate(trend.average_rps)),
+    ), (
+        ("in flight", format_count(round(sample.in_flight or 0))),
+        ("workers", format_count(sample.workers or 0)),
+        ("elapsed", format_elapsed(sample.active_s)),
+        ("left", format_left(trend.left_s)),
+    )
+
+
+def _build_quantiles(quantiles: Quantiles) -> Flow:
+    texts = (format_latency(value_ms).rjust(_QUANTILE_COLUMNS) for value_ms in quantiles)
+    named = zip(("p50", "p99"), texts, strict=True)
+    return Flow(*(Text.assemble(f"{name} ", (text, STRONG)) for name, text in named), gap=3)

@@ -1,0 +1,205 @@
+"""Shows one request or one iteration of a run, and what came of it when it was sent or made once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from oku_cli.terminal.printable import write_line
+from oku_core.accounting.outcome import Outcome
+from oku_core.spec.values.quantity import format_bytes
+from oku_core.tables.formatting import format_count, format_latency, format_outcome
+
+
+class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it is sent, without secrets.
+
+    Attributes:
+        run: the id of its run.
+        index: its index.
+        target: the name of its target; empty if the run names none.
+        url: the whole URL.
+        line: the request line.
+        headers: names and values, in order.
+        body: what is sent; None if there is no body, or it is not text.
+        body_bytes: the size of the body.
+        row: the row of its data, by columns; None if the run has none.
+    """
+
+    run: str
+    index: int
+    target: str
+    url: str
+    line: str
+    headers: Sequence[tuple[str, str]]
+    body: str | None
+    body_bytes: int
+    row: Mapping[str, str] | None
+
+
+class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete answer.
+
+    Attributes:
+        status: its status.
+        line: the status line.
+        headers: names and values, in order.
+        body: the beginning of its body without compression; None if that is not text.
+        body_bytes: the size of the body, as it was sent.
+        is_whole: whether `body` is all of it.
+    """
+
+    status: int
+    line: str
+    headers: Sequence[tuple[str, str]]
+    body: str | None
+    body_bytes: int
+    is_whole: bool
+
+
+class ShownOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a request.
+
+    Attributes:
+        outcome: what it counts as.
+        reason: why it is not ok; empty if it is.
+        time_ms: from sending to the last byte of the answer; None without one.
+        answer: the answer; None without a complete one.
+    """
+
+    outcome: Outcome
+    reason: str
+    time_ms: float | None
+    answer: ShownAnswer | None
+
+
+def print_request(request: ShownRequest) -> None:
+    """Write which request it is, and the request itself."""
+    asked = f" asks target {request.target}" if request.target else ""
+    write_line(f"Request {request.index} of run {request.run}{asked}: {request.url}")
+    if request.row is not None:
+        write_line("Row: " + ", ".join(f"{column}={value}" for column, value in request.row.items()))
+    for line in _list_message(request.line, request.headers, request.body or ""):
+        write_line(line)
+    if request.body is None and request.body_bytes:
+        write_line(f"({format_count(request.body_bytes)} bytes that are not text)")
+
+
+def print_outcome(outcome: ShownOutcome) -> None:
+    """Write the answer, and what it counts as."""
+    if (answer := outcome.answer) is not None:
+        for line in _list_message(answer.line, answer.headers, answer.body or ""):
+            write_line(line)
+        if answer.body is None:
+            write_line(f"({format_count(answer.body_bytes)} bytes that are not text)")
+        elif not answer.is_whole:
+            write_line(f"(this is the beginning; {format_count(answer.body_bytes)} bytes came)")
+    write_line("")
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    time = f", after {format_latency(outcome.time_ms)}" if outcome.time_ms is not None else ""
+    write_line(f"{format_outcome(outcome.outcome)}{reason}{time}")
+
+
+def _list_message(first: str, headers: Sequence[tuple[str, str]], body: str) -> Iterator[str]:
+    """The lines of a message of HTTP, with a blank one before it."""
+    yield ""
+    yield first
+    yield from (f"{name}: {value}" for name, value in headers)
+    if body:
+        yield ""
+        yield from body.splitlines()
+
+
+class ShownIteration(msgspec.Struct, frozen=True, kw_only=True):
+    """An iteration.
+
+    Attributes:
+        run: the id of its run.
+        index: its index.
+        scenario: the file of user code.
+        engine: what runs it.
+        row: the row of its data, by columns; None if the run has none.
+    """
+
+    run: str
+    index: int
+    scenario: str
+    engine: str
+    row: Mapping[str, str] | None
+
+
+class ShownInner(msgspec.Struct, frozen=True, kw_only=True):
+    """The requests of one name that an iteration has made.
+
+    Attributes:
+        name: theirs.
+        requests: how many there were.
+        ok: how many of them were ok.
+        statuses: how many had each status.
+        bytes_received: of their bodies.
+        longest_ms: how long the longest took.
+        reasons: why some are not ok.
+    """
+
+    name: str
+    requests: int
+    ok: int
+    statuses: Mapping[str, int]
+    bytes_received: int
+    longest_ms: float
+    reasons: Sequence[str]
+
+
+class ShownIterationOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an iteration.
+
+    Attributes:
+        outcome: what it counts as.
+        reason: why it is not ok; empty if it is.
+        time_ms: how long it took; None if it did not end by itself.
+        traceback: where its exception came from; empty without one.
+        requests: those that it has made, by name.
+    """
+
+    outcome: Outcome
+    reason: str
+    time_ms: float | None
+    traceback: str
+    requests: Sequence[ShownInner]
+
+
+def print_iteration(iteration: ShownIteration) -> None:
+    """Write which iteration it is."""
+    write_line(f"Iteration {iteration.index} of run {iteration.run}: {iteration.scenario}")
+    if iteration.row is not None:
+        write_line("Row: " + ", ".join(f"{column}={value}" for column, value in iteration.row.items()))
+
+
+def print_iteration_outcome(outcome: ShownIterationOutcome) -> None:
+    """Write its requests, where it failed, and what it counts as."""
+    if outcome.requests:
+        write_line("")
+    for inner in outcome.requests:
+        write_line(_describe(inner))
+    if outcome.traceback:
+        write_line("")
+        for line in outcome.traceback.rstrip().splitlines():
+            write_line(line)
+    write_line("")
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    time = f", after {format_latency(outcome.time_ms)}" if outcome.time_ms is not None else ""
+    write_line(f"{format_outcome(outcome.outcome)}{reason}{time}")
+
+
+def _describe(inner: ShownInner) -> str:
+    """`2 times login: ok, 200, up to 1.70 ms, 1.2 kB`."""
+    times = f"{format_count(inner.requests)} times " if inner.requests > 1 else ""
+    ok = "ok" if inner.ok == inner.requests else f"{inner.ok} of {inner.requests} ok"
+    most = "up to " if inner.requests > 1 else ""
+    parts = (
+        ok,
+        *inner.statuses,
+        *([f"{most}{format_latency(inner.longest_ms)}"] if inner.longest_ms else []),
+        format_bytes(inner.bytes_received),
+        *inner.reasons,
+    )
+    return f"{times}{inner.name}: {', '.join(parts)}"

@@ -1,0 +1,68 @@
+"""Which connection takes the next request."""
+
+from typing import Any
+
+import pytest
+from yarl import URL
+
+from oku_workers.engines.nghttp2.route import Origin
+
+
+def build(count: int) -> tuple[Any, list[Any]]:
+    """An origin, and so many connections to it that have room."""
+    origin = Origin(URL("http://name.example:80"), None)
+    # Told apart by what they are, as connections are.
+    connections: list[Any] = [type("Roomy", (), {"has_room": True})() for _ in range(count)]
+    origin.roomy.update(dict.fromkeys(connections))
+    return origin, connections
+
+
+def test_without_room_there_is_none() -> None:
+    """A connection that is not made yet has none either."""
+    origin, [connection] = build(1)
+    assert origin.find_roomy() is connection
+    origin.roomy.clear()
+    origin.connections.add(connection)
+    origin.connecting.add(connection)
+    assert origin.find_roomy() is None
+
+
+def test_connections_take_their_turns() -> None:
+    """The one that has taken a request least recently is the first; who takes one goes to the end."""
+    origin, connections = build(3)
+    taken = []
+    for _ in range(6):
+        found = origin.find_roomy()
+        assert found is not None
+        taken.append(found)
+        del origin.roomy[found]
+        origin.roomy[found] = None
+    assert taken == [*connections, *connections]
+
+
+def test_a_connection_that_has_refused_a_request_is_avoided() -> None:
+    """If there is another one: else it gets the request again."""
+    origin, [first, second] = build(2)
+    assert origin.find_roomy(first) is second
+    assert origin.find_roomy(second) is first
+    del origin.roomy[second]
+    assert origin.find_roomy(first) is first
+
+
+def test_a_connection_whose_server_has_hung_up_is_passed_over() -> None:
+    """The event loop says so only later."""
+    origin, [first, second] = build(2)
+    first.has_room = False
+    assert origin.find_roomy() is second
+
+
+def test_the_log_has_the_lowest_limit_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Servers behind one name may differ, and change their minds."""
+    origin = Origin(URL("http://name.example:8080"), None)
+    for limit in (10, 7, 7, 9, 3):
+        origin.note_limit(limit, 10)
+    assert origin.most_streams == 3
+    assert [record.getMessage() for record in caplog.records] == [
+        f"http://name.example:8080 allows {limit} streams at a time on a connection, not 10"
+        for limit in (7, 3)
+    ]
