@@ -43,6 +43,12 @@ SMALL_S = 0.05
 """The bound of a clock that is well known."""
 
 
+class _Worker:
+    """Has leases all the time."""
+
+    lease_ids = ("r.1",)
+
+
 class _Rejections(RejectionLog):
     def __init__(self, service: "Service") -> None:
         super().__init__(logging.getLogger(__name__))
@@ -91,9 +97,9 @@ async def asking(host_port: tuple[str, int]) -> AsyncIterator[CoordinatorClock]:
     """The clock of a worker elsewhere that asks there, as if it had leases."""
     clock = CoordinatorClock("the kernel of the worker")
     supervisor = Supervisor()
-    client = ClockClient(SIGNER, clock, lambda: True)
+    client = ClockClient(SIGNER, clock, _Worker())
     client.start(supervisor)
-    clock.note(ClockNotice(kernel=KERNEL, offset_ns=0, host=host_port[0], port=host_port[1]))
+    clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=0, host=host_port[0], port=host_port[1]))
     try:
         yield clock
     finally:

@@ -22,7 +22,8 @@ from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.ledger.storage.lease_records import Receipt
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import Readiness

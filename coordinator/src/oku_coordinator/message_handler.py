@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.clock.clock_store import ClockStore
-from oku_coordinator.ledger.storage.records import Receipt
+from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.ticker import Ticker
 from oku_coordinator.workers.intervals import IntervalAnnouncer

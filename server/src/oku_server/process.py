@@ -27,7 +27,7 @@ from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Description
 from oku_server.http.request_timeouts import RequestTimeouts
 from oku_server.http.server_connection import ServerConnection
-from oku_server.http.service import Service
+from oku_server.http.service import DelayService
 from oku_server.process_sizes import RecentSizes
 from oku_server.settings import ServerSettings
 
@@ -126,7 +126,7 @@ async def _answer(
     server.close()
 
 
-def _build_service(settings: ServerSettings, store: CountStore, number: int, timers: Timers) -> Service:
+def _build_service(settings: ServerSettings, store: CountStore, number: int, timers: Timers) -> DelayService:
     sizes = RecentSizes(settings.processes)
 
     def describe(run: str, *, announces: bool) -> Description:
@@ -142,7 +142,7 @@ def _build_service(settings: ServerSettings, store: CountStore, number: int, tim
             "processes": sizes.list(),
         }
 
-    return Service(
+    return DelayService(
         Planner(settings.delay, settings.faults, settings.seed, Random()),  # noqa: S311  # load, no secret
         settings.body,
         CountTable(store.blocks[number], store.registry),

@@ -266,7 +266,7 @@ async def test_requests_of_on_stop_are_counted(build: Build, site: HostileServer
         assert bench.engine.has_farewell
         for turn in (1, 2):
             execution = bench.begin((10 * turn, 10 * turn + 10))
-            execution.keeps_open = lambda _: True
+            execution.keeper = _Keeper()
             await until(partial(is_kept, execution))
             await bench.engine.take_farewell(execution)
             assert site.targets.count("/status/500") == site.targets.count("/enter") == 3 * turn
@@ -283,7 +283,7 @@ async def test_users_that_do_not_stop_are_not_waited_for_long(build: Build) -> N
     source = SLOW + "\n        def on_stop(self):\n            import gevent\n            gevent.sleep(60)\n"
     async with build(source, concurrency=2) as bench:
         execution = bench.begin((0, 4))
-        execution.keeps_open = lambda _: True
+        execution.keeper = _Keeper()
         await until(partial(is_kept, execution))
         async with asyncio.timeout(10):
             await bench.engine.take_farewell(execution)
@@ -316,6 +316,14 @@ GIVING_UP = """
         wait_time = lambda user: 0
         tasks = [TASKS]
     """
+
+
+class _Keeper:
+    """Keeps every execution open."""
+
+    def keeps_open(self, _: Execution) -> bool:
+        """Whichever it is."""
+        return True
 
 
 @pytest.mark.parametrize("reschedule", ["True", "False"])

@@ -8,7 +8,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.intake import take_in
-from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
 from oku_core.accounting.measured_time import Time

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from oku_core.data.scan import Scan, Table, Use, read_table, scan
+from oku_core.data.scan import DataTable, Scan, Use, read_table, scan
 from oku_core.spec.data_file import DataFile, describe_scan, parse_data_file
 
 
-def scan_table(folder: Path, name: str, *columns: str) -> tuple[Table, Scan]:
+def scan_table(folder: Path, name: str, *columns: str) -> tuple[DataTable, Scan]:
     """What a file in a folder is, whose row index goes beside it, as `index`."""
     table = read_table(folder / name, name)
     return table, scan(folder / name, name, folder / "index", Use(frozenset(columns)))

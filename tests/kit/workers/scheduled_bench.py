@@ -99,7 +99,7 @@ class FakeTiming:
 
     def tell(self) -> None:
         """The coordinator says what its clock is."""
-        self.clock.note(ClockNotice(kernel=_KERNEL, offset_ns=round(STARTS_AT * NS) - BOOTED_NS))
+        self.clock.set_notice(ClockNotice(kernel=_KERNEL, offset_ns=round(STARTS_AT * NS) - BOOTED_NS))
 
     def _build_timer(self, _: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> FakeTimer:
         self.timers.append(FakeTimer(callback))

@@ -22,7 +22,7 @@ from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker, Link
 from oku_coordinator.clock.clock_store import ClockAddress
 from oku_coordinator.ledger.rules.lifecycle import create_run
-from oku_coordinator.ledger.storage.records import Receipt
+from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState

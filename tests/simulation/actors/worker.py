@@ -299,7 +299,7 @@ class WorkerActor:
             self._interval_number, self._interval_s = order.number, order.heartbeat_s
             self.runner.set_checkpoint_interval(order.checkpoint_s)
             if order.clock is not None:
-                self.runner.coordinator_clock.note(order.clock)
+                self.runner.coordinator_clock.set_notice(order.clock)
 
     def _hurry(self) -> None:
         self._hurried.set()

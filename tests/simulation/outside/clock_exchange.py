@@ -62,7 +62,7 @@ class ClockExchange:
         shown_ns = round(process.clock.monotonic() * 1e9)
         kernel = coordinator.parts.clock_store.kernel
         await asyncio.sleep(self._draw_delay_s())
-        self._clock.note_sample(kernel, ClockSample(asked_ns, shown_ns, time.monotonic_ns()))
+        self._clock.add_sample(kernel, ClockSample(asked_ns, shown_ns, time.monotonic_ns()))
 
     def _draw_delay_s(self) -> float:
         return 10 ** self._chance.uniform(-4, -1.5)

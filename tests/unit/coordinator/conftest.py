@@ -12,7 +12,8 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict

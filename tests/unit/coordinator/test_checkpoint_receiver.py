@@ -13,7 +13,8 @@ from oku_coordinator.checkpoint_receiver import CheckpointReceiver, build_contro
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules import intake
-from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.telemetry.metrics import Metrics

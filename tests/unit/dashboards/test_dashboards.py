@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,34 @@ def list_targets() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
                 yield f"{uid}: {panel['title']}: {target['refId']}", panel, target
 
 
-PANELS = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid in UIDS for panel in list_panels(uid)]
-TARGETS = [pytest.param(panel, target, id=where) for where, panel, target in list_targets()]
+Panel = dict[str, Any]
 
 
-def of_kind(*kinds: str) -> list[Any]:
-    """The panels of these kinds."""
-    return [param for param in PANELS if param.values[0]["type"] in kinds]  # type: ignore[index]
+def for_each_panel(*kinds: str) -> Callable[[Callable[[Panel], None]], Callable[[], None]]:
+    """Make a test that checks all panels, or those of some kinds, and reports each that fails."""
+    panels = {f"{uid}: {panel['title']}": panel for uid in UIDS for panel in list_panels(uid)}
+    chosen = {name: (panel,) for name, panel in panels.items() if not kinds or panel["type"] in kinds}
+    return lambda check: _build_test(check, chosen)
+
+
+def for_each_query(check: Callable[[Panel, Panel], None]) -> Callable[[], None]:
+    """Make a test that checks all queries, each with its panel, and reports each that fails."""
+    return _build_test(check, {where: (panel, target) for where, panel, target in list_targets()})
+
+
+def _build_test(check: Callable[..., None], cases: Mapping[str, tuple[Panel, ...]]) -> Callable[[], None]:
+    def test() -> None:
+        assert cases
+        faults = []
+        for name, arguments in cases.items():
+            try:
+                check(*arguments)
+            except AssertionError as error:
+                faults.append(f"{name}: {error}")
+        assert not faults, "\n".join(faults)
+
+    test.__doc__ = check.__doc__
+    return test
 
 
 def find_kinds(expr: str) -> set[str]:
@@ -186,8 +207,8 @@ def test_panels_do_not_overlap(uid: str) -> None:
         assert apart_x or apart_y, (one, other)
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_a_panel_says_what_it_shows_and_how_exact_that_is(panel: dict[str, Any]) -> None:
+@for_each_panel()
+def test_a_panel_says_what_it_shows_and_how_exact_that_is(panel: Panel) -> None:
     """The last sentence of its description is about exactness."""
     shows, exactness = panel["description"].split("\n\n")
     assert panel["title"]
@@ -195,8 +216,8 @@ def test_a_panel_says_what_it_shows_and_how_exact_that_is(panel: dict[str, Any])
     assert exactness in set(Exactness)
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_exactness_is_that_of_the_lines(panel: dict[str, Any]) -> None:
+@for_each_panel()
+def test_exactness_is_that_of_the_lines(panel: Panel) -> None:
     """Panels made from lasting lines are exact; ticks and coverage have some fields from the ledger."""
     exactness = Exactness(panel["description"].split("\n\n")[1])
     kinds = set().union(*(find_kinds(target["expr"]) for target in panel["targets"]))
@@ -217,20 +238,20 @@ def test_exactness_is_that_of_the_lines(panel: dict[str, Any]) -> None:
             assert not kinds <= LASTING
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_a_panel_without_data_says_why(panel: dict[str, Any]) -> None:
+@for_each_panel()
+def test_a_panel_without_data_says_why(panel: Panel) -> None:
     """Every panel has a text for that case."""
     assert panel["fieldConfig"]["defaults"]["noValue"]
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_values_have_a_unit(panel: dict[str, Any]) -> None:
+@for_each_panel()
+def test_values_have_a_unit(panel: Panel) -> None:
     """Plain counts have a unit as well."""
     assert panel["fieldConfig"]["defaults"]["unit"]
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_a_step_is_at_least_what_lines_come_in(panel: dict[str, Any], target: dict[str, Any]) -> None:
+@for_each_query
+def test_a_step_is_at_least_what_lines_come_in(panel: Panel, target: Panel) -> None:
     """A shorter step would have holes, a longer range would count lines twice."""
     found = re.fullmatch(r"(\d+)s", panel["interval"])
     assert found is not None
@@ -238,10 +259,8 @@ def test_a_step_is_at_least_what_lines_come_in(panel: dict[str, Any], target: di
         assert int(found[1]) >= max(MIN_STEPS_S[kind] for kind in find_kinds(target["expr"]))
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_the_range_of_a_query_is_its_step_or_the_whole_time(
-    panel: dict[str, Any], target: dict[str, Any]
-) -> None:
+@for_each_query
+def test_the_range_of_a_query_is_its_step_or_the_whole_time(panel: Panel, target: Panel) -> None:
     """Panels over time use the step, single figures the whole range or its end, lists of lines none."""
     ranges = set(re.findall(r"\[([^\]]+)\]", target["expr"]))
     if panel["type"] == "logs":
@@ -253,8 +272,8 @@ def test_the_range_of_a_query_is_its_step_or_the_whole_time(
         assert ranges == {"$__range" if target["queryType"] == "instant" else "$__interval"}
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_series_are_aggregated(panel: dict[str, Any], target: dict[str, Any]) -> None:
+@for_each_query
+def test_series_are_aggregated(panel: Panel, target: Panel) -> None:
     """Late lines have one label more, and Loki adds some: they must not be series of their own."""
     if panel["type"] == "logs":
         return
@@ -264,8 +283,8 @@ def test_series_are_aggregated(panel: dict[str, Any], target: dict[str, Any]) ->
     assert len(re.findall(grouped, target["expr"])) == inner
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_quantiles_are_only_compared(panel: dict[str, Any], target: dict[str, Any]) -> None:
+@for_each_query
+def test_quantiles_are_only_compared(panel: Panel, target: Panel) -> None:
     """They are neither summed nor averaged, and no quantile is taken of anything."""
     del panel
     assert "quantile" not in target["expr"]
@@ -274,8 +293,8 @@ def test_quantiles_are_only_compared(panel: dict[str, Any], target: dict[str, An
             assert fold in {"max", "min", "last"}, field
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_counts_of_ticks_are_added(panel: dict[str, Any], target: dict[str, Any]) -> None:
+@for_each_query
+def test_counts_of_ticks_are_added(panel: Panel, target: Panel) -> None:
     """A second may have several lines, as some counts come later: nothing else is right for them."""
     del panel
     for fold, selector, field in re.findall(
@@ -285,10 +304,8 @@ def test_counts_of_ticks_are_added(panel: dict[str, Any], target: dict[str, Any]
             assert fold == "sum", field
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_only_fields_that_are_used_are_taken_from_lines(
-    panel: dict[str, Any], target: dict[str, Any]
-) -> None:
+@for_each_query
+def test_only_fields_that_are_used_are_taken_from_lines(panel: Panel, target: Panel) -> None:
     """Taking fields out of lines is most of what a query costs."""
     del panel
     for taken, rest in re.findall(r"\| json ([^|]+)(.*?)(?=\{app=|$)", target["expr"]):
@@ -300,8 +317,8 @@ def test_only_fields_that_are_used_are_taken_from_lines(
     assert not re.search(r"\| json *(\||$)", target["expr"])
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_queries_by_worker_are_bounded(panel: dict[str, Any], target: dict[str, Any]) -> None:
+@for_each_query
+def test_queries_by_worker_are_bounded(panel: Panel, target: Panel) -> None:
     """Loki gives at most 500 series, and there may be thousands of workers."""
     if panel["type"] == "logs" or "by (worker)" not in target["expr"]:
         return
@@ -309,8 +326,8 @@ def test_queries_by_worker_are_bounded(panel: dict[str, Any], target: dict[str, 
     assert 'worker=~"$worker"' in target["expr"]
 
 
-@pytest.mark.parametrize(("panel", "target"), TARGETS)
-def test_queries_by_target_are_of_the_chosen_ones(panel: dict[str, Any], target: dict[str, Any]) -> None:
+@for_each_query
+def test_queries_by_target_are_of_the_chosen_ones(panel: Panel, target: Panel) -> None:
     """A run has a hundred targets at most, fewer than Loki's series: nothing else bounds them."""
     if "by (target)" not in target["expr"]:
         return
@@ -318,8 +335,8 @@ def test_queries_by_target_are_of_the_chosen_ones(panel: dict[str, Any], target:
     assert target["expr"].count('target=~"$target"') == len(re.findall(r"_over_time\(", target["expr"]))
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_heatmaps_take_rows_as_they_come(panel: dict[str, Any]) -> None:
+@for_each_panel()
+def test_heatmaps_take_rows_as_they_come(panel: Panel) -> None:
     """Buckets are counted by the coordinator; Grafana must not calculate them again."""
     if panel["type"] != "heatmap":
         return
@@ -378,8 +395,8 @@ def test_a_verdict_has_the_colour_of_what_it_means() -> None:
     assert {word: mapped["color"] for word, mapped in mapping.items()} == VERDICT_COLOURS
 
 
-@pytest.mark.parametrize("panel", of_kind("stat"))
-def test_a_figure_is_told_whole_and_in_its_size(panel: dict[str, Any]) -> None:
+@for_each_panel("stat")
+def test_a_figure_is_told_whole_and_in_its_size(panel: Panel) -> None:
     """Counts are not rounded to 9K, nor times to 2 mins, and no message fills the panel."""
     defaults, overrides = panel["fieldConfig"]["defaults"], panel["fieldConfig"]["overrides"]
     units = {defaults["unit"]} | {
@@ -394,8 +411,8 @@ def test_a_figure_is_told_whole_and_in_its_size(panel: dict[str, Any]) -> None:
     assert panel["options"]["text"]["valueSize"] <= 30
 
 
-@pytest.mark.parametrize("panel", of_kind("stat", "gauge"))
-def test_what_is_not_there_is_said_in_grey(panel: dict[str, Any]) -> None:
+@for_each_panel("stat", "gauge")
+def test_what_is_not_there_is_said_in_grey(panel: Panel) -> None:
     """A missing value is neither good nor bad."""
     defaults = panel["fieldConfig"]["defaults"]
     assert defaults["mappings"][-1]["options"] == {
@@ -404,8 +421,8 @@ def test_what_is_not_there_is_said_in_grey(panel: dict[str, Any]) -> None:
     }
 
 
-@pytest.mark.parametrize("panel", of_kind("timeseries"))
-def test_a_legend_shows_all_of_its_lines(panel: dict[str, Any]) -> None:
+@for_each_panel("timeseries")
+def test_a_legend_shows_all_of_its_lines(panel: Panel) -> None:
     """There is room for two entries below a panel."""
     has_many = any("{{" in target.get("legendFormat", "") for target in panel["targets"])
     if len(panel["targets"]) > 2 or has_many:

@@ -16,7 +16,7 @@ from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry
 from oku_server.http.admin import Description
 from oku_server.http.request_timeouts import RequestTimeouts
 from oku_server.http.server_connection import ServerConnection
-from oku_server.http.service import Service
+from oku_server.http.service import DelayService
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
 GET = b"GET /1 HTTP/1.1\r\n" + LINES
@@ -26,7 +26,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nDelay: 0\r\n\r\nHello, World!"
 class Client(asyncio.Transport):
     """A client on a connection of its own that keeps what the server writes."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: DelayService) -> None:
         super().__init__()
         self.written = b""
         self.closed = self.was_reset = False
@@ -146,7 +146,7 @@ class Server:
         wheel = TimingWheel(self.time)
         request_timeouts = RequestTimeouts(self.time)
         table = CountTable(self.block, build_registry())
-        self.service = Service(planner, body, table, wheel, request_timeouts, self.describe)
+        self.service = DelayService(planner, body, table, wheel, request_timeouts, self.describe)
 
     def connect(self) -> Client:
         """Open a new connection."""

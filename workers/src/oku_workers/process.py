@@ -127,9 +127,7 @@ class Worker:
             worker=worker, supervisor=supervisor, sink=self._sender, process=self, recorder=self._recorder
         )
         self._runner = LeaseRunner(parts, engines, meter)
-        self._clock_client = ClockClient(
-            self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
-        )
+        self._clock_client = ClockClient(self._app.signer, timing.coordinator_clock, self._runner)
         self._supervisor = supervisor
         lease_task = LeaseTask(self._app, self._loop_thread, self._runner)
         lease_task.register()

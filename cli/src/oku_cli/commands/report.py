@@ -15,9 +15,9 @@ from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
+from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter
 from oku_cli.report.page import build_page
-from oku_cli.report.run_history import RunHistory
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
 from oku_core.errors import UserError

@@ -17,7 +17,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_note
-from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
 
 _PIPE_COLUMNS = 10_000
@@ -64,7 +64,7 @@ async def _list(
 
 def _show(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
     rows = [
-        RunRow(
+        ListedRun(
             run=run["run"],
             name=run["name"],
             state=RunState(run["state"]),

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.live.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.live.live_figures import FigureGrid, list_causes, list_distributions, list_failures, list_plan
 from oku_cli.live.trend import Trend, has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
@@ -31,7 +31,7 @@ from oku_core.tables.formatting import (
     format_progress,
 )
 from oku_core.tables.target_tables import MOST_ROWS, build_live_targets
-from oku_core.tables.threshold_table import build_thresholds
+from oku_core.tables.threshold_tables import build_thresholds
 
 SILENT_AFTER_S = 5.0
 """Without a tick for this long, the frame says that its numbers are old."""
@@ -90,7 +90,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
             *_build_plan(tick, columns),
-            Figures(tick, trend, columns),
+            FigureGrid(tick, trend, columns),
             Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
             "",
             *_build_distributions(tick, trend, columns),

@@ -30,7 +30,7 @@ NOTABLE_BOUND_S = 0.001
 _QUANTILE_COLUMNS = len("999 ms") + 1
 
 
-class Rates(NamedTuple):
+class TickRates(NamedTuple):
     """What was planned, what was sent and what has ended in a second of a run with a rate, per second."""
 
     planned_rps: float
@@ -41,7 +41,7 @@ class Rates(NamedTuple):
 Pairs = tuple[tuple[str, str], ...]
 
 
-class Figures:
+class FigureGrid:
     """Shows rates, times and counts in two fixed columns, or in one where there is little room.
 
     Args:
@@ -75,11 +75,13 @@ class Figures:
         yield table
 
 
-def measure_rates(tick: Tick) -> Rates:
+def measure_rates(tick: Tick) -> TickRates:
     """The rates of a second; one that is shorter counts as a whole one."""
     sample = tick.sample
     seconds = max(1.0, sample.seconds)
-    return Rates((sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps)
+    return TickRates(
+        (sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps
+    )
 
 
 def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:

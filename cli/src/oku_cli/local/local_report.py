@@ -4,8 +4,8 @@ from pathlib import Path
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
+from oku_cli.report.history_reader import RunHistoryReader
 from oku_cli.report.page import build_page
-from oku_cli.report.run_history import RunHistoryReader
 from oku_core.process.private_files import make_private_folder, write_private
 
 

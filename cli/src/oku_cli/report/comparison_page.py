@@ -11,7 +11,7 @@ from oku_cli.comparison.comparison_tables import (
 )
 from oku_cli.comparison.obstacles import SIDES
 from oku_cli.report.charts.chart import build_section
-from oku_cli.report.charts.distribution import Distribution
+from oku_cli.report.charts.distributions import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.head import build_flags, format_utc
@@ -101,7 +101,7 @@ def _build_distribution(comparison: Comparison, table: Table, read_out: ReadOut)
 
 def _build_curves(comparison: Comparison, name: str, read_out: ReadOut) -> list[Html]:
     distributions = [
-        Distribution(side, in_units("answered requests", summary.unit), histogram)
+        ShownDistribution(side, in_units("answered requests", summary.unit), histogram)
         for side, summary in zip(SIDES, (comparison.a, comparison.b), strict=True)
         if (histogram := _decode(summary, name)).total
     ]

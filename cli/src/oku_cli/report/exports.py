@@ -7,8 +7,8 @@ from bisect import bisect_right
 import msgspec
 
 from oku_cli.report.hgrm import build_hgrm
+from oku_cli.report.history_reader import RunHistory, decode_head
 from oku_cli.report.masking import mask_spec
-from oku_cli.report.run_history import RunHistory, decode_head
 from oku_cli.terminal.ci_commands import defuse
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields

@@ -22,6 +22,7 @@ from oku_core.tables.formatting import (
     format_rate,
     in_units,
 )
+from oku_core.tables.time_tables import LATENCY, TIMES, list_times
 
 _ALL_FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 _FEW_FIGURES = ("p50", "p99")
@@ -166,12 +167,12 @@ def _list_metrics(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "throughput", format_rate(summary.throughput_rps)
         if summary.planned_rps is not None:
             yield "completed", format_rate(summary.completed_rps)
-    if summary.lateness_ms.max is None:
-        yield from _list_figures("", summary.latency_ms, _ALL_FIGURES)
+    times = list_times([summary])
+    if times == [LATENCY]:
+        yield from _list_figures("", LATENCY.pick(summary), _ALL_FIGURES)
     else:  # a table has the rest
-        yield from _list_figures("latency ", summary.latency_ms, _FEW_FIGURES)
-        yield from _list_figures("response time ", summary.response_time_ms, _FEW_FIGURES)
-        yield from _list_figures("lateness ", summary.lateness_ms, _FEW_FIGURES[-1:])
+        for time in times:
+            yield from _list_figures(f"{time.label} ", time.pick(summary), _FEW_FIGURES[time is TIMES[-1] :])
     yield "received", format_bytes(count_bytes_received(summary))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from oku_cli.report.exports import mask_head
-from oku_cli.report.run_history import RunHistory, RunHistoryReader
+from oku_cli.report.history_reader import RunHistory, RunHistoryReader
 from oku_cli.terminal.printable import escape_json, needs_ascii, write_note
 from oku_core.errors import UserError
 from oku_core.spec.values.quantity import format_bytes

@@ -28,7 +28,7 @@ from oku_core.tables.formatting import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
+class ListedRun:
     """Holds a run as it is listed; `created_at` is a Unix time, `active_s` the time that it has run for."""
 
     run: str
@@ -51,7 +51,7 @@ MOST_HINTS = 3
 """A hint on how to resume is shown for this many paused runs, the newest ones."""
 
 
-def build_hints(rows: Iterable[RunRow], hints: InterruptHints) -> list[str]:
+def build_hints(rows: Iterable[ListedRun], hints: InterruptHints) -> list[str]:
     """Say why the newest paused runs are paused, and how to resume each."""
     paused = [row for row in rows if row.state is RunState.PAUSED]
     newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]
@@ -72,7 +72,7 @@ class RunsTable:
     _NAME_COLUMNS = len("name…")
     _WANTED_NAME_COLUMNS = len("nightly-soak")
 
-    def __init__(self, rows: Sequence[RunRow], *, fits: bool) -> None:
+    def __init__(self, rows: Sequence[ListedRun], *, fits: bool) -> None:
         self._rows = rows
         self._fits = fits
 
@@ -126,7 +126,7 @@ class RunsTable:
         return max(cell_len(text) for text in (head, *(getattr(row, head) for row in self._rows)))
 
 
-def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> RenderableType:
+def build_runs_table(rows: Iterable[ListedRun], *, fits: bool = True) -> RenderableType:
     """Build the table, or a line that says how to start the first run.
 
     Args:
@@ -140,7 +140,7 @@ def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> Renderable
     return Constrain(table, MOST_COLUMNS) if fits else table
 
 
-def _build_cells(row: RunRow) -> dict[str, Text]:
+def _build_cells(row: ListedRun) -> dict[str, Text]:
     """The cells of a run by the heads of their columns."""
     return {
         "run": Text(row.run, style=STRONG),
@@ -152,13 +152,13 @@ def _build_cells(row: RunRow) -> dict[str, Text]:
     }
 
 
-def _format_accounted(row: RunRow) -> str:
+def _format_accounted(row: ListedRun) -> str:
     """Format how much is accounted; where only a time ends the run, also in how much of it."""
     accounted = format_count(row.accounted)
     return f"{accounted} in {format_elapsed(row.active_s)}" if row.requests >= OPEN_END else accounted
 
 
-def _build_block(row: RunRow) -> Iterator[RenderableType]:
+def _build_block(row: ListedRun) -> Iterator[RenderableType]:
     run, state, requests, accounted, ok, created = _build_cells(row).values()
     yield Flow(run, state, gap=2, indent=2)
     if row.requests >= OPEN_END:

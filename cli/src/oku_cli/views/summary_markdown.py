@@ -12,10 +12,10 @@ from oku_core.results.summary import Summary, Unit
 from oku_core.spec.values.quantity import format_duration
 from oku_core.tables.formatting import format_count, format_ok, format_rate, format_requests, in_units
 from oku_core.tables.outcome_tables import build_failures, build_outcomes
-from oku_core.tables.phase_table import build_phases
+from oku_core.tables.phase_tables import build_phases
 from oku_core.tables.table import Column, Rank, Role, Table, build_table, cut_rows
 from oku_core.tables.target_tables import build_names, build_targets
-from oku_core.tables.threshold_table import build_thresholds
+from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_times
 
 _MOST_REASONS = 10

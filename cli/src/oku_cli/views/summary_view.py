@@ -27,10 +27,10 @@ from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables.formatting import format_count, format_date_time, format_rate, format_share, in_units
 from oku_core.tables.outcome_tables import build_failures as build_failure_table
 from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
-from oku_core.tables.phase_table import build_phases
+from oku_core.tables.phase_tables import build_phases
 from oku_core.tables.table import Table, cut_rows
 from oku_core.tables.target_tables import MOST_ROWS, build_names, build_targets
-from oku_core.tables.threshold_table import build_thresholds
+from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.worker_tables import list_worker_tables
 
 MOST_WORKERS = 8

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
-from oku_coordinator.ledger.storage.records import Receipt
+from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_core.broker.celery_app import App
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.progress import Progress

@@ -29,7 +29,8 @@ from oku_coordinator.leasing.sizing import (
     find_weight,
 )
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.worker_state import WorkerState

@@ -17,7 +17,8 @@ from oku_coordinator.leasing.waves.plan import build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import schedule_table
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.lease import MOST_LEASES
 

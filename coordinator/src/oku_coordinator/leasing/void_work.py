@@ -12,7 +12,7 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import hooks
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.order import Control, DropHooks

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from oku_coordinator.ledger.ledger import Ledger
 from oku_coordinator.ledger.rules import reclaim, waves
 from oku_coordinator.ledger.rules.reclaim import FindLost, FindReached
-from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import ExpiryReason

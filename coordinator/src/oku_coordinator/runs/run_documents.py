@@ -2,7 +2,7 @@
 
 A run may have millions of leases, so the history is never in memory as a whole. Its first line has all that
 exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
-reader (`oku_cli.report.run_history`) can go line by line, and keep only what it needs. So it is with the
+reader (`oku_cli.report.history_reader`) can go line by line, and keep only what it needs. So it is with the
 failed requests.
 """
 

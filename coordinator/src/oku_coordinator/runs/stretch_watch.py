@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, ThresholdRecord
+from oku_coordinator.ledger.rules.snapshots import StretchBasis
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from oku_coordinator.ledger.rules.phase_plan import MOST_PLANS
-from oku_coordinator.ledger.storage.records import HookRecord, RunRecord, Snapshot, ThresholdBasis
+from oku_coordinator.ledger.rules.snapshots import Snapshot, ThresholdBasis
+from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.runs.part_summaries import (
     build_clock_counts,

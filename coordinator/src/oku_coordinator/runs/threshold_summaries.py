@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
-from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
+from oku_coordinator.ledger.rules.snapshots import ThresholdBasis
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.stretch_watch import advance, list_ends

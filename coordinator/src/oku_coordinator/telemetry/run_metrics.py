@@ -7,7 +7,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from oku_coordinator.ledger.storage.records import Standing
+from oku_coordinator.ledger.rules.snapshots import Standing
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
 from oku_core.results.tick import Tick
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, reclaim
-from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.ledger.storage.lease_records import Receipt
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster

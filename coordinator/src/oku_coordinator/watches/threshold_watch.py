@@ -13,7 +13,8 @@ import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, lifecycle, snapshots
-from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt, RunRecord, ThresholdRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables import threshold_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch

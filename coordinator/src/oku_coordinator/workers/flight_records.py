@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.messaging.process_ends import FlightRecord
 
 _MOST_KEPT = 10_000

@@ -16,7 +16,7 @@ from oku_core.data.csv_rows import find_row, parse_columns, parse_rows
 from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import Escape
 from oku_core.data.json_rows import find_line, parse_lines, parse_objects
-from oku_core.data.scan import ROWS_OF_BLOCK, Table
+from oku_core.data.scan import ROWS_OF_BLOCK, DataTable
 
 CACHE_BYTES = 8 << 20
 """About how much memory the blocks of a reader take; the newest one stays in any case."""
@@ -88,7 +88,7 @@ class RowReader:
     """
 
     def __init__(
-        self, data_path: Path, index_path: Path, table: Table, rows: int, values: Sequence[Value]
+        self, data_path: Path, index_path: Path, table: DataTable, rows: int, values: Sequence[Value]
     ) -> None:
         self._rows: Final = rows
         self.values: Final = tuple(values)
@@ -197,7 +197,7 @@ MOST_CHARACTERS = 16 << 20
 """So much text some rows have together, their columns counted with each."""
 
 
-def read_rows(data_path: Path, index_path: Path, table: Table, rows: int, wanted: range) -> list[TextRow]:
+def read_rows(data_path: Path, index_path: Path, table: DataTable, rows: int, wanted: range) -> list[TextRow]:
     """The rows of some requests in a row; the rows begin anew after the last.
 
     Long rows are fewer than asked for, but at least one: together they have no more than `MOST_CHARACTERS`.
@@ -232,7 +232,7 @@ def read_rows(data_path: Path, index_path: Path, table: Table, rows: int, wanted
     return found
 
 
-def _parse(content: bytes, table: Table) -> list[TextRow]:
+def _parse(content: bytes, table: DataTable) -> list[TextRow]:
     if table.format is DataFormat.CSV:
         return [dict(zip(table.columns, row, strict=True)) for row in parse_rows(content)]
     return parse_objects(content, table.columns)

@@ -31,7 +31,7 @@ _MAYBE_CONTROL = re.compile(rb'[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f"\\]')
 """What a block has that has control characters in its values: them, quotes around line breaks, or escapes."""
 
 
-class Table(NamedTuple):
+class DataTable(NamedTuple):
     """What the beginning of a file says of it.
 
     Attributes:
@@ -75,7 +75,7 @@ class Scan(NamedTuple):
     index_digest: str
 
 
-def read_table(path: Path, name: str) -> Table:
+def read_table(path: Path, name: str) -> DataTable:
     """Look at the beginning of a file of data.
 
     Args:
@@ -260,7 +260,7 @@ def _read_chunk(file: BinaryIO, name: str) -> bytes:
         raise DataError(f"{name}: {error.strerror}") from error
 
 
-def _read_table(chunk: bytes, name: str, file_format: DataFormat) -> tuple[Table, int]:
+def _read_table(chunk: bytes, name: str, file_format: DataFormat) -> tuple[DataTable, int]:
     """What the first chunk of a file says of it, and where its first row begins."""
     if not chunk.strip():
         raise DataError(f"{name}: is empty")
@@ -276,7 +276,7 @@ def _read_table(chunk: bytes, name: str, file_format: DataFormat) -> tuple[Table
             columns, begin = read_keys(chunk[mark : chunk.find(b"\n")]), mark
     except LineError as fault:
         raise DataError(f"{name}:{fault.line + 1}: {fault.reason}") from None
-    return Table(file_format, columns), begin
+    return DataTable(file_format, columns), begin
 
 
 def _check_unchanged(path: Path, name: str, before: os.stat_result, after: os.stat_result, size: int) -> None:

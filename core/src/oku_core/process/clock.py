@@ -13,6 +13,8 @@ from pathlib import Path
 
 Clock = Callable[[], float]
 """Gives seconds: Unix time, of a monotonic clock, or of the processor."""
+ClockNs = Callable[[], int]
+"""Gives nanoseconds of such a clock."""
 
 _NS_PER_S = 1_000_000_000
 SMALLEST_STEP_S = 1.0

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from oku_core.data.data_format import DataFormat, check_columns
-from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, Scan, Table
+from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, DataTable, Scan
 from oku_core.errors import format_value
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.scalar import parse_text
@@ -42,9 +42,9 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     repeat: bool = False
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DataTable:
         """What its rows are like."""
-        return Table(self.format, self.columns)
+        return DataTable(self.format, self.columns)
 
     def list_files(self) -> tuple[FileRef, FileRef]:
         """The file and its row index, as files of the run."""
@@ -66,7 +66,7 @@ def build_data_mapping(data: DataFile) -> dict[str, Any]:
     return mapping
 
 
-def describe_scan(name: str, table: Table, scan: Scan, *, repeat: bool) -> dict[str, Any]:
+def describe_scan(name: str, table: DataTable, scan: Scan, *, repeat: bool) -> dict[str, Any]:
     """What `parse_data_file` takes, of a file that was scanned."""
     return {
         "name": name,

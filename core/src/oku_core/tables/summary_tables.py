@@ -10,10 +10,10 @@ from oku_core.tables.outcome_tables import (
     build_outcomes,
     build_statuses,
 )
-from oku_core.tables.phase_table import build_phases
+from oku_core.tables.phase_tables import build_phases
 from oku_core.tables.table import Table
 from oku_core.tables.target_tables import build_names, build_phase_targets, build_targets
-from oku_core.tables.threshold_table import build_thresholds
+from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_steps, build_target_steps, build_times
 from oku_core.tables.worker_tables import MOST_LISTED, list_worker_tables
 

@@ -12,7 +12,7 @@ _GROWTH, _GROWTH_MB = 1.25, 64.0
 """Garbage is collected when memory has grown by this factor and so much more, so that it seldom is."""
 
 
-class Memory:
+class ProcessMemory:
     """The memory of this process."""
 
     def measure_mb(self) -> float:
@@ -31,7 +31,7 @@ class GarbageWatch:
         memory: of this process.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: ProcessMemory) -> None:
         self._memory = memory
         self._lowest_mb = memory.measure_mb()
 

@@ -20,7 +20,7 @@ from oku.http.http import Http
 from oku.http.scope import EXCEPTION, TIMEOUT, Scope, scope_at_work
 from oku.sandbox.first_message import prepare_host
 from oku.sandbox.user_module import LoadError
-from oku.scenario_host.garbage import GarbageWatch, Memory
+from oku.scenario_host.garbage import GarbageWatch, ProcessMemory
 from oku.scenario_host.hook_call import serve_call
 from oku.scenario_host.http_factory import build_client, open_rows
 from oku.scenario_host.iteration_end import End, judge_exception, judge_return
@@ -327,7 +327,7 @@ class PythonHost:
 
     async def _keep_polling(self) -> None:
         """Measure the lag of the event loop, give up what is stuck, collect garbage, give signs of life."""
-        garbage = GarbageWatch(Memory())
+        garbage = GarbageWatch(ProcessMemory())
         while True:
             for _ in range(_ALIVE_POLLS):
                 due = self._loop.time() + _POLL_S

@@ -12,7 +12,7 @@ from typing import cast
 
 from oku_server.http.planned_response import CONTINUE, DelayedResponse, Ending
 from oku_server.http.request_reader import RequestReader
-from oku_server.http.service import Service
+from oku_server.http.service import DelayService
 
 MOST_QUEUED = 64
 """How many requests a connection may have read ahead; while it has more, nothing is read from it."""
@@ -44,7 +44,7 @@ class ServerConnection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: DelayService) -> None:
         self._service = service
         self._reader: RequestReader | None = None
         self._response: DelayedResponse | None = None

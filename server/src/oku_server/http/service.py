@@ -18,7 +18,7 @@ from oku_server.http.request_reader import ADMIN_PREFIX, Request
 from oku_server.http.request_timeouts import RequestTimeouts
 
 
-class Service:
+class DelayService:
     """The delay server behind the connections of one process.
 
     Args:

@@ -18,7 +18,7 @@ from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_runs, find_owing

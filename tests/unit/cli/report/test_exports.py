@@ -6,7 +6,7 @@ import msgspec
 from tests.unit.cli.report.conftest import make_sample
 
 from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, mask_head
-from oku_cli.report.run_history import RunHistory
+from oku_cli.report.history_reader import RunHistory
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType

@@ -6,7 +6,7 @@ from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.head import build_account, build_flags, build_head
-from oku_cli.report.run_history import RunHistory, read_load
+from oku_cli.report.history_reader import RunHistory, read_load
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Flag, ServersSummary, Summary, Validity

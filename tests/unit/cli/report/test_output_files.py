@@ -6,8 +6,8 @@ from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change
 from tests.kit.coordinators.transactions import read as read_ledger
 
+from oku_cli.report.history_reader import RunHistory, RunHistoryReader
 from oku_cli.report.output_files import OutputFile, ReportWriter
-from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.runs.run_documents import write_run_history

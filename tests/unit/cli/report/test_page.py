@@ -11,8 +11,8 @@ from tests.kit.runs.compared import MakeRun
 from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, Page, make_event, make_sample
 
+from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.page import build_page
-from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import RunState

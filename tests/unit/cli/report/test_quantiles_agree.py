@@ -13,12 +13,12 @@ from tests.kit.outcomes import make_counts
 from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
 
-from oku_cli.report.charts.distribution import Distribution
+from oku_cli.report.charts.distributions import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.hgrm import build_percentile_rows
+from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.lease_bands import LeaseBands
-from oku_cli.report.run_history import RunHistory
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.runs.part_summaries import build_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
@@ -79,7 +79,7 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     yield "tick of a target", {"p50": tick.p50_ms, "p99": tick.p99_ms}
     yield "threshold", {name: judge_value(name, histogram, len(values_us)) for name in (*NAMES, "max")}
     yield "line of a threshold", {"p99": find_line_value("p99", histogram, len(values_us))}
-    chart, _ = build_percentile_chart([Distribution("latency", "requests", LATENCY.decode(summary))])
+    chart, _ = build_percentile_chart([ShownDistribution("latency", "requests", LATENCY.decode(summary))])
     rows = list(build_percentile_rows(LATENCY.decode(summary)))
     drawn = dict(zip([row.level for row in rows], chart.series[0].values, strict=True))
     yield "chart by percentile", {name: drawn[level] for name, level in LEVELS.items() if level in drawn}

@@ -9,8 +9,8 @@ from tests.kit.runs.summaries import make_inner
 from tests.unit.cli.report.conftest import Page, make_sample
 from tests.unit.cli.views.user_code_run import TRACEBACK, build_user_code_run
 
+from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.page import build_page
-from oku_cli.report.run_history import RunHistory, read_load
 from oku_cli.report.summary_sections import build_failure_section, build_name_section, build_outcome_section
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import FailureSummary, Summary

@@ -19,7 +19,7 @@ from oku_cli.process.logs import report_mistake
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
-from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Flag, Summary, Validity
@@ -68,7 +68,7 @@ def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
 
 def test_the_list_of_runs_shows_what_others_wrote() -> None:
     """This holds for the id and the name."""
-    row = RunRow(
+    row = ListedRun(
         run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, ok=0,
         created_at=0, load=f"3{EVIL}",
     )  # fmt: skip

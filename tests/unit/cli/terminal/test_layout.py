@@ -13,7 +13,7 @@ from oku_cli.live.live_figures import measure_rates
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.distribution_view import build_bars
-from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
@@ -228,7 +228,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
 @given(
     st.lists(
         st.builds(
-            RunRow, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
+            ListedRun, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
             state=st.sampled_from(RunState), requests=COUNTS | st.just(OPEN_END), accounted=COUNTS,
             created_at=WHEN,
         ),
@@ -236,7 +236,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     ),
     WIDTHS,
 )  # fmt: skip
-def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
+def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[ListedRun], width: int) -> None:
     """Ids, counts and dates are complete; only names are cut."""
     numbers = [f.format_requests(row.requests) for row in rows]
     numbers += [format_count(row.accounted) for row in rows]

@@ -6,16 +6,16 @@ import pytest
 
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.terminal.console import Terminal
-from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
+from oku_cli.views.runs_view import ListedRun, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import OPEN_END
 
 Render = Callable[..., list[str]]
 
 
-def make_row(run: str, created_at: float, name: str = "soak") -> RunRow:
+def make_row(run: str, created_at: float, name: str = "soak") -> ListedRun:
     """A large run under way."""
-    return RunRow(
+    return ListedRun(
         run=run,
         name=name,
         state=RunState.CANCELLING,
@@ -56,7 +56,7 @@ def test_the_id_and_a_short_name_can_be_typed_as_they_are_shown(render: Render) 
     assert line.rstrip().endswith("nightly")
 
 
-def make_rate(run: str) -> RunRow:
+def make_rate(run: str) -> ListedRun:
     """A run with a rate, under an id as they are made."""
     load = "5,000/s for 10 min, 3,000,000 requests"
     row = make_row(run, 1_769_965_512.0, name="nightly")

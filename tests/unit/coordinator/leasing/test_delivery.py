@@ -7,7 +7,8 @@ from tests.kit.coordinators.dispatching import build_file_access
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 from oku_core.spec.request_template import ask_servers

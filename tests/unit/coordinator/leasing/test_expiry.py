@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from oku_coordinator.leasing.expiry import START_WITHIN_S, ExpiryRule, Remedy
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.lease_state import ExpiryReason

@@ -15,7 +15,8 @@ from tests.kit.coordinators.leases import (
 
 from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.spec.spec import Engine
 

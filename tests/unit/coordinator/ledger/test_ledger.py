@@ -10,7 +10,7 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run, set_served
 from oku_coordinator.ledger.tables.slice_table import fetch_slices

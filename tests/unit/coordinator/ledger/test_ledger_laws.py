@@ -24,9 +24,10 @@ from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
 from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import create_run
-from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
+from oku_coordinator.ledger.rules.snapshots import Snapshot, fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.rules.unsent import account_not_dealt
-from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import (
     deal_leases,
     fetch_fleet,

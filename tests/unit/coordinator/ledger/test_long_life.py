@@ -16,7 +16,7 @@ from oku_coordinator.ledger.batches import park_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.storage.records import LeaseOrder
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder
 from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_leases
 from oku_coordinator.ledger.tables.outbox_table import drop_oldest
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run, find_owing
@@ -27,7 +27,7 @@ from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 
 if TYPE_CHECKING:
-    from oku_coordinator.ledger.storage.records import LeaseRecord
+    from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 
 LATER = 1_770_000_000.0
 _GRAIN = 10

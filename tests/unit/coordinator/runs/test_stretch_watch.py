@@ -8,7 +8,8 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, ThresholdRecord
+from oku_coordinator.ledger.rules.snapshots import StretchBasis
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_core.accounting.histogram import HistogramSnapshot

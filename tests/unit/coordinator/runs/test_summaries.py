@@ -12,7 +12,8 @@ from tests.kit.coordinators.iterations import USER_CODE, build_inner
 from tests.kit.coordinators.parts import build_open_part
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import RunRecord, Snapshot
+from oku_coordinator.ledger.rules.snapshots import Snapshot
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.summaries import build_summary

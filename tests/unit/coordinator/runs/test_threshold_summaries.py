@@ -8,7 +8,8 @@ from tests.kit.coordinators.iterations import build_failed_inner, build_inner, b
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
+from oku_coordinator.ledger.rules.snapshots import ThresholdBasis
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.threshold_summaries import judge_thresholds

@@ -13,7 +13,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.history import put_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.outbox_table import take_batch

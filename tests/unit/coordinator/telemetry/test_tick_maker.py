@@ -6,7 +6,8 @@ import pytest
 from tests.kit.coordinators.parts import build_histogram
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import RunRecord, Standing
+from oku_coordinator.ledger.rules.snapshots import Standing
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.histogram import HistogramSnapshot

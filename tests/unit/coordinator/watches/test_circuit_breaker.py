@@ -14,7 +14,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import intake
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.lifecycle import change_state, fail
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.watches.circuit_breaker import PATIENCE_S, CircuitBreaker

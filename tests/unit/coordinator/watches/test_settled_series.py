@@ -5,7 +5,7 @@ import pytest
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.watches.threshold_watch import SettledSeries
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.message_verdict import MessageVerdict

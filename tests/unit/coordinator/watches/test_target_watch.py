@@ -11,7 +11,8 @@ from tests.kit.outcomes import make_counts, make_reasons
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.lifecycle import change_state
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.notices import TargetNotices
 from oku_coordinator.watches.target_watch import BACK_SHOWN_S, NEVER_OK_STOP_S, TargetWatch

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from oku_core.data.data_format import DataError, DataFormat
-from oku_core.data.scan import LONGEST_ROW_BYTES, NO_USE, Scan, Table, Use, read_table, scan
+from oku_core.data.scan import LONGEST_ROW_BYTES, NO_USE, DataTable, Scan, Use, read_table, scan
 
 ILLEGAL = "has other characters than letters, digits, _, - and ., or more than 100"
 STRAY_QUOTE = 'has a quotation mark beside a field or within one; write the field "in quotes", and "" for "'
@@ -49,14 +49,20 @@ def test_a_scan_gives_digest_size_rows_and_the_digest_of_the_index(tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "content", "table"),
     [
-        ("a.csv", b"sku,price\r\n1,2\r\n", Table(DataFormat.CSV, ("sku", "price"))),
-        ("a.CSV", b"\xef\xbb\xbfsku\n1", Table(DataFormat.CSV, ("sku",))),
-        ("a.csv", b'"sku","a.b-c_1"\n1,2\n', Table(DataFormat.CSV, ("sku", "a.b-c_1"))),
-        ("a.jsonl", b'\xef\xbb\xbf{"sku": 1, "not a column": 2}\n', Table(DataFormat.JSON_LINES, ("sku",))),
-        ("a.ndjson", b'{"sku": 1, "i": 2, "b": null}', Table(DataFormat.JSON_LINES, ("sku", "b"))),
+        ("a.csv", b"sku,price\r\n1,2\r\n", DataTable(DataFormat.CSV, ("sku", "price"))),
+        ("a.CSV", b"\xef\xbb\xbfsku\n1", DataTable(DataFormat.CSV, ("sku",))),
+        ("a.csv", b'"sku","a.b-c_1"\n1,2\n', DataTable(DataFormat.CSV, ("sku", "a.b-c_1"))),
+        (
+            "a.jsonl",
+            b'\xef\xbb\xbf{"sku": 1, "not a column": 2}\n',
+            DataTable(DataFormat.JSON_LINES, ("sku",)),
+        ),
+        ("a.ndjson", b'{"sku": 1, "i": 2, "b": null}', DataTable(DataFormat.JSON_LINES, ("sku", "b"))),
     ],
 )
-def test_the_first_line_names_the_columns(tmp_path: Path, name: str, content: bytes, table: Table) -> None:
+def test_the_first_line_names_the_columns(
+    tmp_path: Path, name: str, content: bytes, table: DataTable
+) -> None:
     """The columns of CSV are those of its header, those of JSON lines the keys of the first object."""
     path = write(tmp_path, name, content)
     assert read_table(path, name) == table

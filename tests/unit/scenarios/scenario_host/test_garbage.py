@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from oku.scenario_host.garbage import GarbageWatch, Memory
+from oku.scenario_host.garbage import GarbageWatch, ProcessMemory
 
 
-class GrowingMemory(Memory):
-    """Memory of which a part is garbage."""
+class GrowingMemory(ProcessMemory):
+    """ProcessMemory of which a part is garbage."""
 
     def __init__(self) -> None:
         self.held_mb, self.garbage_mb, self.collections = 100.0, 0.0, 0
@@ -20,8 +20,8 @@ class GrowingMemory(Memory):
         self.garbage_mb, self.collections = 0.0, self.collections + 1
 
 
-class MeasuredMemory(Memory):
-    """Memory that has these sizes, one after the other."""
+class MeasuredMemory(ProcessMemory):
+    """ProcessMemory that has these sizes, one after the other."""
 
     def __init__(self, sizes_mb: Iterable[float]) -> None:
         self._sizes_mb = iter(sizes_mb)

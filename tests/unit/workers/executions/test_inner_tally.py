@@ -61,11 +61,11 @@ def test_each_phase_and_name_has_a_tally_of_its_own(execution: Execution) -> Non
 
 def test_the_first_traceback_of_a_reason_is_kept_as_far_as_there_is_room(execution: Execution) -> None:
     """It is cut off where it is too long."""
-    execution.note_traceback("ValueError", "x" * (LONGEST_TRACEBACK + 9))
-    execution.note_traceback("ValueError", "later")
+    execution.keep_traceback("ValueError", "x" * (LONGEST_TRACEBACK + 9))
+    execution.keep_traceback("ValueError", "later")
     assert execution.tracebacks == {"ValueError": "x" * LONGEST_TRACEBACK}
     for number in range(MOST_TRACEBACKS + 3):
-        execution.note_traceback(f"KeyError: {number}", "x")
+        execution.keep_traceback(f"KeyError: {number}", "x")
     assert len(execution.tracebacks) == MOST_TRACEBACKS
 
 

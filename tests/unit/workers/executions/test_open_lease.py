@@ -219,9 +219,9 @@ def test_inner_requests_are_news_although_no_iteration_has_ended(desk: Desk) -> 
 def test_a_traceback_is_told_until_it_is_confirmed(desk: Desk) -> None:
     """A lost checkpoint loses none."""
     desk.take(3)
-    desk.execution.note_traceback("ValueError", "File x.py")
+    desk.execution.keep_traceback("ValueError", "File x.py")
     first = desk.build()
-    desk.execution.note_traceback("KeyError", "File y.py")
+    desk.execution.keep_traceback("KeyError", "File y.py")
     desk.answer(10)
     assert (first.tracebacks, desk.build().tracebacks) == (
         {"ValueError": "File x.py"}, {"ValueError": "File x.py", "KeyError": "File y.py"},

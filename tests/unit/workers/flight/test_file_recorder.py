@@ -53,11 +53,11 @@ def test_what_a_worker_wrote_is_found_once_it_is_dead(machine: Machine) -> None:
     recorder.begin("lease 2")
     write(3)
     write(40)
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
     machine.kill()
     found = [FlightRecord(incarnation="b1", reached={"lease 1": 40, "lease 2": 0})]
-    assert machine.reader.look() == found
-    assert machine.build_reader().look() == found
+    assert machine.reader.scan() == found
+    assert machine.build_reader().scan() == found
 
 
 def test_a_lease_that_is_over_is_forgotten_by_number(machine: Machine) -> None:
@@ -73,7 +73,7 @@ def test_a_lease_that_is_over_is_forgotten_by_number(machine: Machine) -> None:
     assert write is not None
     write(5)
     machine.kill()
-    [record] = machine.reader.look()
+    [record] = machine.reader.scan()
     assert record.reached == {leases[0]: 0, leases[3]: 5}
     assert (record.forgotten_run, record.forgotten_number) == ("r1", 2)
 
@@ -84,7 +84,7 @@ def test_a_worker_that_ends_well_leaves_nothing(machine: Machine) -> None:
     recorder.begin("lease")
     recorder.close()
     recorder.close()
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
 
 
@@ -92,7 +92,7 @@ def test_a_record_of_another_boot_is_worth_nothing(machine: Machine) -> None:
     """What was not on the disk when the power went is not in it."""
     machine.start(boot="before").begin("lease")
     machine.kill()
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
 
 
@@ -119,7 +119,7 @@ def test_a_record_that_cannot_be_written_any_more_is_emptied(
     write(2)
     recorder.forget("lease")
     assert recorder.begin("another") is None
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
 
 
 def test_a_record_that_stays_wrong_ends_its_worker(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,18 +154,18 @@ def test_a_record_has_a_bounded_number_of_leases(machine: Machine) -> None:
     assert begun[-1] is None
     assert begun[-2] is not None
     machine.kill()
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
 
 
 def test_a_record_is_told_of_for_a_while(machine: Machine) -> None:
     """Then it is removed."""
     machine.start().begin("lease")
     machine.kill()
-    assert machine.reader.look()
+    assert machine.reader.scan()
     machine.now = TOLD_S
-    assert machine.reader.look()
+    assert machine.reader.scan()
     machine.now += 0.1
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
 
 
@@ -174,10 +174,10 @@ def test_many_records_come_some_at_a_time(machine: Machine) -> None:
     for number in range(20):
         machine.start(f"b{number}").begin("lease")
         machine.kill(f"b{number}")
-    first = {record.incarnation for record in machine.reader.look()}
+    first = {record.incarnation for record in machine.reader.scan()}
     machine.now = TOLD_S + 1
-    machine.reader.look()
-    rest = {record.incarnation for record in machine.reader.look()}
+    machine.reader.scan()
+    rest = {record.incarnation for record in machine.reader.scan()}
     assert len(first) == 16
     assert first | rest == {f"b{number}" for number in range(20)}
 
@@ -191,5 +191,5 @@ def test_other_files_are_left_alone(machine: Machine) -> None:
     old = machine.folder / "b3.new"
     old.write_text("")
     os.utime(old, (1, 1))
-    assert machine.reader.look() == []
+    assert machine.reader.scan() == []
     assert {path.name for path in machine.folder.iterdir()} == {"other", "b1.new"}

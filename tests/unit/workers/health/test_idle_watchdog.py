@@ -16,7 +16,7 @@ class Worker:
     def look(self, now: float, waiting: int = 2) -> bool:
         """Whether one look ends it."""
         before = len(self.exits)
-        self.watchdog.look(waiting, now)
+        self.watchdog.check(waiting, now)
         return len(self.exits) > before
 
 

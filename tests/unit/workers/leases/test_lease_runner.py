@@ -204,7 +204,7 @@ async def test_a_message_says_up_to_when_it_tells(bench: Bench, ahead_s: float |
     """
     if ahead_s is not None:
         offset_ns = int((1000 + ahead_s) * 1e9) - time.monotonic_ns()
-        bench.runner.coordinator_clock.note(ClockNotice(kernel=fetch_kernel_id(), offset_ns=offset_ns))
+        bench.runner.coordinator_clock.set_notice(ClockNotice(kernel=fetch_kernel_id(), offset_ns=offset_ns))
     bench.take(build_lease(0, 3))
     await settle()
     await bench.engine.work()
@@ -576,7 +576,7 @@ async def test_progress_tells_what_the_worker_knows_of_the_coordinators_clock(be
     progress = bench.runner.build_progress()
     assert (progress.coordinator_at, progress.clock_bound_s) == (None, None)
     notice = ClockNotice(kernel=fetch_kernel_id(), offset_ns=10**18)
-    bench.runner.coordinator_clock.note(notice)
+    bench.runner.coordinator_clock.set_notice(notice)
     progress = bench.runner.build_progress()
     assert progress.coordinator_at == pytest.approx(10**9 + time.monotonic(), abs=60.0)
     assert progress.clock_bound_s == 0.0

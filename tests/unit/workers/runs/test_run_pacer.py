@@ -50,9 +50,9 @@ class _Worker:
 
     def learn(self, unix_s: float) -> None:
         """The coordinator's clock shows this now."""
-        self.clock.note(ClockNotice(kernel="theirs", offset_ns=0, host="c", port=1))
+        self.clock.set_notice(ClockNotice(kernel="theirs", offset_ns=0, host="c", port=1))
         sample: Any = (self.monotonic_ns, round(unix_s * NS), self.monotonic_ns)
-        self.clock.note_sample("theirs", ClockSample(*sample))
+        self.clock.add_sample("theirs", ClockSample(*sample))
 
 
 @pytest.mark.parametrize("own", [90.0, 101.0, 200.0])

@@ -16,7 +16,7 @@ def build_clock(kernel: str = KERNEL) -> CoordinatorClock:
 def test_a_worker_that_shares_the_kernel_knows_the_clock_exactly() -> None:
     """As soon as it is told the offset."""
     clock = build_clock()
-    clock.note(ClockNotice(kernel=KERNEL, offset_ns=OFFSET_NS))
+    clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=OFFSET_NS))
     assert clock.bound_s == 0.0
     assert clock.now() == 1_700_000_050.1234567
     assert abs(clock.to_local_ns(clock.now()) - 50_000_000_000) < 1000
@@ -26,7 +26,7 @@ def test_a_worker_that_shares_the_kernel_knows_the_clock_exactly() -> None:
 def test_a_worker_with_another_monotonic_clock_knows_nothing_by_the_offset(ours: str, theirs: str) -> None:
     """Kernels without an id may be different ones."""
     clock = build_clock(ours)
-    clock.note(ClockNotice(kernel=theirs, offset_ns=OFFSET_NS))
+    clock.set_notice(ClockNotice(kernel=theirs, offset_ns=OFFSET_NS))
     assert not clock.is_known
     assert clock.bound_s is None
     with pytest.raises(LookupError):
@@ -37,7 +37,7 @@ def test_the_newest_word_counts() -> None:
     """A coordinator that has nothing to measure follows the clock of its machine."""
     clock = build_clock()
     for seconds in (3, 7):
-        clock.note(ClockNotice(kernel=KERNEL, offset_ns=seconds * 1_000_000_000))
+        clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=seconds * 1_000_000_000))
     assert clock.now() == 57.0
     assert clock.to_local_ns(60.0) == 53_000_000_000
 
@@ -52,14 +52,14 @@ class Far:
 
     def tell(self, kernel: str = "there", offset_ns: int = 0) -> None:
         """The coordinator says what its clock is."""
-        self.clock.note(ClockNotice(kernel=kernel, offset_ns=offset_ns, host="oku-clock", port=8700))
+        self.clock.set_notice(ClockNotice(kernel=kernel, offset_ns=offset_ns, host="oku-clock", port=8700))
 
     def ask(self, ahead_ns: int, *, took_ns: int = 0, kernel: str = "there") -> None:
         """Ask the coordinator."""
         asked_ns = self.now_ns
         self.now_ns += took_ns
         shown_ns = asked_ns + took_ns // 2 + ahead_ns
-        self.clock.note_sample(kernel, ClockSample(asked_ns, shown_ns, self.now_ns))
+        self.clock.add_sample(kernel, ClockSample(asked_ns, shown_ns, self.now_ns))
 
     @property
     def offset_ns(self) -> int:
@@ -84,9 +84,9 @@ def test_a_worker_elsewhere_asks() -> None:
 def test_a_worker_on_the_same_machine_asks_nobody() -> None:
     """Nor does one to which nobody was named that answers."""
     clock = build_clock()
-    clock.note(ClockNotice(kernel=KERNEL, offset_ns=1, host="oku-clock", port=8700))
+    clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=1, host="oku-clock", port=8700))
     assert not clock.must_ask
-    clock.note(ClockNotice(kernel="there", offset_ns=1))
+    clock.set_notice(ClockNotice(kernel="there", offset_ns=1))
     assert not clock.must_ask
 
 
@@ -139,6 +139,11 @@ def test_whoever_asks_is_told_of_each_notice() -> None:
     """Another address may have been named."""
     far = Far()
     heard: list[ClockNotice | None] = []
-    far.clock.on_notice = lambda: heard.append(far.clock.notice)
+
+    class Listener:
+        def on_notice(self) -> None:
+            heard.append(far.clock.notice)
+
+    far.clock.attach(Listener())
     far.tell("elsewhere")
     assert [notice and notice.kernel for notice in heard] == ["elsewhere"]

@@ -86,7 +86,7 @@ class Orders:
         if order.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
         if (clock := order.clock) is not None:
-            self._loop_thread.post(lambda: self._runner.coordinator_clock.note(clock))
+            self._loop_thread.post(lambda: self._runner.coordinator_clock.set_notice(clock))
         if (files := order.files) is not None:
             self._loop_thread.post(lambda: self._runner.set_files_address(files))
         if self._interval_number == 0:

@@ -7,7 +7,7 @@ is counted in tallies, one for each phase in which any were taken.
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.range_set import Room
@@ -27,8 +27,6 @@ from oku_workers.executions.inner_tally import InnerTally
 from oku_workers.executions.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from oku_workers.executions.flight_recording import FlightRecording
 
 _DENSE_FROM = 4096
@@ -38,6 +36,14 @@ _MOST_NAMES = MOST_INNER_PARTS // 2
 checkpoint has room for is that of `OTHER_NAMES`, one for each phase."""
 NO_MARK = -1
 """The mark of an execution that has none."""
+
+
+class ExecutionKeeper(Protocol):
+    """Keeps executions open that may be the last of their run."""
+
+    def keeps_open(self, execution: "Execution") -> bool:
+        """Whether an execution that has come to its end is kept open."""
+        ...
 
 
 class Execution:
@@ -70,7 +76,7 @@ class Execution:
         inner: the tallies of inner requests, by phase and name.
         tracebacks: of exceptions of user code, by their reason; the first of each.
         room: for the ranges of positions that have failed.
-        keeps_open: says at its end whether it is kept open.
+        keeper: decides at its end whether it is kept open.
         is_kept: whether it has come to its end and is kept open.
         is_last: whether its worker was told to take no more of the run.
     """
@@ -90,7 +96,7 @@ class Execution:
         "is_kept",
         "is_last",
         "judged",
-        "keeps_open",
+        "keeper",
         "lagged",
         "lease",
         "limit",
@@ -146,7 +152,7 @@ class Execution:
         self.max_busy_share = 0.0
         self.judged = self.saturated = self.lagged = 0
         self.clock_step_s = self.started_at = self.ended_at = 0.0
-        self.keeps_open: Callable[[Execution], bool] | None = None
+        self.keeper: ExecutionKeeper | None = None
         self.is_kept = self.is_last = False
         self.cancel_at = float("inf")
         """When what is in flight is to be cut off, by the clock of the event loop."""
@@ -246,7 +252,7 @@ class Execution:
             tally = self.inner[phase, name] = InnerTally(self, phase, name)
         return tally
 
-    def note_traceback(self, reason: str, traceback: str) -> None:
+    def keep_traceback(self, reason: str, traceback: str) -> None:
         """Keep where an exception of user code came from, if it is the first for its reason."""
         if len(self.tracebacks) < MOST_TRACEBACKS:
             self.tracebacks.setdefault(reason, traceback[:LONGEST_TRACEBACK])
@@ -298,14 +304,14 @@ class Execution:
     def finish_if_done(self) -> None:
         """Finish if nothing is in flight and nothing is left to take, unless it is kept open."""
         if self.taken == self.end == self.ended and not self.finished.done() and not self.is_kept:
-            if self.keeps_open is not None and self.taken and self.keeps_open(self):
+            if self.keeper is not None and self.taken and self.keeper.keeps_open(self):
                 self.is_kept = True
             else:
                 self._finish()
 
     def release(self) -> None:
         """Finish what was kept open."""
-        self.keeps_open, self.is_kept = None, False
+        self.keeper, self.is_kept = None, False
         self.finish_if_done()
 
     def drop_tallies(self) -> None:

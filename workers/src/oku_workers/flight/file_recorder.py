@@ -81,7 +81,7 @@ class FileRecorder:
 
     def find_dead(self) -> list[FlightRecord]:
         """The records of processes of this machine that have died; from one thread at a time, whichever."""
-        return self._folder.look()
+        return self._folder.scan()
 
     def close(self) -> None:
         """The process ends well: nothing of it is left to be told."""

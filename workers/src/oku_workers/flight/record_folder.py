@@ -25,7 +25,7 @@ _UNUSED_S = 600.0
 
 
 class RecordFolder:
-    """The records of one folder; any thread may look, one at a time.
+    """The records of one folder; any thread may scan it, one at a time.
 
     Args:
         folder: where they are; it need not exist.
@@ -40,8 +40,8 @@ class RecordFolder:
         self._found: dict[Path, tuple[FlightRecord, float]] = {}
         """Each record, and until when it is told of."""
 
-    def look(self) -> list[FlightRecord]:
-        """Those of processes that have died, as many as one message may have."""
+    def scan(self) -> list[FlightRecord]:
+        """Find those of processes that have died, as many as one message may have."""
         now = self._monotonic()
         present = set(self._list())
         self._found = {path: kept for path, kept in self._found.items() if path in present}

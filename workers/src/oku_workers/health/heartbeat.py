@@ -95,7 +95,7 @@ class Heartbeat(threading.Thread):
                     return
                 if time.monotonic() >= next_look:
                     next_look = time.monotonic() + queue_look_s
-                    self._watchdog.look(self._count_waiting(connection), time.monotonic())
+                    self._watchdog.check(self._count_waiting(connection), time.monotonic())
                 next_heartbeat = max(next_heartbeat + self.interval_s, time.monotonic())
                 if self._urgent.wait(next_heartbeat - time.monotonic()):
                     self._urgent.clear()

@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Callable
 
-from oku_workers.health import EXIT_STUCK
+from oku_workers.health import EXIT_STUCK, ExitProcess
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class IdleWatchdog:
         self,
         count_heard: Callable[[], int],
         limit_s: float,
-        exit_process: Callable[[int], object] = os._exit,
+        exit_process: ExitProcess = os._exit,
     ) -> None:
         self._count_heard = count_heard
         self._limit_s = limit_s
@@ -38,8 +38,8 @@ class IdleWatchdog:
         """Begin anew: nothing could come while the broker was away."""
         self._deaf_since = None
 
-    def look(self, waiting: int, now: float) -> None:
-        """One look: so many messages wait for this worker, at `now` in monotonic seconds."""
+    def check(self, waiting: int, now: float) -> None:
+        """Check whether any has arrived while some wait; `now` is in monotonic seconds."""
         heard, self._heard = self._heard, self._count_heard()
         if waiting == 0 or self._heard != heard:
             self._deaf_since = None

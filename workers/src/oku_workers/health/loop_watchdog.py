@@ -7,10 +7,9 @@ other run up.
 import logging
 import os
 import threading
-from collections.abc import Callable
 
 from oku_core.process.supervision import Health, keep_going
-from oku_workers.health import EXIT_STUCK
+from oku_workers.health import EXIT_STUCK, ExitProcess
 from oku_workers.loop_thread import LoopThread
 
 _log = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ class LoopWatchdog(threading.Thread):
         health: Health,
         loop_thread: LoopThread,
         limit_s: float,
-        exit_process: Callable[[int], object] = os._exit,
+        exit_process: ExitProcess = os._exit,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
         self._health = health

@@ -5,7 +5,7 @@ Nothing is recorded twice in the hot path for this; once a second two histograms
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, compress
 
@@ -188,7 +188,7 @@ class ProgressMeter:
         clock: monotonic seconds.
     """
 
-    def __init__(self, measure_cpu_s: Callable[[], float], clock: Clock) -> None:
+    def __init__(self, measure_cpu_s: Clock, clock: Clock) -> None:
         self._measure_cpu_s = measure_cpu_s
         self._clock = clock
         self._seen: dict[Execution, _Seen] = {}

@@ -5,7 +5,7 @@ nothing about a latency. docs/metrics.md gives the reasons for the two limits.
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import NamedTuple
 
 from oku_core.process.clock import Clock
@@ -37,7 +37,7 @@ class SaturationMeter:
 
     def __init__(
         self,
-        measure_busy_s: Callable[[], float] = measure_busy_s,
+        measure_busy_s: Clock = measure_busy_s,
         clock: Clock = time.monotonic,
     ) -> None:
         self._measure_busy_s = measure_busy_s

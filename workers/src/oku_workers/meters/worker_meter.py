@@ -39,6 +39,10 @@ class MeteredEngine(Protocol):
         ...
 
 
+Gauge = Callable[[], float]
+"""Gives what is measured now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProcessGauges:
     """The gauges of this process; a simulation has its own.
@@ -51,9 +55,9 @@ class ProcessGauges:
     """
 
     monotonic: Clock = time.monotonic
-    cpu_s: Callable[[], float] = time.process_time
-    rss_mb: Callable[[], float] = measure_rss_mb
-    peak_rss_mb: Callable[[], float] = measure_peak_rss_mb
+    cpu_s: Clock = time.process_time
+    rss_mb: Gauge = measure_rss_mb
+    peak_rss_mb: Gauge = measure_peak_rss_mb
 
 
 class WorkerMeter:

@@ -83,7 +83,7 @@ class EngineSwitch:
             self._release_kept()
             await self.sources.fetch_for(execution)
             await self._prepare(execution)
-            execution.keeps_open = self._keeps_open
+            execution.keeper = self
             if not execution.finished.done():
                 self.slot.feed.add(execution)
             await execution.finished
@@ -168,7 +168,7 @@ class EngineSwitch:
         async with self._changing:
             await self.slot.close()
 
-    def _keeps_open(self, execution: Execution) -> bool:
+    def keeps_open(self, execution: Execution) -> bool:
         """Whether an execution that has come to its end may be the last one for users that stop then."""
         engine = self.slot.engine
         if engine is None or engine.fault or not engine.has_farewell:

@@ -9,8 +9,8 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Protocol
 
 from oku_core.messaging.clock_exchange import ClockQuestion, decode_answer, seal_question
 from oku_core.messaging.order import ClockNotice
@@ -25,24 +25,33 @@ _MOST_UNANSWERED = 5
 """After so many questions without an answer it is told as a trouble, and the address is looked up anew."""
 
 
+class LeaseHolder(Protocol):
+    """A worker, as far as the clock depends on it."""
+
+    @property
+    def lease_ids(self) -> Sequence[str]:
+        """The leases in hand."""
+        ...
+
+
 class ClockClient(asyncio.DatagramProtocol):
     """Asks from `start` to `end`, whenever there is someone to ask.
 
     Args:
         signer: seals the questions.
         clock: what is to be known.
-        has_work: whether the worker has leases.
+        worker: asks less often while it has no leases.
     """
 
     def __init__(
         self,
         signer: Signer,
         clock: CoordinatorClock,
-        has_work: Callable[[], bool],
+        worker: LeaseHolder,
     ) -> None:
         self._signer = signer
         self._clock = clock
-        self._has_work = has_work
+        self._worker = worker
         self._noted = asyncio.Event()
         self._asked: dict[str, int] = {}
         """The questions without an answer: when each was asked, by its nonce."""
@@ -51,12 +60,16 @@ class ClockClient(asyncio.DatagramProtocol):
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin, in the running event loop."""
-        self._clock.on_notice = self._noted.set
+        self._clock.attach(self)
         self._task = supervisor.start("clock", self._keep_asking)
 
     async def end(self) -> None:
         """End."""
         await cancel([self._task])
+
+    def on_notice(self) -> None:
+        """The coordinator has said whom to ask."""
+        self._noted.set()
 
     def datagram_received(self, data: bytes, _address: Any) -> None:
         """Take in an answer."""
@@ -68,7 +81,7 @@ class ClockClient(asyncio.DatagramProtocol):
         # A copy, or an answer to somebody else, has no question.
         if (asked_ns := self._asked.pop(answer.nonce, None)) is not None:
             self._asked.clear()
-            self._clock.note_sample(answer.kernel, ClockSample(asked_ns, answer.monotonic_ns, answered_ns))
+            self._clock.add_sample(answer.kernel, ClockSample(asked_ns, answer.monotonic_ns, answered_ns))
 
     async def _keep_asking(self, health: Health) -> None:
         while True:
@@ -92,7 +105,7 @@ class ClockClient(asyncio.DatagramProtocol):
             if count < _FIRST_QUESTIONS:
                 await asyncio.sleep(_FIRST_INTERVAL_S)
             else:
-                is_idle = self._clock.is_known and not self._has_work()
+                is_idle = self._clock.is_known and not self._worker.lease_ids
                 await asyncio.sleep(_IDLE_INTERVAL_S if is_idle else _INTERVAL_S)
             if not self._asked:
                 health.note_well()

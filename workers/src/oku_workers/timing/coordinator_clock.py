@@ -6,13 +6,20 @@ shares its monotonic clock, too, and knows it exactly. Others ask for it, and es
 """
 
 import time
-from collections.abc import Callable
+from typing import Protocol
 
 from oku_core.messaging.order import ClockNotice
-from oku_core.process.clock import fetch_kernel_id
+from oku_core.process.clock import ClockNs, fetch_kernel_id
 from oku_workers.timing.clock_estimate import ClockEstimate, ClockSample, ClockSamples, SlewedOffset
 
 _NS_PER_S = 1_000_000_000
+
+
+class NoticeListener(Protocol):
+    """Waits for what the coordinator says of its clock."""
+
+    def on_notice(self) -> None:
+        """The coordinator has said something."""
 
 
 class CoordinatorClock:
@@ -24,30 +31,32 @@ class CoordinatorClock:
 
     Attributes:
         notice: what the coordinator said last of its clock; None if it has not said anything yet.
-        on_notice: called whenever it has said something.
     """
 
-    def __init__(
-        self, kernel: str | None = None, monotonic_ns: Callable[[], int] = time.monotonic_ns
-    ) -> None:
+    def __init__(self, kernel: str | None = None, monotonic_ns: ClockNs = time.monotonic_ns) -> None:
         self._kernel = fetch_kernel_id() if kernel is None else kernel
         self._monotonic_ns = monotonic_ns
         self.notice: ClockNotice | None = None
-        self.on_notice: Callable[[], object] = lambda: None
+        self._listener: NoticeListener | None = None
         self._samples = ClockSamples()
         self._offset: SlewedOffset | None = None
 
-    def note(self, notice: ClockNotice) -> None:
-        """The coordinator says what its clock is."""
+    def attach(self, listener: NoticeListener) -> None:
+        """Tell a listener of each notice."""
+        self._listener = listener
+
+    def set_notice(self, notice: ClockNotice) -> None:
+        """Follow what the coordinator says of its clock."""
         before, self.notice = self.notice, notice
         if before is None or notice.kernel != before.kernel:
             self._samples = ClockSamples()
         elif notice.offset_ns != before.offset_ns:
             self._offset = None
         self._follow()
-        self.on_notice()
+        if self._listener is not None:
+            self._listener.on_notice()
 
-    def note_sample(self, kernel: str, sample: ClockSample) -> None:
+    def add_sample(self, kernel: str, sample: ClockSample) -> None:
         """The coordinator has told its monotonic clock."""
         if self.notice is not None and kernel == self.notice.kernel:
             self._samples.add(sample)

@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from oku_core.process.clock import ClockNs
+
 _NEVER = math.inf
 _NS_PER_S = 1_000_000_000
 _ABSOLUTE = 1
@@ -32,7 +34,7 @@ class LoopTimer:
         self,
         loop: asyncio.AbstractEventLoop,
         callback: Callable[[], object],
-        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        monotonic_ns: ClockNs = time.monotonic_ns,
     ) -> None:
         self._loop = loop
         self._callback = callback

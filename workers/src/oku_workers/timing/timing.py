@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from oku_core.process.clock import ClockNs
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.precise_timer import PreciseTimer
 
@@ -40,5 +41,5 @@ class Timing:
     """
 
     coordinator_clock: CoordinatorClock = field(default_factory=CoordinatorClock)
-    monotonic_ns: Callable[[], int] = time.monotonic_ns
+    monotonic_ns: ClockNs = time.monotonic_ns
     build_timer: BuildTimer = PreciseTimer

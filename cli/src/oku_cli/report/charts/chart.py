@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from oku_cli.report.charts.plan import PhaseBand
+from oku_cli.report.charts.planned_load import PhaseBand
 from oku_cli.report.charts.scale import AxisTick
 from oku_cli.report.markup import Html, element, join
 from oku_core.results.summary import Unit

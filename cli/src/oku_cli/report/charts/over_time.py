@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import median_low
 
 from oku_cli.report.charts.chart import Axis, Mark, Series, Track
-from oku_cli.report.charts.plan import PhaseBand, Plan
+from oku_cli.report.charts.planned_load import PhaseBand, Plan
 from oku_cli.report.charts.scale import Scale
 from oku_cli.report.charts.timeline import Timeline, build_columns, cut_at_gaps
 from oku_core.results.sample import Sample

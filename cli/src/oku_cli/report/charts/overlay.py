@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, Track, draw_area, draw_line
-from oku_cli.report.charts.distribution import Distribution
+from oku_cli.report.charts.distributions import ShownDistribution
 from oku_cli.report.charts.scale import (
     Scale,
     build_linear_scale,
@@ -21,7 +21,7 @@ _FEW_DECADES = 4
 _EPSILON = 1e-9
 
 
-def build_overlay_chart(distributions: Sequence[Distribution]) -> tuple[Chart, Track]:
+def build_overlay_chart(distributions: Sequence[ShownDistribution]) -> tuple[Chart, Track]:
     """Build the chart of how often each value of several distributions occurred, and its track.
 
     All share an axis, which is logarithmic: latencies are often a hundred times as long as latenesses.

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, Track, draw_area, draw_line
-from oku_cli.report.charts.distribution import Distribution
+from oku_cli.report.charts.distributions import ShownDistribution
 from oku_cli.report.charts.scale import (
     AxisTick,
     Scale,
@@ -24,7 +24,7 @@ _EPSILON = 1e-9
 
 
 def build_percentile_chart(
-    distributions: Sequence[Distribution], *, id_: str = "percentiles", title: str = "By percentile"
+    distributions: Sequence[ShownDistribution], *, id_: str = "percentiles", title: str = "By percentile"
 ) -> tuple[Chart, Track]:
     """Build the chart of values by percentile, on an axis that stretches towards 100 %, and its track.
 
@@ -82,7 +82,7 @@ def _list_values_ms(histogram: HistogramSnapshot, levels: Sequence[float]) -> li
     return [value_us / 1000 for value_us in histogram.quantiles_us(levels)]
 
 
-def _describe(distribution: Distribution) -> str:
+def _describe(distribution: ShownDistribution) -> str:
     p50, p90, p99, p99_9 = (_find(distribution.histogram, level) for level in (0.5, 0.9, 0.99, 0.999))
     return (
         f"{distribution.name}: p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, "

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
 from oku_cli.report.charts.scale import build_log_scale, build_ticks, format_axis_latency
+from oku_core.accounting.measured_time import LIVE_TIMES
 from oku_core.results.sample import QUANTILES
 from oku_core.tables.formatting import format_latency
 
 QUANTILE_LABELS = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9", "max_ms": "max"}
 _LEAST_LATENCY_MS = 0.001
-_COMPARED = {"latency": "p99_ms", "response-time": "response_time_p99_ms", "lateness": "lateness_p99_ms"}
+_COMPARED = {time.label.replace(" ", "-"): f"{time.figure_prefix}p99_ms" for time in LIVE_TIMES}
 """The figure of each distribution that the chart of all three draws, by CSS class."""
 _READ_OUT = ("p50_ms", "p99_ms", "max_ms")
 
@@ -74,12 +75,12 @@ def build_due_chart(over_time: RunOverTime) -> Chart | None:
         phases=over_time.phases,
         track=TRACK,
         series=[
-            collect(f"{label} {QUANTILE_LABELS[name]}", "ms", _list_values(over_time, prefix + name))
-            for label, prefix in (
-                ("latency", ""),
-                ("response time", "response_time_"),
-                ("lateness", "lateness_"),
+            collect(
+                f"{time.label} {QUANTILE_LABELS[name]}",
+                "ms",
+                _list_values(over_time, time.figure_prefix + name),
             )
+            for time in LIVE_TIMES
             for name in _READ_OUT
         ],
     )

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_area, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
-from oku_cli.report.charts.plan import Plan
+from oku_cli.report.charts.planned_load import Plan
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html

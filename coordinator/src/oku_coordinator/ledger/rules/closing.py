@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from oku_coordinator.ledger.rules.failed_requests import keep_failed
-from oku_coordinator.ledger.storage.lease_rows import pack_positions
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, pack_positions
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table, slice_table
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run

@@ -6,7 +6,8 @@ changed; otherwise, and at each change of state, by all rows of the run. A run t
 
 from collections.abc import Iterable, Mapping
 
-from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction

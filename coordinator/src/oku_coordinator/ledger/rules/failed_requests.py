@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, schedule_table
 from oku_coordinator.ledger.tables.account_table import fetch_account

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_core.accounting.account import sum_counts
 from oku_core.accounting.counts import subtract_counts

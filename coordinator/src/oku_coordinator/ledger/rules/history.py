@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from oku_coordinator.ledger.rules import tick_lines
 from oku_coordinator.ledger.rules.tick_lines import fetch_planned_seconds
-from oku_coordinator.ledger.storage.records import History, ThresholdRecord
+from oku_coordinator.ledger.storage.records import ThresholdRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import (
     history_table,
@@ -21,6 +22,15 @@ from oku_core.results.event import Event, EventType
 from oku_core.results.lines import Fields, LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.values.quantity import format_duration
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How a run went: samples and events, oldest first."""
+
+    samples: list[Sample]
+    events: list[Event]
+
 
 _NO_PARTS: Mapping[LineKind, Iterable[Fields]] = MappingProxyType({})
 

@@ -24,8 +24,7 @@ from oku_coordinator.ledger.rules.growth import (
 from oku_coordinator.ledger.rules.hooks import take_report
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
-from oku_coordinator.ledger.storage.lease_rows import pack_positions
-from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt, pack_positions
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import inner_table, lease_table, series_table
 from oku_coordinator.ledger.tables.account_table import open_account, open_inner

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.measured_time import DUE_TIMES, find_time_fault
 from oku_core.accounting.outcome import NOT_SENT, count_answered
 from oku_core.messaging.checkpoint import Part

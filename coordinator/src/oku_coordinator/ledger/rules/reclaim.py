@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.ledger.rules import closing, lifecycle
 from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
 from oku_coordinator.ledger.rules.unsent import account_lost
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.hook_table import lose_attempts

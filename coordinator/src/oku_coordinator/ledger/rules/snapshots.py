@@ -1,15 +1,19 @@
 """Reads of a whole run at one instant, as far as it is kept in several tables."""
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from oku_coordinator.ledger.rules import conservation
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import (
     BreachError,
+    HookRecord,
+    RetryRecord,
     RunRecord,
-    Snapshot,
-    Standing,
-    StretchBasis,
-    ThresholdBasis,
+    ThresholdRecord,
 )
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
@@ -28,7 +32,115 @@ from oku_coordinator.ledger.tables import (
     work_table,
 )
 from oku_coordinator.ledger.tables.submission_table import fetch_retry
+from oku_core.accounting.account import Account
+from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.interval import Lengths
+from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
+from oku_core.results.series import SeriesRow
+from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a run is at one instant, without reading all of its rows.
+
+    Attributes:
+        record: its row and its spec.
+        lengths: how much of it is in each state.
+        leases: its open leases by id, each with the committed counts of its outcomes.
+        period: the newest period of its schedule; None without one.
+        not_sent: why requests were not sent, in the order of `NOT_SENT_CAUSES`.
+        reasons: why requests failed, each with the name of its part.
+    """
+
+    record: RunRecord
+    lengths: Lengths
+    leases: Mapping[str, list[int]]
+    period: PeriodRecord | None = None
+    not_sent: Sequence[int] = field(default_factory=build_no_causes)
+    reasons: Sequence[tuple[str, ReasonCount]] = ()
+
+
+class StretchBasis(NamedTuple):
+    """What thresholds over some seconds in a row are judged by while a run goes on.
+
+    Attributes:
+        series: its seconds, from some time on.
+        periods: its periods of activity, the oldest first; none if it has no clock.
+        leases: its open leases.
+        pending: how many requests are in no lease, and were not sent.
+    """
+
+    series: Sequence[SeriesRow]
+    periods: Sequence[PeriodRecord]
+    leases: Sequence[LeaseRecord]
+    pending: int
+
+    @property
+    def untaken(self) -> int:
+        """How many requests were left to be sent when the newest checkpoints were made."""
+        return self.pending + sum(lease.end - lease.done for lease in self.leases)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdBasis:
+    """What the thresholds of a run are judged by.
+
+    Attributes:
+        record: its row and its spec.
+        accounts: what its requests sum to, by phase and name.
+        flags: each with how many requests it concerns and its worst figure.
+        thresholds: what is kept of them, by their places in the spec.
+        course: how the run went by the clock; None while it goes on, or if no threshold asks for it.
+    """
+
+    record: RunRecord
+    accounts: RunAccount
+    flags: Sequence[tuple[Flag, int, float]]
+    thresholds: Mapping[int, ThresholdRecord]
+    course: Course | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A run with everything that is kept for it, at one instant.
+
+    Attributes:
+        record: its row and its spec.
+        lengths: how much of it is in each state.
+        accounts: what its requests sum to, by phase and name.
+        workers: what each worker did.
+        processes: the peak memory of the other processes.
+        flags: each with how many requests it concerns and its worst figure.
+        breach: why the run does not balance; None when it does.
+        course: how it went by the clock; None without a rate.
+        thresholds: what is kept of its thresholds, by their places in the spec.
+        retry: what it sends again; None if it is no retry.
+        tracebacks: where exceptions of user code came from, by their reasons.
+        hooks: what became of those of its scenario.
+        closed_course: how a run without a rate that is at rest went by the clock; None unless thresholds over
+            some seconds are judged by it.
+    """
+
+    record: RunRecord
+    lengths: Lengths
+    accounts: RunAccount
+    workers: list[WorkerSummary]
+    processes: list[ProcessSummary]
+    flags: list[tuple[Flag, int, float]]
+    breach: str | None
+    course: Course | None = None
+    thresholds: Mapping[int, ThresholdRecord] = field(default_factory=dict)
+    retry: RetryRecord | None = None
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
+    hooks: Sequence[HookRecord] = ()
+    closed_course: Course | None = None
+
+    @cached_property
+    def account(self) -> Account:
+        """What all its requests sum to."""
+        return self.accounts.build_total()
 
 
 def fetch_standing(transaction: Transaction, run: str) -> Standing:

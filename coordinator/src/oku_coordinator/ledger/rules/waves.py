@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table, slice_table

@@ -7,7 +7,7 @@ forget the tally of its run, so that all rows are checked at the end of the chan
 import sqlite3
 from typing import Any
 
-from oku_coordinator.ledger.storage.lease_rows import build_lease_record, decode_counts, decode_growth
+from oku_coordinator.ledger.storage.lease_records import build_lease_record, decode_counts, decode_growth
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.accounting.lease_state import LeaseState

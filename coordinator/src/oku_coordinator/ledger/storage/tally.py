@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
 

@@ -17,7 +17,7 @@ from oku_coordinator.ledger.storage.account_rows import (
     build_time_columns,
     decode_reasons,
 )
-from oku_coordinator.ledger.storage.lease_rows import decode_counts
+from oku_coordinator.ledger.storage.lease_records import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.account import Account

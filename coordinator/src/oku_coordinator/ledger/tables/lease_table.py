@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from oku_coordinator.ledger.storage.lease_rows import GROWING_COLUMNS, build_lease_record, encode_growth
-from oku_coordinator.ledger.storage.records import (
-    BreachError,
+from oku_coordinator.ledger.storage.lease_records import (
+    GROWING_COLUMNS,
     LeaseOrder,
     LeaseRecord,
-    UnknownRunError,
-    breaching,
+    build_lease_record,
+    encode_growth,
 )
+from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError, breaching
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.schedule_records import PieceOrder
 from oku_coordinator.ledger.storage.transaction import Transaction

@@ -9,12 +9,8 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
 
-from oku_coordinator.ledger.storage.lease_rows import decode_counts
-from oku_coordinator.ledger.storage.records import (
-    RunRecord,
-    RunRow,
-    UnknownRunError,
-)
+from oku_coordinator.ledger.storage.lease_records import decode_counts
+from oku_coordinator.ledger.storage.records import RunRecord, RunRow, UnknownRunError
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.submission_table import insert_files
 from oku_core.accounting.outcome import build_no_counts

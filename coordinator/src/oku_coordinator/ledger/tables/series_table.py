@@ -8,7 +8,7 @@ than samples. Each row also knows how much of it has been published, so that its
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
+from oku_coordinator.ledger.storage.lease_records import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.outcome import build_no_counts

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from tests.unit.cli.report.conftest import build_latency
 
-from oku_cli.report.charts.distribution import Distribution
+from oku_cli.report.charts.distributions import ShownDistribution
 
 
-def make(values_us: Sequence[int], name: str = "latency") -> Distribution:
+def make(values_us: Sequence[int], name: str = "latency") -> ShownDistribution:
     """Make a distribution of these values."""
-    return Distribution(name, "answered requests", build_latency(values_us))
+    return ShownDistribution(name, "answered requests", build_latency(values_us))

@@ -7,9 +7,9 @@ from tests.unit.cli.report.conftest import START
 
 from oku_cli.report.charts.chart import Chart
 from oku_cli.report.charts.over_time import RunOverTime, build_run_over_time
-from oku_cli.report.charts.plan import Plan, build_plan
+from oku_cli.report.charts.planned_load import Plan, build_plan
 from oku_cli.report.charts.timeline import build_timeline
-from oku_cli.report.run_history import read_load
+from oku_cli.report.history_reader import read_load
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample
 

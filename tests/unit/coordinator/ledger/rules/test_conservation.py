@@ -13,7 +13,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import park_interrupted, take_back
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.lease_state import ExpiryReason

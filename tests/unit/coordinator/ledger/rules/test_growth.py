@@ -17,7 +17,7 @@ from oku_coordinator.ledger.rules.growth import (
     list_ended,
     list_sent,
 )
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.account import sum_counts
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.index_ranges import IndexRanges

@@ -15,7 +15,7 @@ from oku_coordinator.ledger.batches import cut_at_limits, take_back
 from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run

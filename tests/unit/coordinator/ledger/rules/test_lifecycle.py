@@ -13,7 +13,8 @@ from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
 from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.rules.waves import open_period
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table, series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases

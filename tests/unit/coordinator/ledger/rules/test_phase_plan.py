@@ -12,7 +12,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.spec.parser import Source, parse_spec

@@ -13,7 +13,8 @@ from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.reclaim import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs

@@ -13,7 +13,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
-from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import count_held, fetch_open_leases

@@ -4,7 +4,7 @@ from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch

@@ -14,7 +14,8 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunInUseError, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.deletion_table import (
     DELETED_AT_ONCE,

@@ -8,7 +8,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.closing import fetch_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.ledger.tables.lease_table import count_held, fetch_fleet, fetch_held, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run

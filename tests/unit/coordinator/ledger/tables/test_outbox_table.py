@@ -13,7 +13,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, take_batch
 from oku_coordinator.ledger.tables.run_table import find_owing

@@ -11,13 +11,15 @@ class Making:
     def __init__(self) -> None:
         self.failed: list[tuple[str, str]] = []
         self.settled = 0
-        self.set: ConnectionSet[str] = ConnectionSet(self._fail, self._settle)
+        self.set: ConnectionSet[str] = ConnectionSet(self)
 
-    def _fail(self, connection: str, error: BaseException) -> None:
+    def on_connection_failed(self, connection: str, error: BaseException) -> None:
+        """Note it."""
         assert connection in list(self.set)
         self.failed.append((connection, str(error)))
 
-    def _settle(self) -> None:
+    def on_connection_settled(self) -> None:
+        """Count it."""
         self.settled += 1
 
 

@@ -12,7 +12,7 @@ from yarl import URL
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import IN_HEADER, IN_URL, Escape
 from oku_core.data.row_reader import Value
-from oku_core.data.scan import Scan, Table, Use, read_table, scan
+from oku_core.data.scan import DataTable, Scan, Use, read_table, scan
 from oku_core.http_client.client_rules import build_origin
 from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
@@ -60,7 +60,7 @@ def build_spec(**values: Any) -> Spec:
     """A spec with the data of two columns."""
     found = describe_scan(
         "d.jsonl",
-        Table(DataFormat.JSON_LINES, ("sku", "text")),
+        DataTable(DataFormat.JSON_LINES, ("sku", "text")),
         Scan("0" * 64, 9, 9, "1" * 64),
         repeat=False,
     )

@@ -60,7 +60,7 @@ def test_the_log_has_the_lowest_limit_once(caplog: pytest.LogCaptureFixture) -> 
     """Servers behind one name may differ, and change their minds."""
     origin = Origin(URL("http://name.example:8080"), None)
     for limit in (10, 7, 7, 9, 3):
-        origin.note_limit(limit, 10)
+        origin.record_limit(limit, 10)
     assert origin.most_streams == 3
     assert [record.getMessage() for record in caplog.records] == [
         f"http://name.example:8080 allows {limit} streams at a time on a connection, not 10"

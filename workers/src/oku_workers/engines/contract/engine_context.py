@@ -15,6 +15,10 @@ class EngineError(UserError):
     """No request of the spec can be sent by this worker; the message is one line for the user."""
 
 
+FindPath = Callable[[str], Path]
+"""Gives the path of a file of a run by its digest."""
+
+
 def _find_none(digest: str) -> Path:
     raise EngineError(f"the file {digest[:12]} of the run is not here")
 
@@ -43,7 +47,7 @@ class EngineContext:
     local_address: str | None = None
     tls: ssl.SSLContext | None = None
     rows: Rows | None = None
-    find_file: Callable[[str], Path] = _find_none
+    find_file: FindPath = _find_none
     setup_data: str = "null"
     isolation: Isolation = field(default_factory=Isolation)
     run: str = ""

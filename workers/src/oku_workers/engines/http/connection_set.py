@@ -1,9 +1,9 @@
 """The connections of an engine that reads from sockets itself: what is being made, and what is there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from oku_workers.engines.contract.engine_protocol import STUCK_S
 
@@ -16,19 +16,28 @@ than a request does, and what became due meanwhile would need more of them."""
 AnyConnection = TypeVar("AnyConnection")
 
 
+_Failed_contra = TypeVar("_Failed_contra", contravariant=True)
+
+
+class ConnectionListener(Protocol[_Failed_contra]):
+    """An engine, as its connections know it."""
+
+    def on_connection_failed(self, connection: _Failed_contra, error: BaseException) -> None:
+        """A connection could not be made; it has ended afterwards."""
+
+    def on_connection_settled(self) -> None:
+        """A connection is made, has failed, or was given up: another one may be made."""
+
+
 class ConnectionSet(Generic[AnyConnection]):
     """All connections of an engine, each from before it is made until it has ended for good.
 
     Args:
-        on_failed: called with a connection that could not be made, and why; it has ended afterwards.
-        on_settled: called when one is made, has failed, or was given up: another one may be made.
+        engine: whose connections they are.
     """
 
-    def __init__(
-        self, on_failed: Callable[[AnyConnection, BaseException], None], on_settled: Callable[[], None]
-    ) -> None:
-        self._on_failed = on_failed
-        self._on_settled = on_settled
+    def __init__(self, engine: ConnectionListener[AnyConnection]) -> None:
+        self._engine = engine
         self._all: set[AnyConnection] = set()
         self._making: dict[AnyConnection, asyncio.Future[None]] = {}
         self._all_gone: asyncio.Future[None] | None = None
@@ -84,6 +93,6 @@ class ConnectionSet(Generic[AnyConnection]):
         if making.cancelled():
             self.forget(connection)
         elif (error := making.exception()) is not None:
-            self._on_failed(connection, error)
+            self._engine.on_connection_failed(connection, error)
             self.forget(connection)
-        self._on_settled()
+        self._engine.on_connection_settled()

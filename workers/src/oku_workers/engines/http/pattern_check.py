@@ -8,8 +8,8 @@ excess of the usual time.
 """
 
 import time
-from collections.abc import Callable
 
+from oku_core.process.clock import ClockNs
 from oku_core.spec.values.pattern import compile_pattern
 
 CHECK_MATCH = "check match"
@@ -38,7 +38,7 @@ class PatternCheck:
 
     __slots__ = ("_clock_ns", "_excess_ns", "_longest", "_longest_untimed", "_search")
 
-    def __init__(self, pattern: str, clock_ns: Callable[[], int] = time.thread_time_ns) -> None:
+    def __init__(self, pattern: str, clock_ns: ClockNs = time.thread_time_ns) -> None:
         instructions, self._search = compile_pattern(pattern)
         self._clock_ns = clock_ns
         self._longest_untimed = _UNTIMED_WORK // instructions

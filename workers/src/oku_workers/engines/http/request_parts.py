@@ -1,8 +1,7 @@
 """What the requests of a template are made of: all engines build from it, and whoever shows a request."""
 
 import base64
-from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from yarl import URL
@@ -15,7 +14,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_context import EngineError, FindPath
 
 PIECE_BYTES = 65_536
 """Longer bodies are sent in pieces of this size: a transport may copy everything it is given, while other
@@ -96,7 +95,7 @@ def list_values(spec: Spec) -> list[Value]:
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 
-def open_rows(spec: Spec, find_file: Callable[[str], Path]) -> RowReader | None:
+def open_rows(spec: Spec, find_file: FindPath) -> RowReader | None:
     """Open the data of a spec; None if it has none, or no request uses it. Whoever opens it closes it.
 
     Args:

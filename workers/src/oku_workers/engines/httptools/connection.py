@@ -140,10 +140,10 @@ class Connection(Exchange, IdleConnection):
         """What the request in flight belongs to; None without one."""
         return self.tally.execution if self.tally is not None else None
 
-    def note(
+    def begin_request(
         self, route: "Route[Connection]", tally: Tally, coordinate: int, now_ns: int, due_ns: int
     ) -> None:
-        """Take note of the request that is in flight from now on."""
+        """Set the request that is in flight from now on; `send` sends it."""
         self._route = route
         self.tally = tally
         self.coordinate = coordinate

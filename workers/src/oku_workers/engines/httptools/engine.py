@@ -73,7 +73,7 @@ class HttptoolsEngine:
                 self.build = routes.turns[0].build
         self._origins = routes.origins
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
-        self._connections = ConnectionSet[Connection](self._fail_to_connect, self._fill)
+        self._connections = ConnectionSet[Connection](self)
         self._errors = FirstErrors()
         self._is_closing = False
         self._chores: list[asyncio.Task[None]] = []
@@ -171,7 +171,7 @@ class HttptoolsEngine:
                 request = b""
             if request:
                 tally, coordinate, _, due_ns = self.feed.take()
-                connection.note(route, tally, coordinate, now_ns, due_ns)
+                connection.begin_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
                 return
         connection.rest(now_ns)
@@ -228,11 +228,11 @@ class HttptoolsEngine:
             self._free -= 1
             tally, coordinate, _, due_ns = feed.take()
             if connection is not None:
-                connection.note(route, tally, coordinate, monotonic_ns(), due_ns)
+                connection.begin_request(route, tally, coordinate, monotonic_ns(), due_ns)
                 connection.send(request)
                 continue
             connection = Connection(self, route, request)
-            connection.note(route, tally, coordinate, monotonic_ns(), due_ns)
+            connection.begin_request(route, tally, coordinate, monotonic_ns(), due_ns)
             self._connect(connection)
 
     def _connect_ahead(self) -> None:
@@ -276,7 +276,12 @@ class HttptoolsEngine:
             oldest = next(iter(origin.idle))
             self._drop(oldest)
 
-    def _fail_to_connect(self, connection: Connection, error: BaseException) -> None:
+    def on_connection_settled(self) -> None:
+        """Another connection may be made."""
+        self._fill()
+
+    def on_connection_failed(self, connection: Connection, error: BaseException) -> None:
+        """Fail the request that waits for a connection."""
         self.lose(connection, CONNECT_ERROR, error)
 
     def _give_back(self, connection: Connection) -> None:

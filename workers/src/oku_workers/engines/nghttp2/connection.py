@@ -5,7 +5,7 @@ request takes its place, and all of them are sent together.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from time import monotonic_ns
 from typing import Protocol, cast
 
@@ -13,7 +13,7 @@ from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
 from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
-from oku_workers.engines.nghttp2.request import Headers
+from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
 from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Stream
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
@@ -39,13 +39,13 @@ class Owner(Protocol):
     limit: RequestTimeout
     feed: FeedProtocol
     free: int
-    build: Callable[[int], Headers] | None
+    build: BuildHeaders | None
 
-    def note_ready(self, connection: "Connection") -> None:
+    def on_ready(self, connection: "Connection") -> None:
         """The server has said what it allows: requests can be sent."""
         ...
 
-    def note_room(self, connection: "Connection") -> None:
+    def update_room(self, connection: "Connection") -> None:
         """A connection may take another number of streams than before."""
         ...
 
@@ -209,7 +209,7 @@ class Connection(RoomyConnection):
     def retire(self) -> None:
         """Take no further request; close when the last one has ended."""
         self.is_retired = True
-        self._owner.note_room(self)
+        self._owner.update_room(self)
 
     def close(self) -> None:
         """End the connection at once; the caller has accounted for what is in flight on it."""
@@ -259,7 +259,7 @@ class Connection(RoomyConnection):
         self.flush()
 
     def _replace_all(  # noqa: C901  # a call for each part would take as long
-        self, ended: list[Stream], now_ns: int, build: Callable[[int], Headers]
+        self, ended: list[Stream], now_ns: int, build: BuildHeaders
     ) -> bool:
         """Count requests that have ended, and put the next one in the place of each that was answered.
 
@@ -348,14 +348,14 @@ class Connection(RoomyConnection):
         session.has_news = False
         limit = min(self._most_streams, session.most_streams)
         if session.is_ready and (limit != self._limit or not self.is_ready):
-            self.origin.note_limit(limit, self._most_streams)
+            self.origin.record_limit(limit, self._most_streams)
         self._limit = limit
         if session.is_draining and not self.is_retired:
             self.retire()
         if session.is_ready and not self.is_ready:
             self.is_ready = True
             self.since_ns = self.heard_ns
-            self._owner.note_ready(self)
+            self._owner.on_ready(self)
         else:
             self._owner.refill(self)
 

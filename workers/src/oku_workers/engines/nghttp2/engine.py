@@ -9,7 +9,6 @@ one request. See docs/decisions/0057-the-engine-of-http2.md.
 import asyncio
 from functools import partial
 from time import monotonic_ns
-from typing import TYPE_CHECKING
 
 from oku_core.data.data_format import DataError
 from oku_core.http_client.client_rules import KEEPALIVE_S
@@ -22,14 +21,11 @@ from oku_workers.engines.http.connection_set import AHEAD_S, CONNECTING_AT_ONCE,
 from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
 from oku_workers.engines.nghttp2.connection import Connection
-from oku_workers.engines.nghttp2.request import Headers
+from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
 from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Route, Stream, build_routes
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_workers.feed.feed_protocol import FeedProtocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SLOW_NS = 50_000_000
 """When a connection takes longer to make, as many requests wait for it as it could have streams: a host that
@@ -55,10 +51,10 @@ class Nghttp2Engine:
         self._origins = routes.origins
         self._streams, self._connections_each = spec.streams, spec.connections
         self.window = self.free = limit_window(choose_window(spec), spec)
-        self.build: Callable[[int], Headers] | None = None
+        self.build: BuildHeaders | None = None
         if len(routes.all) == 1 and routes.all[0].build_body is None and not feed.is_paced:
             self.build = routes.all[0].build_headers if context.rows is None else self._try_only
-        self._connections = ConnectionSet[Connection](self.lose, self._fill)
+        self._connections = ConnectionSet[Connection](self)
         self._errors = FirstErrors()
         self._is_filling = self._will_fill = self._is_closing = False
         self._chores: list[asyncio.Task[None]] = []
@@ -110,7 +106,7 @@ class Nghttp2Engine:
                 connection.reset(stream)
                 self._give_back(stream)
             if dropped:
-                self.note_room(connection)
+                self.update_room(connection)
                 connection.flush()
         self._fill()
 
@@ -135,12 +131,12 @@ class Nghttp2Engine:
 
     # The connections call these.
 
-    def note_ready(self, connection: Connection) -> None:
+    def on_ready(self, connection: Connection) -> None:
         """The server has said what it allows: requests can be sent."""
         connection.origin.connecting.discard(connection)
         self.refill(connection)
 
-    def note_room(self, connection: Connection) -> None:
+    def update_room(self, connection: Connection) -> None:
         """A connection may take another number of streams than before."""
         origin = connection.origin
         if connection.is_retired:
@@ -164,18 +160,18 @@ class Nghttp2Engine:
                 connection.open(self._take(route), headers)
                 return
         self.free += 1
-        self.note_room(connection)
+        self.update_room(connection)
         if execution is not None or connection.origin.waiting:
             self._fill()
 
     def refill(self, connection: Connection) -> None:
         """Requests have ended without an answer: others take their places."""
-        self.note_room(connection)
+        self.update_room(connection)
         self._fill()
 
     def refill_soon(self, connection: Connection) -> None:
         """The same at the next turn of the event loop: those that follow may end at once in the same way."""
-        self.note_room(connection)
+        self.update_room(connection)
         self._fill_soon()
 
     def fail(self, stream: Stream, outcome: int, error: object) -> None:
@@ -199,6 +195,14 @@ class Nghttp2Engine:
             else:
                 self.fail(waiting.popleft(), CONNECT_ERROR, error)
         self._fill()
+
+    def on_connection_settled(self) -> None:
+        """Another connection may be made."""
+        self._fill()
+
+    def on_connection_failed(self, connection: Connection, error: BaseException) -> None:
+        """Fail a request that waits for a connection."""
+        self.lose(connection, error)
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended for good."""
@@ -406,7 +410,7 @@ class Nghttp2Engine:
             if any(connection.heard_ns <= stream.since_ns for stream in late):
                 connection.retire()
             if late:
-                self.note_room(connection)
+                self.update_room(connection)
                 connection.flush()
             # One that may have no streams is of no more use than one that is not ready.
             elif connection.is_idle and (

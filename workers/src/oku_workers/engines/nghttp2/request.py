@@ -17,6 +17,10 @@ Headers = tuple[tuple[bytes, bytes], ...]
 """Names in lower case with their values; first those that begin with a colon."""
 
 
+BuildHeaders = Callable[[int], Headers]
+"""Makes the fields of request `i`; none if it cannot be sent."""
+
+
 class BuildRequest(NamedTuple):
     """Makes the requests of one kind; both functions take an index.
 
@@ -25,7 +29,7 @@ class BuildRequest(NamedTuple):
         body: gives what follows them; None without a body.
     """
 
-    headers: Callable[[int], Headers]
+    headers: BuildHeaders
     body: Callable[[int], bytes] | None
 
 

@@ -82,7 +82,7 @@ class Origin(Connector):
         self._fewest_streams: int | None = None
         """The lowest limit that the log has."""
 
-    def note_limit(self, most_streams: int, wanted: int) -> None:
+    def record_limit(self, most_streams: int, wanted: int) -> None:
         """A connection was told how many streams it may have; the log has it if it is fewer than ever.
 
         Servers behind one name may differ, and each may change its mind at any time.

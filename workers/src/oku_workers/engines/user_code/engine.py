@@ -97,7 +97,7 @@ class UserCodeEngine:
         """The largest window so far."""
         self._wanted = 0
         self._host: HostProcess | None = None
-        self._reader = ReportReader(self._handouts, self._find_execution)
+        self._reader = ReportReader(self._handouts, self)
         self._folder: Path | None = None
         self._heard_at = self._swept_at = 0.0
         self._ends = 0
@@ -259,7 +259,12 @@ class UserCodeEngine:
         if numbers:
             host.send(Hand(numbers))
 
-    def _on_message(self, message: object) -> None:
+    def on_end(self) -> None:
+        """The host has ended, or closed its socket."""
+        self._has_ended.set()
+
+    def on_message(self, message: object) -> None:
+        """The host has said something."""
         self._heard_at = asyncio.get_running_loop().time()
         if isinstance(message, Report):
             self._reader.read(message)
@@ -313,12 +318,10 @@ class UserCodeEngine:
         self._has_ended.clear()
         self._heard_at = asyncio.get_running_loop().time()
         self._loaded = asyncio.get_running_loop().create_future()
-        self._reader = ReportReader(self._handouts, self._find_execution)
+        self._reader = ReportReader(self._handouts, self)
         self._why_killed = None
         spec, context = self._spec, self._context
-        host = self._host = HostProcess(
-            spec.engine, self._folder, context.isolation, self._on_message, self._has_ended.set
-        )
+        host = self._host = HostProcess(spec.engine, self._folder, context.isolation, self)
         paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(
             Start(
@@ -423,6 +426,6 @@ class UserCodeEngine:
             self.sweep()
             health.note_well()
 
-    def _find_execution(self) -> Execution | None:
+    def find_execution(self) -> Execution | None:
         """One that has begun and is not finished."""
         return self._leaving or next((handed.tally.execution for handed in self._handouts), None)

@@ -23,6 +23,31 @@ class HostLostError(Exception):
     """The process that called a hook has ended without an answer; the message says how."""
 
 
+class _Waiter:
+    """Waits for what a hook returns.
+
+    Args:
+        answer: gets it.
+    """
+
+    def __init__(self, answer: asyncio.Future[Returned]) -> None:
+        self.answer = answer
+        self.ended = asyncio.Event()
+
+    def on_message(self, message: object) -> None:
+        """Take the first answer."""
+        if self.answer.done():
+            return
+        if isinstance(message, Returned):
+            self.answer.set_result(message)
+        elif isinstance(message, Refused):
+            self.answer.set_result(Returned(error=message.reason))
+
+    def on_end(self) -> None:
+        """The process has ended."""
+        self.ended.set()
+
+
 async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, limit_s: float) -> Returned:
     """Call a hook and give what it returned, or why it failed. A hook that is cancelled is killed.
 
@@ -38,18 +63,9 @@ async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, li
     """
     folder = await asyncio.to_thread(build_code_folder, spec, context.find_file)
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Returned] = loop.create_future()
-    ended = asyncio.Event()
-
-    def take(message: object) -> None:
-        if answer.done():
-            return
-        if isinstance(message, Returned):
-            answer.set_result(message)
-        elif isinstance(message, Refused):
-            answer.set_result(Returned(error=message.reason))
-
-    host = HostProcess(spec.engine, folder, context.isolation, take, ended.set)
+    waiter = _Waiter(loop.create_future())
+    answer, ended = waiter.answer, waiter.ended
+    host = HostProcess(spec.engine, folder, context.isolation, waiter)
     _log.info("process %d calls %s", host.pid, attempt)
     waiting = asyncio.ensure_future(ended.wait())
     try:

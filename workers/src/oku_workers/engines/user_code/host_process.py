@@ -14,8 +14,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from oku_core.messaging.process_ends import HostEndReason
 from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
@@ -34,15 +34,24 @@ _DATA, _NEARLY_ALL = 5, 0.95
 all of it."""
 
 
-class HostProcess:
+class HostListener(Protocol):
+    """Learns what a host says."""
+
+    def on_message(self, message: object) -> None:
+        """It has said something."""
+
+    def on_end(self) -> None:
+        """It has ended or closed its socket; called once."""
+
+
+class HostProcess(asyncio.Protocol):
     """One host; belongs to the thread of the event loop.
 
     Args:
         kind: which host, an engine of user code.
         folder: where it runs.
         isolation: what it gets and may take.
-        on_message: called with each message.
-        on_end: called once, when it has ended or closed its socket.
+        listener: learns what it says.
 
     Attributes:
         slots: shared with it.
@@ -53,12 +62,10 @@ class HostProcess:
         kind: str,
         folder: Path,
         isolation: Isolation,
-        on_message: Callable[[object], None],
-        on_end: Callable[[], None],
+        listener: HostListener,
     ) -> None:
         self._isolation = isolation
-        self._on_message = on_message
-        self._on_end = on_end
+        self._listener = listener
         self._reader = FrameReader(FromHost)
         self._transport: asyncio.Transport | None = None
         self._unsent: list[bytes] = []
@@ -177,31 +184,31 @@ class HostProcess:
 
     async def _connect(self, ours: socket.socket) -> None:
         ours.setblocking(False)  # noqa: FBT003  # its only argument
-        transport, _ = await asyncio.get_running_loop().create_unix_connection(
-            lambda: _Protocol(self._feed, self._end), sock=ours
-        )
+        transport, _ = await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=ours)
         self._transport = transport
         for data in self._unsent:
             transport.write(data)
         self._unsent.clear()
 
-    def _feed(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
+        """The host has said something."""
         try:
             for message in map(redact_message, self._reader.feed(data)):
                 if isinstance(message, Leaving):
                     reason = HostEndReason.MEMORY_LIMIT if message.is_memory else HostEndReason.EXITED
                     self._last_word = ProcessEnd(reason, message.text)
                 elif not self._is_over:
-                    self._on_message(message)
+                    self._listener.on_message(message)
         except ValueError as error:
             # User code can reach the socket; what is not a message has not come from the host.
             _log.error("the process of the user code has said what is not a message: %s", error)
             self.kill()
 
-    def _end(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # how it ended is the exit code
+        """The host has closed its end."""
         self._silent.set()
         if not self._is_over:
-            self._on_end()
+            self._listener.on_end()
 
 
 def _build_command(kind: str, connection: int, slots: int, isolation: Isolation) -> list[str]:
@@ -212,19 +219,3 @@ def _build_command(kind: str, connection: int, slots: int, isolation: Isolation)
     mode = ("-X", "utf8") if sys.flags.utf8_mode else ()
     numbers = (connection, slots, os.getpid(), isolation.memory_bytes)
     return [sys.executable, "-P", *mode, "-m", "oku.host", kind, *map(str, numbers)]
-
-
-class _Protocol(asyncio.Protocol):
-    """Gives bytes to one function, and the end to another."""
-
-    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        self._on_data = on_data
-        self._on_end = on_end
-
-    def data_received(self, data: bytes) -> None:
-        """The host has said something."""
-        self._on_data(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # how it ended is the exit code
-        """The host has closed its end."""
-        self._on_end()

@@ -6,7 +6,7 @@ nothing else: what is counted stays within bounds, and whatever is beyond them e
 
 import logging
 import time
-from collections.abc import Callable
+from typing import Protocol
 
 from oku_core.accounting.failure_reason import LONGEST_REASON
 from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES
@@ -37,21 +37,27 @@ _MOST_TEXTS = 2_000
 _UNEXPLAINED = "unknown"
 
 
+class ExecutionFinder(Protocol):
+    """Knows an execution that is under way."""
+
+    def find_execution(self) -> Execution | None:
+        """One that has begun and is not finished; None without any."""
+
+
 class ReportReader:
     """Counts the reports of one host, in their order.
 
     Args:
         handouts: the iterations that it has.
-        find_execution: gives an execution that counts requests outside of any iteration; None if there is
-            none.
+        engine: finds the execution that counts requests outside of any iteration.
 
     Attributes:
         ended: how many iterations it has ended.
     """
 
-    def __init__(self, handouts: Handouts, find_execution: Callable[[], Execution | None]) -> None:
+    def __init__(self, handouts: Handouts, engine: ExecutionFinder) -> None:
         self._handouts = handouts
-        self._find_execution = find_execution
+        self._engine = engine
         self._texts: list[str] = []
         self._outside: list[int] = []
         self.ended = 0
@@ -98,7 +104,7 @@ class ReportReader:
             if outcome != OK:
                 inner.explain(outcome, handed.coordinate, self._find_reason(reason))
         # Before the iterations that have ended are counted: with the last of them an execution is finished.
-        if self._outside and (execution := self._find_execution()) is not None:
+        if self._outside and (execution := self._engine.find_execution()) is not None:
             outside, self._outside = self._outside, []
             self._count_outside(execution, outside)
 
@@ -133,11 +139,11 @@ class ReportReader:
             self.ended += 1
             _end(handed, outcome, begun_ns, took_us, why)
             if reason in report.tracebacks:
-                self._note_traceback(handed.tally.execution, why, report.tracebacks[reason])
+                self._keep_traceback(handed.tally.execution, why, report.tracebacks[reason])
 
-    def _note_traceback(self, execution: Execution, reason: str, traceback: str) -> None:
+    def _keep_traceback(self, execution: Execution, reason: str, traceback: str) -> None:
         _log.warning("user code: %s\n%s", reason, traceback, extra={"run": execution.lease.run})
-        execution.note_traceback(reason, traceback)
+        execution.keep_traceback(reason, traceback)
 
     def _find_reason(self, number: int) -> str:
         return _UNEXPLAINED if number == NO_TEXT else self._texts[number][:LONGEST_REASON]

@@ -2,10 +2,10 @@ from collections.abc import Callable
 
 from tests.unit.cli.report.conftest import Page, make_lease
 
-from oku_cli.report.charts.coverage import build_lease_chart, build_strips
+from oku_cli.report.charts.coverage_chart import build_lease_chart, build_strips
 from oku_cli.report.charts.over_time import build_run_over_time
 from oku_cli.report.charts.timeline import build_timeline
-from oku_cli.report.run_history import RunHistory
+from oku_cli.report.history_reader import RunHistory
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import LeaseState
 

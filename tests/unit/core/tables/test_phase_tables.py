@@ -3,7 +3,7 @@ from tests.kit.runs.summaries import build_summary, list_texts, make_outcomes, m
 from oku_core.results.judgement import Judgement
 from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.tables.phase_table import build_phases
+from oku_core.tables.phase_tables import build_phases
 
 
 def test_the_phases_of_a_closed_run_have_counts_rates_and_latencies() -> None:

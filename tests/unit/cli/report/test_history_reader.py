@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.report.run_history import read_load
+from oku_cli.report.history_reader import read_load
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 
 

@@ -4,7 +4,7 @@ from tests.kit.runs.summaries import list_texts
 
 from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import FigureUnit
-from oku_core.tables.threshold_table import build_thresholds, describe_standing, describe_verdict
+from oku_core.tables.threshold_tables import build_thresholds, describe_standing, describe_verdict
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict

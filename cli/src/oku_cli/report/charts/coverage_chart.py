@@ -7,9 +7,9 @@ from oku_cli.report.charts.chart import Axis, Chart, Key, draw_boxes
 from oku_cli.report.charts.over_time import RunOverTime
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
+from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.lease_bands import Band
 from oku_cli.report.markup import Html, element, join
-from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.interval import SliceState
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.tables.formatting import format_compact, format_count, format_share

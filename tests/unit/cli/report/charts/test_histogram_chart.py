@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from tests.unit.cli.report.conftest import Page, build_latency
 
 from oku_cli.report.charts.chart import build_chart
-from oku_cli.report.charts.histogram import MOST_BARS, build_bars, build_histogram_chart
+from oku_cli.report.charts.histogram_chart import MOST_BARS, build_bars, build_histogram_chart
 
 VALUES = st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30)
 

@@ -2,9 +2,9 @@ import pytest
 from tests.unit.cli.report.charts.runs_over_time import make_plan
 from tests.unit.cli.report.conftest import START, make_sample
 
-from oku_cli.report.charts.plan import build_plan, read_periods
+from oku_cli.report.charts.planned_load import build_plan, read_periods
 from oku_cli.report.charts.timeline import Timeline
-from oku_cli.report.run_history import read_load
+from oku_cli.report.history_reader import read_load
 from oku_core.results.run_period import RunPeriod
 
 TEN_SECONDS = Timeline(((START, START + 10),))

@@ -8,7 +8,7 @@ from oku_core.tables.time_tables import TIMES
 
 
 @dataclass(frozen=True)
-class Distribution:
+class ShownDistribution:
     """A distribution of a run.
 
     Attributes:
@@ -27,10 +27,10 @@ class Distribution:
         return self.name.replace(" ", "-")
 
 
-def list_distributions(summary: Summary) -> list[Distribution]:
+def list_distributions(summary: Summary) -> list[ShownDistribution]:
     """List the distributions of a run that are not empty, its latencies first."""
     return [
-        Distribution(time.label, time.counted, histogram)
+        ShownDistribution(time.label, time.counted, histogram)
         for time in TIMES
         if (histogram := time.decode(summary)).total
     ]

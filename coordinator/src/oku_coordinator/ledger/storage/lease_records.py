@@ -1,0 +1,187 @@
+"""Leases as the ledger has them, and how their rows are written."""
+
+import sqlite3
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from oku_coordinator.ledger.storage.records import breaching
+from oku_core.accounting.index_ranges import IndexRanges, Range
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import build_no_counts
+from oku_core.json_reader import build_own_decoder
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.results.lease_figures import LeaseFigures
+
+
+class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease as the ledger has it; all positions are those of its ranges.
+
+    Attributes:
+        id: its id.
+        run: the run that it is of.
+        ranges: its ranges.
+        worker: the name of its worker.
+        incarnation: the process of that worker that it was given to.
+        state: what became of it.
+        reason: why it has expired; empty otherwise.
+        cut_at: when it was dealt.
+        limit: the first position that the worker must not take; it never falls, and only counts up to `end`.
+        end: the first position that is not leased, or is not any more.
+        done: the first position that was not taken, as committed.
+        in_flight: the positions below `done` that had no outcome, packed where there are any.
+        sequence: that of its newest checkpoint; 0 if none came yet.
+        outcomes: the counts of outcomes of what is covered.
+        figures: those of its newest checkpoint.
+        wave: of an open run, the first coordinate of the wave that it lies in; None in closed runs.
+        lane: the lane of that wave.
+    """
+
+    id: str
+    run: str
+    ranges: IndexRanges
+    worker: str
+    incarnation: str
+    state: LeaseState = LeaseState.ACTIVE
+    reason: str = ""
+    cut_at: float
+    limit: int
+    end: int
+    done: int = 0
+    in_flight: Sequence[int] = ()
+    sequence: int = 0
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
+    figures: LeaseFigures = LeaseFigures()
+    wave: int | None = None
+    lane: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many requests it was dealt with."""
+        return self.ranges.length
+
+    @property
+    def covered(self) -> int:
+        """How many requests have an outcome."""
+        return self.done - len(self.in_flight)
+
+    @property
+    def bound(self) -> int:
+        """The first position that the worker must not take, whatever it has heard."""
+        return min(self.limit, self.end)
+
+    @property
+    def at_risk(self) -> int:
+        """How many requests may have been sent although no outcome of theirs is committed."""
+        return self.sent_in_flight + self.bound - self.done
+
+    @property
+    def sent_in_flight(self) -> int:
+        """How many of those in flight may have been sent: all but those that were given back untouched."""
+        return len(self.in_flight) - len(self.figures.untouched)
+
+    def list_at_risk(self) -> list[Range]:
+        """The ranges of these requests; those in flight come first."""
+        untouched = set(self.figures.untouched)
+        sent = [position for position in self.in_flight if position not in untouched]
+        in_flight = [(index, index + 1) for index in self.ranges.list_indices(sent)]
+        return [*in_flight, *self.ranges.cut(self.done, self.bound)]
+
+    @property
+    def start(self) -> int:
+        """Its first index."""
+        return self.ranges.ranges[0][0]
+
+    @property
+    def stop(self) -> int:
+        """The index behind its last one."""
+        return self.ranges.ranges[-1][1]
+
+
+class LeaseOrder(NamedTuple):
+    """A lease that is to be dealt.
+
+    Attributes:
+        worker: the name of the worker.
+        incarnation: its process.
+        size: gives the size of the lease for the number of requests that are pending; 0 for none.
+        limit: gives the first limit for the size that the lease has got.
+    """
+
+    worker: str
+    incarnation: str
+    size: Callable[[int], int]
+    limit: Callable[[int], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What the ledger made of a batch of checkpoints, and what its worker is to hear of it.
+
+    Attributes:
+        batch: the batch.
+        verdicts: on each of its checkpoints.
+        confirmed: for each lease, the highest sequence number that is dealt with.
+        limits: the limits of open leases of this process that it may not have heard of.
+        ends: where its leases should end, as far as it says otherwise.
+    """
+
+    batch: CheckpointBatch
+    verdicts: list[MessageVerdict] = field(default_factory=list)
+    confirmed: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
+
+
+GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
+"""Of `leases`: what checkpoints and the coordinator change while the lease is open."""
+_GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
+_decode_ranges = build_own_decoder(list[Range])
+_decode_positions = build_own_decoder(list[int])
+_decode_figures = build_own_decoder(LeaseFigures)
+decode_counts = build_own_decoder(list[int])
+"""Decodes counts of outcomes as they stand in columns."""
+
+
+def pack_positions(positions: list[int]) -> Sequence[int]:
+    """The same positions in 8 bytes each: ten thousand workers may have a thousand in flight each."""
+    return array("q", positions) if positions else ()
+
+
+def encode_counts(counts: Sequence[int]) -> str:
+    """Encode counts of outcomes as they stand in columns."""
+    return msgspec.json.encode(counts).decode()
+
+
+def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
+    """A row of `leases`, with its `ranges` if it has several; `BreachError` if it cannot be read."""
+    with breaching(row["run"]):
+        ranges = _decode_ranges(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
+        lease = LeaseRecord(
+            id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
+            incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
+            cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
+            wave=row["wave"], lane=row["lane"],
+        )  # fmt: skip
+        return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
+
+
+def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:
+    """A lease with other `GROWING_COLUMNS`; one of `UNREADABLE` if they cannot be read."""
+    limit, end, done, in_flight, sequence, outcomes, figures = columns
+    return msgspec.structs.replace(
+        lease, limit=limit, end=end, done=done, in_flight=pack_positions(_decode_positions(in_flight)),
+        sequence=sequence, outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
+    )  # fmt: skip
+
+
+def encode_growth(lease: LeaseRecord) -> tuple[object, ...]:
+    """The values of its `GROWING_COLUMNS`."""
+    return (
+        lease.limit, lease.end, lease.done, msgspec.json.encode(list(lease.in_flight)).decode(),
+        lease.sequence, encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
+    )  # fmt: skip
