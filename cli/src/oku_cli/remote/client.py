@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
-_STREAM_LIMIT = 1 << 22
+_STREAM_LIMIT = 1 << 25
 _MOST_LISTED = 1000
 """Runs of one answer; a coordinator gives no more."""
 

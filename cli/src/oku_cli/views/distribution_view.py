@@ -18,8 +18,8 @@ from rich.text import Text
 from oku_cli.terminal.layout import AlignedTable, Flow, PairGrid
 from oku_cli.terminal.palette import ACCENT, STRONG
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
+from oku_core.results.latency_summary import QuantileIntervals
 from oku_core.results.summary import Summary
-from oku_core.results.timing_summary import QuantileIntervals
 from oku_core.spec.load import WARM_UP
 from oku_core.tables.formatting import (
     choose_digits,

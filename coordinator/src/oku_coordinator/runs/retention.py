@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from asyncio import sleep
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -79,6 +79,7 @@ def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
     with ledger.read() as t:
         if submission_table.fetch_key_of_run(t, run) is None:
             return None
+    with closing(ledger.open_reader()) as reader, reader.read() as t:
         snapshot = snapshots.fetch_snapshot(t, run)
     return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))
 

@@ -1,5 +1,6 @@
 """The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -217,8 +218,17 @@ class MetricsCache:
     def __init__(self, metrics: Metrics, clock: Clock = time.monotonic) -> None:
         self._metrics = metrics
         self._clock = clock
+        self._lock = asyncio.Lock()
         self._kept: dict[bool, tuple[float, tuple[bytes, str]]] = {}
         """By format: until when it is kept, and what `Metrics.expose` gave."""
+
+    async def fetch(self, accept: str) -> tuple[bytes, str]:
+        """The same as `expose`, built in a thread; callers that come meanwhile get the same answer."""
+        until, kept = self._kept.get(protobuf_format.is_accepted(accept), (0.0, (b"", "")))
+        if self._clock() < until:
+            return kept
+        async with self._lock:
+            return await asyncio.to_thread(self.expose, accept)
 
     def expose(self, accept: str) -> tuple[bytes, str]:
         """All metrics and their content type, as `Metrics.expose` gives them."""

@@ -164,18 +164,14 @@ class RequestCollector(Collector):
 
 def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each target of a run, in the order of its spec; a single one may have no name."""
-    return [
-        _build_figures(run, name, [part for key, part in accounts.parts.items() if key[1] == name])
-        for name in list_target_names(spec)
-    ]
+    return [_build_figures(run, name, accounts.parts.list_named(name)) for name in list_target_names(spec)]
 
 
 def build_inner_figures(run: str, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each name of the inner requests of a run, sorted."""
-    by_name: dict[str, list[Account]] = {}
-    for (_, name), account in sorted(accounts.inner.items(), key=lambda item: item[0][1]):
-        by_name.setdefault(name, []).append(account)
-    return [_build_figures(run, name, parts) for name, parts in by_name.items()]
+    return [
+        _build_figures(run, name, accounts.inner.list_named(name)) for name in sorted(accounts.inner.names)
+    ]
 
 
 def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigures:

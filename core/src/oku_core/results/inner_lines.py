@@ -12,8 +12,8 @@ from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.lines import Fields, build_summary_quantiles
+from oku_core.results.request_summary import InnerSummary
 from oku_core.results.sample import build_latencies_ms
-from oku_core.results.summary import InnerSummary
 
 
 def build_inner_range_lines(lease: ClosedLease, inner: Iterable[Part]) -> Iterator[Fields]:

@@ -15,15 +15,16 @@ from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.coverage import AGAIN, Coverage
+from oku_core.results.latency_summary import TimingSummary
 from oku_core.results.lease_figures import ClosedLease
+from oku_core.results.request_summary import AnswerSummary, FailureSummary, PhaseSummary, TargetSummary
 from oku_core.results.sample import (
     LIVE_QUANTILES,
     QUANTILES,
     Sample,
     build_latencies_ms,
 )
-from oku_core.results.summary import AnswerSummary, FailureSummary, PhaseSummary, Summary, TargetSummary
-from oku_core.results.timing_summary import TimingSummary
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary

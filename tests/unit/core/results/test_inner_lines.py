@@ -3,10 +3,11 @@ from tests.kit.coordinators.iterations import build_inner
 from oku_core.accounting.outcome import Outcome, build_no_counts, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results.inner_lines import build_inner_lines, build_inner_range_lines
+from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import build_failure_lines, build_summary_line
-from oku_core.results.summary import FailureSummary, InnerSummary, OutcomeCounts, Summary, Unit
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.request_summary import FailureSummary, InnerSummary, OutcomeCounts
+from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Engine
 
 OUTCOMES = OutcomeCounts(**build_outcome_counts(build_no_counts()))

@@ -11,6 +11,7 @@ from oku_core.accounting.outcome import OUTCOMES, build_no_counts, build_outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
+from oku_core.results.latency_summary import LatencySummary, StepSummary, TimingSummary
 from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import (
     BOUNDS_MS,
@@ -29,9 +30,9 @@ from oku_core.results.lines import (
     build_worker_line,
     format_bound,
 )
+from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import LIVE_QUANTILES, Sample, build_sample
-from oku_core.results.summary import NotSentCounts, OutcomeCounts, PhaseSummary, Summary, TargetSummary
-from oku_core.results.timing_summary import LatencySummary, StepSummary, TimingSummary
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict

@@ -59,7 +59,7 @@ class Transaction:
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed; they are checked at the end."""
         self.folded: dict[str, set[PartName]] = {}
-        """The parts of runs whose accounts have changed in memory; they are written at the end."""
+        """The parts of runs whose accounts have changed; they are written and checked at the end."""
         self.folded_inner: dict[str, set[PartName]] = {}
         """The same of inner requests."""
         self.seconds: dict[str, dict[int, list[int]]] = {}
