@@ -7,7 +7,7 @@ from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger.storage.storage_health import STEADY_S, StorageFault, StorageHealth
-from oku_coordinator.runs.storage_watch import IDLE_S, StorageWatch
+from oku_coordinator.watches.storage_watch import IDLE_S, StorageWatch
 
 
 class World:
@@ -47,7 +47,7 @@ def test_an_idle_ledger_is_tested(world: World) -> None:
 
 def test_the_end_of_a_fault_is_detected(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """The ledger is tested each second; the beginning and the end are logged once each."""
-    caplog.set_level(logging.INFO, "oku_coordinator.runs.storage_watch")
+    caplog.set_level(logging.INFO, "oku_coordinator.watches.storage_watch")
     world.set_read_only(is_on=True)
     for _ in range(3):
         assert world.look(IDLE_S)

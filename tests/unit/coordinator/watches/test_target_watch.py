@@ -14,8 +14,8 @@ from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.runs.target_outage import NEVER_OK_STOP_S
-from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetNotices, TargetWatch
+from oku_coordinator.runs.notices import TargetNotices
+from oku_coordinator.watches.target_watch import BACK_SHOWN_S, NEVER_OK_STOP_S, TargetWatch
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import EventType

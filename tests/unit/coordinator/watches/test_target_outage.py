@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.ticks import build_tick
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.runs.target_outage import (
+from oku_coordinator.watches.target_watch import (
     BEYOND_TIMEOUT_S,
     GONE_AFTER_S,
     NEVER_OK_STOP_S,

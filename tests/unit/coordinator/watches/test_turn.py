@@ -9,7 +9,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.runs.turn import Turn
+from oku_coordinator.watches.turn import Turn
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState

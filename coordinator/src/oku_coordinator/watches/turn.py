@@ -11,8 +11,8 @@ import logging
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.runs.file_preparation import find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.watches.file_preparation import find_files_within_s
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import Clock
 from oku_core.spec.values.quantity import format_duration

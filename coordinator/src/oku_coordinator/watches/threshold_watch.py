@@ -6,23 +6,79 @@ coordinator that comes back ends a run that the one before it should have ended.
 
 import contextlib
 import logging
+import math
+from collections.abc import Sequence
 
 import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, lifecycle, snapshots
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables import threshold_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.settled_series import SettledSeries
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.process.clock import Clock
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
+
+_STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
+
+
+class SettledSeries:
+    """Up to when the series of a run is complete: which seconds all workers that have leases have told of.
+
+    A message with checkpoints says up to when it tells. A worker without news sends none; then its progress
+    shows that it has done nothing that the ledger does not have. Every time is Unix time by the coordinator's
+    clock. Each process is named by its incarnation.
+    """
+
+    def __init__(self) -> None:
+        self._told_to: dict[str, float] = {}
+        self._progress: dict[str, Progress] = {}
+
+    def record_receipt(self, receipt: Receipt) -> None:
+        """Record checkpoints that the ledger has."""
+        if receipt.batch.checkpoints and _STORED.issuperset(receipt.verdicts):
+            self._record(receipt.batch.incarnation, receipt.batch.told_to)
+
+    def record_progress(self, progress: Progress) -> None:
+        """Record how far a worker is with its leases."""
+        self._progress[progress.incarnation] = progress
+
+    def find_end(self, leases: Sequence[LeaseRecord], now: float) -> float:
+        """Up to when all is told of a run that has these open leases; minus infinity if nobody knows."""
+        held: dict[str, list[LeaseRecord]] = {}
+        for lease in leases:
+            held.setdefault(lease.incarnation, []).append(lease)
+        for incarnation, ours in held.items():
+            seen = self._progress.get(incarnation)
+            if seen is not None and all(_is_stored(seen.leases.get(lease.id), lease) for lease in ours):
+                coordinator_at = math.inf if seen.coordinator_at is None else seen.coordinator_at
+                self._record(incarnation, min(seen.at, coordinator_at))
+        return min((self._told_to.get(incarnation, -math.inf) for incarnation in held), default=now)
+
+    def forget(self, incarnation: str) -> None:
+        """A process is gone, and tells nothing more."""
+        self._told_to.pop(incarnation, None)
+        self._progress.pop(incarnation, None)
+
+    def _record(self, incarnation: str, told_to: float) -> None:
+        self._told_to[incarnation] = max(told_to, self._told_to.get(incarnation, -math.inf))
+
+
+def _is_stored(seen: LeaseProgress | None, lease: LeaseRecord) -> bool:
+    """Whether the ledger has all that a worker has done of a lease; one that it does not name is new."""
+    if seen is None:
+        return not lease.sequence
+    return seen.taken == lease.done and seen.outcomes == lease.outcomes
+
 
 _log = logging.getLogger(__name__)
 

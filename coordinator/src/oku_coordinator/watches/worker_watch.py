@@ -14,7 +14,7 @@ from oku_coordinator.ledger.storage.records import NO_WORKER
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.target_outage import format_limit
+from oku_coordinator.watches.target_watch import format_limit
 from oku_core.accounting.run_state import RunState, TransitionError
 
 _log = logging.getLogger(__name__)

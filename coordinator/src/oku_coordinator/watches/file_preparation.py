@@ -11,8 +11,7 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.preparation import find_setup
+from oku_coordinator.workers.assignment import Assignment, find_setup
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.order import Fetch, UserCode
 from oku_core.spec.files import list_files

@@ -17,8 +17,8 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, fail
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.watches.circuit_breaker import PATIENCE_S, CircuitBreaker
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.interval import Lengths

@@ -12,8 +12,8 @@ from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.runs.file_preparation import FilePreparation, find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.watches.file_preparation import FilePreparation, find_files_within_s
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.checkpoint import CheckpointBatch

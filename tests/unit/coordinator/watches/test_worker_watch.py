@@ -12,8 +12,8 @@ from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import NOBODY, Readiness
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
+from oku_coordinator.watches.worker_watch import WorkerWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
