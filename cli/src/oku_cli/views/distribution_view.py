@@ -15,8 +15,9 @@ from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table as Grid
 from rich.text import Text
 
-from oku_cli.terminal.layout import AlignedTable, Flow, PairGrid
+from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import ACCENT, STRONG
+from oku_cli.terminal.table_view import TableView
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 from oku_core.results.summary import Summary
 from oku_core.results.timing_summary import QuantileIntervals
@@ -28,7 +29,7 @@ from oku_core.tables.formatting import (
     format_latency,
     format_share,
 )
-from oku_core.tables.table import Table
+from oku_core.tables.table import Cell, Column, Role, Table, build_table
 from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_times
 
 MOST_BARS = 14
@@ -125,12 +126,20 @@ class LatencyBars:
             table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *numbers)
         yield table
 
-    def _build_numbers(self) -> AlignedTable:
-        table = AlignedTable(("left", "right", "right"), gap=2)
+    def _build_numbers(self) -> TableView:
         low_columns, high_columns = (max(map(len, column)) for column in zip(*self._bounds, strict=True))
-        for (low, high), numbers in zip(self._bounds, self._numbers, strict=True):
-            table.add_row(f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", *numbers)
-        return table
+        columns = [
+            Column(key="bounds", head="", role=Role.TEXT),
+            *(Column(key=key, head="") for key in ("count", "share")),
+        ]
+        rows = (
+            (
+                f"{low.rjust(low_columns)} to {high.rjust(high_columns)}",
+                *(Cell(text=text) for text in numbers),
+            )
+            for (low, high), numbers in zip(self._bounds, self._numbers, strict=True)
+        )
+        return TableView(build_table("bars", "", columns, rows), has_heads=False)
 
 
 def build_histogram(latency: HistogramSnapshot) -> RenderableType:
