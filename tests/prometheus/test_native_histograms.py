@@ -40,7 +40,7 @@ def metrics() -> Metrics:
     """Those of a run with two targets, as a coordinator has them."""
     accounts = RunAccount()
     for name, latencies_us in PARTS.items():
-        accounts.open(name).add(build_open_part(latencies_us))
+        accounts.parts.open(name).add(build_open_part(latencies_us))
     metrics = Metrics()
     metrics.count_messages([], 0.25)
     metrics.show_targets(lambda: build_figures("r1", SPEC, accounts))

@@ -25,7 +25,7 @@ from tests.simulation.outside.target import (
 from oku_core.accounting import hdr
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results.lease_figures import LeaseFigures
+from oku_core.results.lease_span import LeaseFigures
 from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Hook
 

@@ -6,7 +6,7 @@ run reaches the next. A coordinator that finds a run active makes it anew.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
@@ -46,6 +46,7 @@ from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
@@ -249,6 +250,11 @@ class ActiveRuns:
     def find(self, run: str) -> ActiveRun | None:
         """One of them, if it has its turn."""
         return self._runs.get(run)
+
+    def find_named(self, batch: CheckpointBatch) -> Sequence[ActiveRun]:
+        """Those that a message is about: a worker that has taken nothing yet names leases only."""
+        named = dict.fromkeys([batch.run, *(read_lease_run(each.lease) for each in batch.checkpoints)])
+        return [active for run in named if (active := self.find(run)) is not None]
 
     def open(self, run: RunRecord) -> ActiveRun:
         """The run that has its turn; made when it has just got it."""

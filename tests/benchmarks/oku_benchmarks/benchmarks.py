@@ -20,6 +20,7 @@ from oku_benchmarks.cases import (
     ledger,
     ledger_days,
     memory,
+    parts,
     peers,
     rates,
     scaling,
@@ -46,6 +47,7 @@ from oku_benchmarks.sections import (
     ledger_days_section,
     ledger_section,
     memory_section,
+    parts_section,
     peers_section,
     rates_section,
     scaling_section,
@@ -148,6 +150,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "window": Benchmark(window.measure, window.Results, _without_document(window_section.build_section)),
     "memory": Benchmark(memory.measure, memory.Results, _without_document(memory_section.build_section)),
     "ledger": Benchmark(ledger.measure, ledger.Results, _without_document(ledger_section.build_section)),
+    "parts": Benchmark(parts.measure, parts.Results, _without_document(parts_section.build_section)),
     "scaling": Benchmark(scaling.measure, scaling.Results, _without_document(scaling_section.build_section)),
     "trillion": Benchmark(
         trillion.measure, trillion.Results, _without_document(scaling_section.build_trillion_section)

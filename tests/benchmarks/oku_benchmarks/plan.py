@@ -61,6 +61,7 @@ class Plan:
         abuse_s: how long each part is attacked.
         user_code_turn_s: how long a turn with user code is.
         user_code_iterations: of the run of user code whose processes are killed.
+        part_sizes: runs of many parts: how many targets and stages, seconds of a stage, requests per second.
         lease_cases: the cases of leases that are played; all short ones if it is empty.
         rate_parts: the parts of `rates` that are measured; all if it is empty.
         baseline: a checkout that plays each of them first; none if it is empty.
@@ -97,6 +98,7 @@ class Plan:
     abuse_s: float
     user_code_turn_s: int
     user_code_iterations: int
+    part_sizes: tuple[tuple[int, int, float, int], ...]
     lease_cases: tuple[str, ...] = ()
     rate_parts: tuple[str, ...] = ()
     baseline: str = ""
@@ -133,6 +135,7 @@ FULL = Plan(
     abuse_s=60,
     user_code_turn_s=6,
     user_code_iterations=200_000,
+    part_sizes=((1, 1, 30.0, 2_000), (30, 20, 2.0, 1_000), (100, 100, 1.0, 1_000)),
 )
 QUICK = Plan(
     quick=True,
@@ -166,4 +169,5 @@ QUICK = Plan(
     abuse_s=6,
     user_code_turn_s=3,
     user_code_iterations=60_000,
+    part_sizes=((20, 10, 1.0, 500),),
 )

@@ -15,7 +15,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.ledger_metrics import LedgerCollector
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.results.lines import LineKind
-from oku_core.results.summary import Flag, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.validity import Flag
 from oku_core.spec.fields import FIELDS
 
 ROOT = Path(__file__).parents[3]

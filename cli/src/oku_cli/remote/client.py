@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
+from oku_cli.remote.coordinator_ref import CoordinatorRef, UnreachableError
 from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, quote_idempotency_key
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
-_STREAM_LIMIT = 1 << 22
+_STREAM_LIMIT = 1 << 25
 _MOST_LISTED = 1000
 """Runs of one answer; a coordinator gives no more."""
 

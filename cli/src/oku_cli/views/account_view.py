@@ -16,7 +16,8 @@ from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.results.hook_summary import HookState, HookSummary
 from oku_core.results.judgement import judge
-from oku_core.results.summary import Flag, ServersSummary, Summary, Unit, Validity
+from oku_core.results.summary import ServersSummary, Summary, Unit
+from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
 from oku_core.tables.formatting import (

@@ -4,7 +4,8 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Flag, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.validity import Flag
 from oku_core.spec.values.url import parse_urls
 
 _DASHBOARD = "oku-run"

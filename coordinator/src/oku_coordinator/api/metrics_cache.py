@@ -1,8 +1,6 @@
-"""Caches the answer of `/metrics` for a second: callers need no token, and building it takes time.
+"""Caches the answer of `/metrics` for a second: callers need no token, and building it takes time."""
 
-It is built in the event loop, so callers that come meanwhile wait and get the same answer.
-"""
-
+import asyncio
 import time
 
 from oku_coordinator.telemetry import protobuf_format
@@ -25,8 +23,17 @@ class MetricsCache:
     def __init__(self, metrics: Metrics, clock: Clock = time.monotonic) -> None:
         self._metrics = metrics
         self._clock = clock
+        self._lock = asyncio.Lock()
         self._kept: dict[bool, tuple[float, tuple[bytes, str]]] = {}
         """By format: until when it is kept, and what `Metrics.expose` gave."""
+
+    async def fetch(self, accept: str) -> tuple[bytes, str]:
+        """The same as `expose`, built in a thread; callers that come meanwhile get the same answer."""
+        until, kept = self._kept.get(protobuf_format.is_accepted(accept), (0.0, (b"", "")))
+        if self._clock() < until:
+            return kept
+        async with self._lock:
+            return await asyncio.to_thread(self.expose, accept)
 
     def expose(self, accept: str) -> tuple[bytes, str]:
         """All metrics and their content type, as `Metrics.expose` gives them."""

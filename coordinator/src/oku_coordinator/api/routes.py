@@ -123,7 +123,7 @@ def build_api(
         return web.Response(status=503 if obstacle else 200, text=f"{obstacle or 'ok'}\n")
 
     async def show_metrics(request: web.Request) -> web.Response:
-        body, content_type = exposed.expose(",".join(request.headers.getall("Accept", ())))
+        body, content_type = await exposed.fetch(",".join(request.headers.getall("Accept", ())))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     api.add_routes(_build_run_routes(runs))
@@ -200,7 +200,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         )
 
     async def delete(request: web.Request) -> web.Response:
-        runs.delete(request.match_info["run"])
+        await asyncio.to_thread(runs.delete, request.match_info["run"])
         return web.Response(status=204)
 
     return [

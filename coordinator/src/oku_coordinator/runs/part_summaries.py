@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.clock_counts import ClockCounts
-from oku_core.accounting.account import Account, sum_accounts
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import (
@@ -18,8 +18,9 @@ from oku_core.accounting.outcome import (
     count_answered,
     count_sent,
 )
+from oku_core.results.latency_summary import build_latency_summary, build_timing_summary
 from oku_core.results.rates import measure_rate
-from oku_core.results.summary import (
+from oku_core.results.request_summary import (
     FailureSummary,
     InnerSummary,
     NotSentCounts,
@@ -27,9 +28,8 @@ from oku_core.results.summary import (
     PhaseSummary,
     TargetSummary,
 )
-from oku_core.results.timing_summary import build_latency_summary, build_timing_summary
 from oku_core.spec.description import RequestLines
-from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
+from oku_core.spec.load import PhaseTime, list_phase_times
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 
@@ -60,6 +60,23 @@ def build_figures(account: Account, measured: Account | None = None) -> dict[str
     }
 
 
+class FigureCache:
+    """Figures of accounts that are frozen: they are the same as long as the account is.
+
+    Only the last ones of each part and each phase are kept: as many as one run has.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str | None], tuple[Account, dict[str, Any]]] = {}
+
+    def build(self, key: tuple[str, str | None], account: Account) -> dict[str, Any]:
+        """The fields of `RequestSummary`, of the account of a part, or of a phase whose name is None."""
+        known = self._known.get(key)
+        if known is None or known[0] is not account:
+            known = self._known[key] = account, build_figures(account)
+        return known[1]
+
+
 def _build_answers(account: Account, measured: Account, times: Iterable[Time]) -> dict[str, Any]:
     """The fields of `AnswerSummary`, with the figures of these times."""
     return {
@@ -85,12 +102,11 @@ def build_targets(spec: Spec, accounts: RunAccount, measured_s: float) -> list[T
     """
     if not spec.targets:
         return []
-    by_name = _group_by_name(accounts.parts)
-    return [_build_target(target, by_name.get(target.name, {}), measured_s) for target in spec.targets]
+    return [_build_target(target, accounts.parts, measured_s) for target in spec.targets]
 
 
-def _build_target(target: Target, phases: Mapping[str, Account], measured_s: float) -> TargetSummary:
-    account, measured = _sum_phases(phases)
+def _build_target(target: Target, accounts: PartAccounts, measured_s: float) -> TargetSummary:
+    account, measured = accounts.fetch_whole(target.name), accounts.fetch_measured(target.name)
     return TargetSummary(
         name=target.name,
         weight=target.weight,
@@ -100,24 +116,12 @@ def _build_target(target: Target, phases: Mapping[str, Account], measured_s: flo
     )
 
 
-def _group_by_name(parts: Mapping[tuple[str, str], Account]) -> dict[str, dict[str, Account]]:
-    """The accounts of each name by phase."""
-    by_name: dict[str, dict[str, Account]] = {}
-    for (phase, name), account in parts.items():
-        by_name.setdefault(name, {})[phase] = account
-    return by_name
-
-
-def _sum_phases(phases: Mapping[str, Account]) -> tuple[Account, Account]:
-    """What all phases sum to, and what those but the warm-up do, which is what is measured."""
-    account = sum_accounts(phases.values())
-    if WARM_UP not in phases:
-        return account, account
-    return account, sum_accounts(each for phase, each in phases.items() if phase != WARM_UP)
-
-
 def build_phases(
-    spec: Spec, accounts: RunAccount, clock_s: float, course: Course | None = None
+    spec: Spec,
+    accounts: RunAccount,
+    clock_s: float,
+    course: Course | None = None,
+    figures: FigureCache | None = None,
 ) -> list[PhaseSummary]:
     """The summaries of all phases, in their order; none if the run has only one, without a name.
 
@@ -126,31 +130,34 @@ def build_phases(
         accounts: what its requests sum to.
         clock_s: what its clock says: for how many seconds it has been active.
         course: how it went by the clock, with a rate.
+        figures: has those of accounts that have not changed since the last time.
     """
+    figures = figures or FigureCache()
     times = list_phase_times(spec)
     if [time.name for time in times] == [""]:
         return []
     schedule = build_phase_plan(spec).schedule
     due = {phase.name: phase.stop - phase.first for phase in schedule.phases} if schedule else {}
-    by_phase: dict[str, dict[str, Account]] = {}
-    for (phase, name), account in accounts.parts.items():
-        by_phase.setdefault(phase, {})[name] = account
     counts = build_clock_counts(spec, course)
     return [
-        _build_phase(spec, time, by_phase.get(time.name, {}), due.get(time.name), clock_s, counts)
+        _build_phase(_Phase(spec, time, due.get(time.name), accounts.parts, figures), clock_s, counts)
         for time in times
     ]
 
 
-def _build_phase(
-    spec: Spec,
-    time: PhaseTime,
-    targets: Mapping[str, Account],
-    due: int | None,
-    clock_s: float,
-    counts: ClockCounts | None,
-) -> PhaseSummary:
-    account = sum_accounts(targets.values())
+class _Phase(NamedTuple):
+    """A phase that is summed up, with how many requests are due in it."""
+
+    spec: Spec
+    time: PhaseTime
+    due: int | None
+    accounts: PartAccounts
+    figures: FigureCache
+
+
+def _build_phase(phase: _Phase, clock_s: float, counts: ClockCounts | None) -> PhaseSummary:
+    time = phase.time
+    account = phase.accounts.fetch_phase(time.name)
     begin_s, end_s = float(time.begin_s), None if time.end_s is None else float(time.end_s)
     passed_s = clock_s if end_s is None else min(end_s, clock_s)
     rates = measure_rates(account, begin_s, passed_s, counts)
@@ -159,25 +166,26 @@ def _build_phase(
         begin_s=begin_s,
         end_s=end_s,
         requests=account.accounted,
-        due=due,
+        due=phase.due,
         completed=count_answered(account.outcomes),
         sent_rps=rates.sent_rps,
         completed_rps=rates.completed_rps,
-        planned_rps=measure_planned_rps(spec, begin_s, passed_s),
-        targets=[_build_target_of_phase(target, targets, passed_s - begin_s) for target in spec.targets],
-        **build_figures(account),
+        planned_rps=measure_planned_rps(phase.spec, begin_s, passed_s),
+        targets=[_build_target_of_phase(target, phase, passed_s - begin_s) for target in phase.spec.targets],
+        **phase.figures.build((time.name, None), account),
     )
 
 
-def _build_target_of_phase(target: Target, targets: Mapping[str, Account], seconds: float) -> TargetSummary:
+def _build_target_of_phase(target: Target, phase: _Phase, seconds: float) -> TargetSummary:
     """The summary of a target in one phase; its warm-up is a phase as any other."""
-    account = targets.get(target.name, _NOTHING)
+    name = phase.time.name, target.name
+    account = phase.accounts.get(name, _NOTHING)
     return TargetSummary(
         name=target.name,
         weight=target.weight,
         requests=account.accounted,
         rate_rps=measure_sent_rps(account.outcomes, seconds),
-        **build_figures(account),
+        **phase.figures.build(name, account),
     )
 
 
@@ -223,12 +231,11 @@ def build_inner_requests(accounts: RunAccount, measured_s: float) -> list[InnerS
         accounts: of the run.
         measured_s: for how many seconds it has been active after its warm-up.
     """
-    by_name = _group_by_name(accounts.inner)
-    return [_build_inner(name, by_name[name], measured_s) for name in sorted(by_name)]
+    return [_build_inner(name, accounts.inner, measured_s) for name in sorted(accounts.inner.names)]
 
 
-def _build_inner(name: str, phases: Mapping[str, Account], measured_s: float) -> InnerSummary:
-    account, measured = _sum_phases(phases)
+def _build_inner(name: str, accounts: PartAccounts, measured_s: float) -> InnerSummary:
+    account, measured = accounts.fetch_whole(name), accounts.fetch_measured(name)
     ranked = sorted(account.reasons.values(), key=lambda count: (-count.requests, count.key))
     return InnerSummary(
         name=name,

@@ -1,6 +1,7 @@
 """Finds the run that was submitted with a key, also after its deletion: the same key sends nothing twice."""
 
 import math
+from contextlib import closing
 
 import msgspec
 
@@ -65,5 +66,6 @@ def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
     with ledger.read() as t:
         if submission_table.fetch_key_of_run(t, run) is None:
             return None
+    with closing(ledger.open_reader()) as reader, reader.read() as t:
         snapshot = snapshots.fetch_snapshot(t, run)
     return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))

@@ -7,12 +7,13 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
+
+import msgspec
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import history, hooks, lifecycle, retry, snapshots
+from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
@@ -22,7 +23,7 @@ from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.run_keys import find_submitted
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
@@ -38,7 +39,8 @@ from oku_core.results.lines import (
     build_target_lines,
     build_threshold_lines,
 )
-from oku_core.results.summary import ProcessSummary, Summary, Validity
+from oku_core.results.summary import ProcessSummary, Summary
+from oku_core.results.validity import Validity
 from oku_core.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
@@ -75,6 +77,7 @@ class Runs:
         self._broker = broker
         self._readiness = readiness
         self.followers = Followers(ledger)
+        self._summarizer = Summarizer(ledger, clock)
 
     async def admit(self, spec: Spec, proofs: Mapping[str, str]) -> None:
         """Refuse the spec of a caller with a `UserError`: what `submit` cannot know of it.
@@ -108,7 +111,7 @@ class Runs:
         self._readiness.check_user_code(spec)
         self._readiness.check_queue()
         with self._ledger.change(now) as t:
-            record = retry.create_retry(t, build_run_id(now), run, now)
+            record = retried_run.create_retry(t, build_run_id(now), run, now)
         self._signals.wake()
         return record
 
@@ -182,22 +185,18 @@ class Runs:
         """
         with self._ledger.read() as t:
             record = run_table.fetch_run(t, run)
-        return self._sum_up(record, await self._ask_servers(record))
+        return await self._sum_up(record, await self._ask_servers(record))
 
     async def _ask_servers(self, record: RunRecord) -> ServedTotal | None:
         return await self._served.fetch(record.run) if record.spec.brings_servers else None
 
-    def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
+    async def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
         """Build a summary with what the servers answered after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
-        with self._ledger.read() as t:
-            snapshot = snapshots.fetch_snapshot(t, record.run)
-        is_unkept = record.is_at_rest and snapshot.record.served is None
-        if served is not None and (is_unkept or not snapshot.record.is_at_rest):
-            snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
-        return build_summary(snapshot, self._clock(), self.build_notices(snapshot.record))
+        record, summary = await self._summarizer.build(record, served)
+        return msgspec.structs.replace(summary, notices=self.build_notices(record))
 
     def build_notices(self, record: RunRecord) -> list[str]:
         """What a run waits for, and what is wrong."""
@@ -252,7 +251,7 @@ class Runs:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
         with self._ledger.change() as t:
             work_table.keep_processes(t, run, [*processes, *(answer.processes if answer else ())])
-        summary, now = self._sum_up(record, answer), self._clock()
+        summary, now = await self._sum_up(record, answer), self._clock()
         events = [
             Event(
                 at=now,

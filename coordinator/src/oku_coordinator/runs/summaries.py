@@ -8,8 +8,8 @@ from typing import Any
 from oku_coordinator.ledger.rules.phase_plan import MOST_PLANS
 from oku_coordinator.ledger.rules.snapshots import Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
-from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.runs.part_summaries import (
+    FigureCache,
     build_clock_counts,
     build_failures,
     build_figures,
@@ -28,20 +28,12 @@ from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.hook_summary import HookState, HookSummary
 from oku_core.results.plan_causes import Load
-from oku_core.results.plan_check import check_plan, list_planned
-from oku_core.results.summary import (
-    CompletesSummary,
-    Flag,
-    PlanSummary,
-    ServersSummary,
-    Summary,
-    Unit,
-    find_imbalance,
-)
-from oku_core.results.validity import WindowFill, build_validity, flag_off_plan, flag_unknown_served
+from oku_core.results.plan_check import PlanSummary, check_plan, list_planned
+from oku_core.results.summary import CompletesSummary, ServersSummary, Summary, Unit, find_imbalance
+from oku_core.results.validity import Flag, WindowFill, build_validity, flag_off_plan, flag_unknown_served
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.spec.description import describe_load, describe_target
-from oku_core.spec.load import WARM_UP, build_schedule
+from oku_core.spec.load import build_schedule
 from oku_core.spec.load_plan import read_clock_s
 from oku_core.spec.spec import Spec
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict, sum_up
@@ -49,14 +41,24 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVer
 _TIMED_HOOKS = frozenset({HookState.DONE, HookState.FAILED})
 
 
-def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
-    """The summary of a run at `now`, in Unix time, with notices on what it waits for."""
+def build_summary(
+    snapshot: Snapshot, now: float, notices: Sequence[str] = (), figures: FigureCache | None = None
+) -> Summary:
+    """The summary of a run.
+
+    Args:
+        snapshot: all that is kept of it.
+        now: Unix time.
+        notices: what it waits for.
+        figures: has those of accounts that have not changed since its last summary.
+    """
+    figures = figures or FigureCache()
     record, account = snapshot.record, snapshot.account
     active_s = record.measure_active_s(now)
     clock_s = active_s if snapshot.course is None else read_clock_s(snapshot.course.periods, now)
     # The warm-up is not what is measured.
     warm_up_s = record.spec.warm_up_s
-    measured = account if warm_up_s is None else snapshot.accounts.build_total(_is_measured)
+    measured = snapshot.accounts.parts.fetch_measured()
     measured_s = clock_s - (warm_up_s or 0.0)
     counts = build_clock_counts(record.spec, snapshot.course)
     imbalance = snapshot.breach or find_imbalance(
@@ -107,7 +109,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         throughput_rps=measure_sent_rps(measured.outcomes, measured_s),
         completed_rps=measure_rates(measured, warm_up_s or 0.0, clock_s, counts).completed_rps,
         planned_rps=measure_planned_rps(record.spec, warm_up_s or 0.0, clock_s),
-        phases=build_phases(record.spec, snapshot.accounts, clock_s, snapshot.course),
+        phases=build_phases(record.spec, snapshot.accounts, clock_s, snapshot.course, figures),
         targets=build_targets(record.spec, snapshot.accounts, measured_s),
         inner_requests=build_inner_requests(snapshot.accounts, measured_s),
         hooks=[_build_hook(hook) for hook in snapshot.hooks],
@@ -203,10 +205,6 @@ def _build_completes(snapshot: Snapshot) -> CompletesSummary | None:
         ok_with_retries=retry.ok + snapshot.account.outcomes[0],
         unlisted=retry.unlisted,
     )
-
-
-def _is_measured(name: PartName) -> bool:
-    return name[0] != WARM_UP
 
 
 def _build_histograms(measured: Account) -> dict[str, Any]:

@@ -1,21 +1,22 @@
 """Judges the thresholds of a run by what the ledger keeps of it."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.rules.snapshots import ThresholdBasis
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
-from oku_coordinator.ledger.storage.run_account import PartName
+from oku_coordinator.ledger.storage.run_account import PartAccounts
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.period_ends import list_ends
 from oku_coordinator.runs.stretch_watch import advance
 from oku_core.accounting.account import Account
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.stretch_seconds import SeriesSeconds
-from oku_core.results.summary import Flag
+from oku_core.results.validity import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
 from oku_core.spec.load_plan import build_load_plan
@@ -29,6 +30,8 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVer
 
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 _UNKNOWN = ThresholdRecord()
+_NOTHING = Account()
+_Place = TypeVar("_Place", int, float)
 
 
 def judge_thresholds(
@@ -129,12 +132,12 @@ def _measure(
 ) -> Measurement:
     record = basis.record
     phases = _list_phases(threshold, record.spec)
-    names, schedule = {time.name for time in phases}, build_phase_plan(record.spec).schedule
-    rest = _find_rest(basis, names, threshold.target)
+    schedule = build_phase_plan(record.spec).schedule
+    account = _pick(basis.accounts.parts, threshold, threshold.target)
     seconds = list(_iter_seconds(phases, clock_s))
     return Measurement(
-        parts=_pick(basis.accounts.parts, names, threshold.target),
-        rest=max(0, rest),
+        parts=[account],
+        rest=max(0, _find_rest(basis, threshold, {time.name for time in phases}, account)),
         is_rest_exact=schedule is not None or _ends_by_count(record.spec),
         is_over=record.state == RunState.COMPLETED,
         is_cut_short=record.state in FINAL_STATES - {RunState.COMPLETED},
@@ -155,12 +158,9 @@ def _measure_inner(
     """
     record = basis.record
     phases = _list_phases(threshold, record.spec)
-    names = {time.name for time in phases}
-    parts = [
-        account
-        for (phase, name), account in basis.accounts.inner.items()
-        if phase in names and _is_of(threshold, name, record.spec)
-    ]
+    inner = basis.accounts.inner
+    meant = sorted(name for name in inner.names if _is_of(threshold, name, record.spec))
+    parts = [_pick(inner, threshold, name) for name in meant]
     made, iterations = sum(part.accounted for part in parts), max(1, basis.accounts.accounted)
     return Measurement(
         parts=parts,
@@ -185,32 +185,41 @@ def _list_phases(threshold: Threshold, spec: Spec) -> list[PhaseTime]:
     return [time for time in list_phase_times(spec) if _is_meant(threshold, time)]
 
 
-def _pick(accounts: Mapping[PartName, Account], phases: Collection[str], target: str | None) -> list[Account]:
-    """The accounts of some phases, and of a name unless it is None."""
-    return [
-        account for (phase, name), account in accounts.items() if phase in phases and target in (None, name)
-    ]
+def _pick(accounts: PartAccounts, threshold: Threshold, name: str | None) -> Account:
+    """What the requests of a name, or all, sum to in the time that a threshold is about."""
+    if threshold.phase is None:
+        return accounts.fetch_measured(name)
+    if name is None:
+        return accounts.fetch_phase(threshold.phase)
+    return accounts.get((threshold.phase, name), _NOTHING)
 
 
 def _sum_strained(basis: ThresholdBasis) -> int:
     return sum(requests for flag, requests, _ in basis.flags if flag in _STRAINS)
 
 
-def _find_rest(basis: ThresholdBasis, phases: Collection[str], target: str | None) -> int:
-    """How many requests of some phases, and of a target, may still come, at most."""
-    record, parts = basis.record, basis.accounts.parts
+def _find_rest(basis: ThresholdBasis, threshold: Threshold, phases: Collection[str], account: Account) -> int:
+    """How many requests that a threshold is about may still come, at most, beside those of its account."""
+    record, parts, target = basis.record, basis.accounts.parts, threshold.target
     schedule = build_phase_plan(record.spec).schedule
     if schedule is None:
         due = _count_due(record.spec, target, 0, _find_requests(record))
-        return due - sum(part.accounted for (_, name), part in parts.items() if target in (None, name))
-    due = sum(
-        _count_due(record.spec, target, phase.first, phase.stop)
-        for phase in schedule.phases
-        if phase.name in phases
-    )
-    return due - sum(
-        part.accounted for (phase, name), part in parts.items() if phase in phases and target in (None, name)
-    )
+        whole = parts.list_fewest() if target is None else parts.list_named(target)
+        return due - sum(each.accounted for each in whole)
+    spans = _join_spans([(phase.first, phase.stop) for phase in schedule.phases if phase.name in phases])
+    due = sum(_count_due(record.spec, target, first, stop) for first, stop in spans)
+    return due - account.accounted
+
+
+def _join_spans(spans: Iterable[tuple[_Place, _Place]]) -> list[tuple[_Place, _Place]]:
+    """Spans in rising order, with those as one that follow each other at once: most do."""
+    joined: list[tuple[_Place, _Place]] = []
+    for begin, end in spans:
+        if joined and joined[-1][1] == begin:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def _count_due(spec: Spec, target: str | None, first: int, stop: int) -> int:
@@ -247,6 +256,6 @@ def _iter_seconds(phases: Iterable[PhaseTime], clock_s: float) -> Iterator[tuple
 
 def _average(schedule: Schedule, seconds: Iterable[tuple[float, float]]) -> float:
     """The mean rate that is planned for some parts of a run's time; 0 if there are none."""
-    rates = [(float(schedule.mean_rate(*part) or 0), part[1] - part[0]) for part in seconds]
+    rates = [(float(schedule.mean_rate(*part) or 0), part[1] - part[0]) for part in _join_spans(seconds)]
     passed_s = sum(length_s for _, length_s in rates)
     return sum(rate * length_s for rate, length_s in rates) / passed_s if passed_s else 0.0

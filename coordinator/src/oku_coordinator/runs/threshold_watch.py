@@ -52,10 +52,10 @@ class ThresholdWatch:
             self._stretches = StretchWatch(run.spec)
         if run.is_active and self._stretches:
             self._judge_stretches(run, self._stretches, tick.sample)
+        clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
         with self._ledger.read() as t:
             basis = snapshots.fetch_threshold_basis(t, run.run)
-        clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
-        summaries = judge_thresholds(basis, clock_s)
+            summaries = judge_thresholds(basis, clock_s)
         lost = [
             (number, run.spec.thresholds[number])
             for number, summary in enumerate(summaries)

@@ -8,15 +8,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
-from oku_core.accounting.counts import coarsen_times
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import build_no_counts, count_sent
+from oku_core.accounting.outcome import count_sent
 from oku_core.messaging.process_ends import HostEnd
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
@@ -26,7 +23,7 @@ from oku_core.results.lines import (
     build_latency_lines,
     build_worker_line,
 )
-from oku_core.results.sample import build_rates
+from oku_core.results.series import leave_to_series
 from oku_core.results.tick import Tick
 
 WORKER_LINES_PER_S = 100
@@ -80,8 +77,7 @@ class HistoryRecorder:
     def keep_tick(self, tick: Tick, *, settled_to: float = -math.inf, is_last: bool = False) -> None:
         """Keep the sample of a tick, and write its lines.
 
-        The line of the tick itself waits until its second is settled. What was sent and what ended is not
-        kept: the series of the run has it.
+        The line of the tick itself waits until its second is settled.
 
         Args:
             tick: of an active run, or of one that has just come to rest.
@@ -90,14 +86,7 @@ class HistoryRecorder:
         """
         # All is read before the transaction that keeps it begins.
         lines = list(self._build_lines(tick, is_last=is_last)) if self._publishes else []
-        nothing = build_no_counts()
-        kept = msgspec.structs.replace(
-            tick.sample,
-            times=coarsen_times(tick.sample.times),
-            requests_sent=0,
-            outcomes=nothing,
-            **build_rates(tick.sample.seconds, nothing),
-        )
+        kept = leave_to_series(tick.sample)
         with self._ledger.change() as t:
             history.keep_second(t, tick.run, kept, tick.state, math.inf if is_last else settled_to)
             for kind, fields in lines:

@@ -6,11 +6,13 @@ and the figures of one at rest are those of its summary.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import TypeVar
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRow, UnknownRunError
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.telemetry.run_metrics import RunFigures, build_live_figures, build_run_figures
@@ -92,13 +94,20 @@ class RecentRuns:
     def _build_targets(self, row: RunRow) -> list[RequestFigures]:
         with self._ledger.read() as t:
             spec = run_table.fetch_run(t, row.run).spec
-            return build_figures(row.run, spec, account_table.fetch_account(t, row.run))
+        return build_figures(row.run, spec, self._fetch_totals(row))
 
     def _build_inner(self, row: RunRow) -> list[RequestFigures]:
         if row.engine not in USER_CODE_ENGINES:
             return []
-        with self._ledger.read() as t:
-            return build_inner_figures(row.run, account_table.fetch_account(t, row.run))
+        return build_inner_figures(row.run, self._fetch_totals(row))
+
+    def _fetch_totals(self, row: RunRow) -> RunAccount:
+        """The account of a run as far as totals go; the ledger is free while figures are made of it."""
+        if row.is_active:
+            with self._ledger.read() as t:
+                return account_table.fetch_account(t, row.run).freeze_totals()
+        with closing(self._ledger.open_reader()) as reader, reader.read() as t:
+            return account_table.fetch_account(t, row.run).freeze_totals()
 
 
 def _limit(by_run: Iterable[list[RequestFigures]]) -> list[RequestFigures]:

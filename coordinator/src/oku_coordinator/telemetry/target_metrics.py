@@ -71,7 +71,7 @@ INNER = MetricKind(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution:
+class BucketedTimes:
     """Times in the form in which Prometheus takes them.
 
     Attributes:
@@ -101,7 +101,7 @@ class RequestFigures:
     name: str
     outcomes: Sequence[int]
     bytes_received: int
-    times: Mapping[Time, Distribution]
+    times: Mapping[Time, BucketedTimes]
 
 
 class RequestCollector(Collector):
@@ -164,18 +164,14 @@ class RequestCollector(Collector):
 
 def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each target of a run, in the order of its spec; a single one may have no name."""
-    return [
-        _build_figures(run, name, [part for key, part in accounts.parts.items() if key[1] == name])
-        for name in list_target_names(spec)
-    ]
+    return [_build_figures(run, name, accounts.parts.list_named(name)) for name in list_target_names(spec)]
 
 
 def build_inner_figures(run: str, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each name of the inner requests of a run, sorted."""
-    by_name: dict[str, list[Account]] = {}
-    for (_, name), account in sorted(accounts.inner.items(), key=lambda item: item[0][1]):
-        by_name.setdefault(name, []).append(account)
-    return [_build_figures(run, name, parts) for name, parts in by_name.items()]
+    return [
+        _build_figures(run, name, accounts.inner.list_named(name)) for name in sorted(accounts.inner.names)
+    ]
 
 
 def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigures:
@@ -192,6 +188,8 @@ def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigu
     )
 
 
-def _build_distribution(histograms: Sequence[Histogram]) -> Distribution:
+def _build_distribution(histograms: Sequence[Histogram]) -> BucketedTimes:
     between = zip(*(histogram.count_between(_CUTS) for histogram in histograms), strict=True)
-    return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(histograms))
+    return BucketedTimes(
+        counts=list(accumulate(map(sum, between))), native=build_native_histogram(histograms)
+    )

@@ -1,11 +1,11 @@
 """A running total of counts: what the requests of a phase and name, or of several, sum to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.failure_reason import MOST_KEPT_REASONS, OTHER, ReasonCount, find_sum_fault
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.histogram import Histogram, sum_histograms
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.measured_time import Time, find_time_fault
 from oku_core.accounting.outcome import NOT_SENT, build_no_causes, build_no_counts, count_answered
@@ -21,6 +21,9 @@ class Account:
     """What the requests of one phase and name, or of several, sum to; the fields are those of `Counts`.
 
     `times` has no entry for a time that nothing was measured of.
+
+    Attributes:
+        totals: accounts of several that this one counts in: what it gains, they gain.
     """
 
     outcomes: list[int] = field(default_factory=build_no_counts)
@@ -29,6 +32,8 @@ class Account:
     bytes_received: int = 0
     reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
     times: dict[Time, Histogram] = field(default_factory=dict)
+    totals: list["Account"] = field(default_factory=list, compare=False, repr=False)
+    _frozen: "Account | None" = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def accounted(self) -> int:
@@ -41,17 +46,25 @@ class Account:
 
     def add(self, gained: Counts) -> None:
         """Fold in what has been gained; its reasons have indices."""
+        if self._frozen is not None:
+            self._frozen, self.times = None, {time: held.copy() for time, held in self.times.items()}
         for index, count in enumerate(gained.outcomes):
             self.outcomes[index] += count
         for index, count in enumerate(gained.not_sent):
             self.not_sent[index] += count
-        for status, count in gained.statuses.items():
-            self.statuses[status] = self.statuses.get(status, 0) + count
         self.bytes_received += gained.bytes_received
+        self.add_reasons(gained.statuses, gained.reasons)
         for time, histogram in gained.times.items():
             if histogram.buckets:
                 self.times.setdefault(time, Histogram()).add(histogram)
-        for reason in gained.reasons:
+        for total in self.totals:
+            total.add(gained)
+
+    def add_reasons(self, statuses: Mapping[str, int], reasons: Iterable[ReasonCount]) -> None:
+        """Fold in the statuses of answers, and why requests failed."""
+        for status, count in statuses.items():
+            self.statuses[status] = self.statuses.get(status, 0) + count
+        for reason in reasons:
             self._add_reason(reason)
 
     def _add_reason(self, count: ReasonCount) -> None:
@@ -72,8 +85,24 @@ class Account:
             times={time: held.build_latency() for time, held in self.times.items() if held.total},
         )
 
+    def freeze(self) -> "Account":
+        """The same, to read only, and the same object until something is gained; that does not change it.
+
+        Both have the same histograms until then, so it takes next to no memory.
+        """
+        if self._frozen is None:
+            self._frozen = Account(
+                outcomes=list(self.outcomes),
+                not_sent=list(self.not_sent),
+                statuses=dict(self.statuses),
+                bytes_received=self.bytes_received,
+                reasons=dict(self.reasons),
+                times=dict(self.times),
+            )
+        return self._frozen
+
     def copy(self) -> "Account":
-        """A copy that goes its own way."""
+        """A copy that goes its own way, and counts in no totals."""
         return Account(
             outcomes=list(self.outcomes),
             not_sent=list(self.not_sent),
@@ -112,9 +141,18 @@ def sum_accounts(accounts: Iterable[Account]) -> Account:
     each = list(accounts)
     if len(each) == 1:
         return each[0]
-    total = Account()
+    total = Account(
+        outcomes=sum_counts(account.outcomes for account in each),
+        not_sent=[sum(column) for column in zip(build_no_causes(), *(a.not_sent for a in each), strict=True)],
+        bytes_received=sum(account.bytes_received for account in each),
+    )
     for account in each:
-        total.add(account.build_counts())
+        total.add_reasons(account.statuses, account.reasons.values())
+    times = dict.fromkeys(time for account in each for time in account.times)
+    total.times = {
+        time: sum_histograms([account.times[time] for account in each if time in account.times])
+        for time in times
+    }
     return total
 
 

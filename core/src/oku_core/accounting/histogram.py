@@ -7,8 +7,8 @@ so many latencies a quantile is. The hot loop of a worker records with `counts[b
 by hand; `hdr` writes and reads the exchange format.
 """
 
-import math
 import operator
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +27,8 @@ BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS 
 """How many buckets there are: 23,552."""
 _MOST_MERGED = 2 * BUCKETS
 _INDEX = "H"
+_IS_BIG_ENDIAN = sys.byteorder == "big"
+"""What is packed is little-endian."""
 _TYPES = [(typecode, 256 ** array(typecode).itemsize - 1) for typecode in "BHIQ"]
 """The types of counts, and the highest count that each holds."""
 _NO_INDICES, _NO_COUNTS = array(_INDEX), array("B")
@@ -259,6 +261,44 @@ class Histogram:
             counts[index] = count
         self._indices, self._counts = None, counts
 
+    def pack(self) -> bytes:
+        """Its buckets as bytes, of which `unpack` makes it again; both are fast: a ledger has thousands."""
+        indices, counts = self._indices, self._counts
+        if indices is None or not isinstance(counts, array):
+            filled = list(self.filled())
+            indices = array(_INDEX, [index for index, _ in filled])
+            counts = _pack([count for _, count in filled])
+        if _IS_BIG_ENDIAN:
+            indices, counts = indices[:], counts[:]
+            indices.byteswap()
+            counts.byteswap()
+        return counts.typecode.encode() + indices.tobytes() + counts.tobytes()
+
+    @classmethod
+    def unpack(cls, packed: bytes, *, sum_us: int, min_us: int, max_us: int) -> "Histogram":
+        """The histogram of these bytes and figures; `ValueError` if they do not belong together."""
+        typecode, size = packed[:1].decode("latin-1"), len(packed) - 1
+        if typecode not in dict(_TYPES):
+            raise ValueError("no packed histogram")
+        indices, counts = array(_INDEX), array(typecode)
+        width = indices.itemsize + counts.itemsize
+        if not size or size % width:
+            raise ValueError("a packed histogram is cut short")
+        cut = 1 + size // width * indices.itemsize
+        indices.frombytes(packed[1:cut])
+        counts.frombytes(packed[cut:])
+        if _IS_BIG_ENDIAN:
+            indices.byteswap()
+            counts.byteswap()
+        if (indices[0], indices[-1]) != (bucket_index(min_us), bucket_index(max_us)):
+            raise ValueError("minimum and maximum are not in the first and last bucket of a packed histogram")
+        histogram = cls(indices, counts)
+        histogram.total = sum(counts)
+        if not histogram.total:
+            raise ValueError("a packed histogram holds nothing")
+        histogram.sum_us, histogram.min_us, histogram.max_us = sum_us, min_us, max_us
+        return histogram
+
     def build_latency(self) -> HistogramSnapshot:
         """The same histogram in the form that is sent."""
         if not self.total:
@@ -288,8 +328,17 @@ class Histogram:
 
     def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
         """The same for each quantile, in one pass over the buckets."""
-        ranks = [find_rank(quantile, self.total) for quantile in quantiles]
-        return find_values_us(self.filled(), ranks, self.max_us)
+        if not self.total:
+            return [0 for _ in quantiles]
+        indices, counts = self._indices, self._counts
+        if indices is None:
+            filled = list(self.filled())
+            return find_values_us(filled, [find_rank(each, self.total) for each in quantiles], self.max_us)
+        reached = list(accumulate(counts))
+        return [
+            min(bucket_bounds_us(indices[bisect_left(reached, find_rank(each, self.total))])[1], self.max_us)
+            for each in quantiles
+        ]
 
     def count_between(self, cuts: Sequence[int]) -> list[int]:
         """How many latencies are in the buckets from each of these indices up to the next; the cuts rise."""
@@ -317,6 +366,22 @@ def _pack(counts: Sequence[int], highest: int = 0) -> "array[int]":
     highest = max(highest, max(counts, default=0))
     typecode = next(typecode for typecode, most in _TYPES if highest <= most)
     return array(typecode, counts)
+
+
+def sum_histograms(histograms: Iterable[Histogram]) -> Histogram:
+    """The sum of many histograms; this takes a tenth of the time of adding one after the other."""
+    merged: dict[int, int] = {}
+    filled = [each for each in histograms if each.total]
+    for histogram in filled:
+        for index, count in histogram.filled():
+            merged[index] = merged.get(index, 0) + count
+    if not filled:
+        return Histogram()
+    indices = sorted(merged)
+    total = Histogram(array(_INDEX, indices), _pack([merged[index] for index in indices]))
+    total.total, total.sum_us = sum(each.total for each in filled), sum(each.sum_us for each in filled)
+    total.min_us, total.max_us = min(each.min_us for each in filled), max(each.max_us for each in filled)
+    return total
 
 
 def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
@@ -372,8 +437,8 @@ def find_rank(quantile: float | Fraction, total: int) -> int:
     It is the first that at least this share of all values does not exceed. Whatever prints or judges a
     quantile asks here. A float is taken as the decimal number that it is written as: 0.99 is 99 of 100.
     """
-    exact = quantile if isinstance(quantile, Fraction) else _read_exact(quantile)
-    return min(max(1, math.ceil(exact * total)), total)
+    numerator, denominator = _read_ratio(quantile)
+    return min(max(1, -(-numerator * total // denominator)), total)
 
 
 def find_values_us(filled: Iterable[tuple[int, int]], ranks: Iterable[int], max_us: int) -> list[int]:
@@ -393,8 +458,8 @@ def find_values_us(filled: Iterable[tuple[int, int]], ranks: Iterable[int], max_
 
 
 @lru_cache(maxsize=1024)
-def _read_exact(quantile: float) -> Fraction:
-    return Fraction(repr(quantile))
+def _read_ratio(quantile: float | Fraction) -> tuple[int, int]:
+    return (quantile if isinstance(quantile, Fraction) else Fraction(repr(quantile))).as_integer_ratio()
 
 
 def _pair_filled(counts: Sequence[int], first: int) -> Iterator[tuple[int, int]]:

@@ -10,13 +10,13 @@ import msgspec
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.checkpoint import Part
-from oku_core.results.lease_figures import ClosedLease
+from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import Fields, build_summary_quantiles
+from oku_core.results.request_summary import InnerSummary
 from oku_core.results.sample import build_latencies_ms
-from oku_core.results.summary import InnerSummary
 
 
-def build_inner_range_lines(lease: ClosedLease, inner: Iterable[Part]) -> Iterator[Fields]:
+def build_inner_range_lines(lease: LeaseSpan, inner: Iterable[Part]) -> Iterator[Fields]:
     """A line for each phase and name of the inner requests of a closed lease."""
     for part in inner:
         yield {

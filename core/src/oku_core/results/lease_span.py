@@ -1,9 +1,12 @@
-"""What became of each lease of a run, as reports draw it."""
+"""A lease from when it was dealt to when it was closed, and the figures of its newest checkpoint."""
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.messaging.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +36,26 @@ class LeaseSpan:
     covered: int = 0
     cut_at: float
     closed_at: float | None
+
+
+class LeaseFigures(msgspec.Struct, frozen=True, array_like=True):
+    """The figures of the newest checkpoint of a lease; `Checkpoint` says what each of them means."""
+
+    end: int = 0
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    cpu_s: float = 0.0
+    peak_rss_mb: float = 0.0
+    max_lag_s: float = 0.0
+    busy_share: float = 0.0
+    saturated: int = 0
+    lagged: int = 0
+    clock_step_s: float = 0.0
+    watched_s: float = 0.0
+    underfilled_s: float = 0.0
+    untouched: list[int] = []
+
+
+def read_figures(checkpoint: Checkpoint) -> LeaseFigures:
+    """The figures of a checkpoint."""
+    return LeaseFigures(*[getattr(checkpoint, name) for name in LeaseFigures.__struct_fields__])

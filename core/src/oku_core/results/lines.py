@@ -15,15 +15,16 @@ from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.coverage import AGAIN, Coverage
-from oku_core.results.lease_figures import ClosedLease
+from oku_core.results.latency_summary import TimingSummary
+from oku_core.results.lease_span import LeaseFigures, LeaseSpan
+from oku_core.results.request_summary import AnswerSummary, FailureSummary, PhaseSummary, TargetSummary
 from oku_core.results.sample import (
     LIVE_QUANTILES,
     QUANTILES,
     Sample,
     build_latencies_ms,
 )
-from oku_core.results.summary import AnswerSummary, FailureSummary, PhaseSummary, Summary, TargetSummary
-from oku_core.results.timing_summary import TimingSummary
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary
@@ -92,9 +93,9 @@ BOUNDS_MS = tuple(float(f"{step * 10.0**decade:.6g}") for decade in _DECADES for
 """Upper bounds of the buckets of heatmaps, in ms: 0.01 to 5,000,000."""
 
 
-def build_range_lines(lease: ClosedLease, parts: Iterable[Part]) -> Iterator[Fields]:
+def build_range_lines(lease: LeaseSpan, figures: LeaseFigures, parts: Iterable[Part]) -> Iterator[Fields]:
     """A line for each part of a closed lease; together they tell of what the lease has accounted for."""
-    figures, cpu_s = lease.figures, lease.figures.cpu_s
+    cpu_s = figures.cpu_s
     for part in parts:
         yield {
             "lease": lease.id,

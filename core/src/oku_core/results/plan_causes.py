@@ -1,12 +1,26 @@
 """Why the arrivals of a run with a rate missed its plan: a pure rule."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from oku_core.accounting.histogram import Histogram, bucket_bounds_us
 from oku_core.accounting.outcome import LOST, count_answered, count_sent
-from oku_core.results.summary import OffPlanCause
 from oku_core.spec.load import IN_FLIGHT_S
+
+
+class OffPlanCause(StrEnum):
+    """Why arrivals missed the plan of a run with a rate."""
+
+    TARGET = "target"
+    """The target was slower than what may be in flight holds."""
+    CAP = "cap"
+    """The concurrency that the user has set is too small for the rate, as the target usually answers."""
+    WORKER = "worker"
+    """Workers sent late, or died."""
+    BROKER = "broker"
+    """No worker had the requests in time: the broker, the coordinator or all workers were away."""
+
 
 _FEWEST = 0.01
 """A cause that stands for a smaller share of what was missed is not told."""

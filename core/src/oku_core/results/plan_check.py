@@ -9,12 +9,31 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from oku_core.results.active_seconds import list_active
-from oku_core.results.plan_causes import Load, find_causes
+from oku_core.results.plan_causes import Load, OffPlanCause, find_causes
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import PlanSummary
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.schedule.wave import ActivePeriod
+
+
+class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How the arrivals of a run with a rate kept to its schedule, second by second.
+
+    `seconds` is how many were compared: those that lie in a period of activity as a whole, as far as all
+    workers have told of them, and the one in which a run has ended of which all is accounted. In
+    `off_seconds` of them, what was sent is more than 1 %, and more than one request, away from what was due.
+    `missed` is how many requests that were due in such seconds were not sent in them, and `causes` says why,
+    the weightiest first.
+    """
+
+    seconds: int
+    off_seconds: int
+    off_share: float
+    missed: int
+    causes: list[OffPlanCause]
+
 
 MOST_OFF = 0.01
 """The share of what is due in a second by which what is sent may differ."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from oku_core.accounting.counts import coarsen_times
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.sample import Sample, build_rates
 
 
@@ -70,6 +72,32 @@ def place(
         at = min(last, max(first, second + shift_s))
         placed[at] = add_counts(placed[at], counts) if at in placed else list(counts)
     return placed
+
+
+def leave_to_series(sample: Sample) -> Sample:
+    """A live sample as the ledger keeps it: without what the series counts exactly, and with coarse times.
+
+    `join` and `add_rows` put the counts in again.
+    """
+    nothing = build_no_counts()
+    return msgspec.structs.replace(
+        sample,
+        times=coarsen_times(sample.times),
+        requests_sent=0,
+        outcomes=nothing,
+        **build_rates(sample.seconds, nothing),
+    )
+
+
+def add_rows(sample: Sample, rows: Iterable[SeriesRow], seconds: float | None = None) -> Sample:
+    """A kept sample with the counts of these rows; it becomes this long if that is given."""
+    outcomes, sent = sample.outcomes, sample.requests_sent
+    for row in rows:
+        outcomes, sent = add_counts(outcomes, row.outcomes), sent + row.sent
+    seconds = sample.seconds if seconds is None else seconds
+    return msgspec.structs.replace(
+        sample, seconds=seconds, requests_sent=sent, outcomes=outcomes, **build_rates(seconds, outcomes)
+    )
 
 
 def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
@@ -149,16 +177,7 @@ def _find_last_stop(first: int, at: float) -> int:
 
 def _count(sample: Sample, rows: Sequence[SeriesRow], span: tuple[int, int], before: Sample | None) -> Sample:
     """A sample with more outcomes; one after a late tick is as long as the seconds that it stands for."""
-    if not rows:
-        return sample
-    outcomes = sample.outcomes
-    for row in rows:
-        outcomes = add_counts(outcomes, row.outcomes)
-    sent = sample.requests_sent + sum(row.sent for row in rows)
-    seconds = _measure_s(sample, span, before)
-    return msgspec.structs.replace(
-        sample, seconds=seconds, requests_sent=sent, outcomes=outcomes, **build_rates(seconds, outcomes)
-    )
+    return add_rows(sample, rows, _measure_s(sample, span, before)) if rows else sample
 
 
 def _measure_s(sample: Sample, span: tuple[int, int], before: Sample | None) -> float:

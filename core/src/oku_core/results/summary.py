@@ -8,61 +8,25 @@ from enum import StrEnum
 
 import msgspec
 
-from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import Outcome, count_sent
+from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookSummary
-from oku_core.results.timing_summary import LatencySummary, QuantileIntervals, TimingSummary
+from oku_core.results.latency_summary import QuantileIntervals
+from oku_core.results.plan_check import PlanSummary
+from oku_core.results.request_summary import (
+    FailureSummary,
+    InnerSummary,
+    PhaseSummary,
+    RequestSummary,
+    TargetSummary,
+)
+from oku_core.results.validity import Flag, Validity
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 LONG_WAIT_S = 10.0
 """A time in the queue that readers are told of; a shorter one is that of every run on one machine."""
-
-
-class Flag(StrEnum):
-    """Why a number of a summary may be misleading."""
-
-    WORKER_SATURATED = "worker_saturated"
-    """A worker was short of processor time: latencies include its own queueing."""
-    LOOP_LAG = "loop_lag"
-    """A worker's event loop was late: latencies include its stalls."""
-    WORKERS_MISSING = "workers_missing"
-    """The run began with fewer workers than it had asked for."""
-    UNDERFILLED = "underfilled"
-    """Fewer requests were in flight than were asked for, although some were left and the target answered."""
-    WORKER_LOST = "worker_lost"
-    """A worker died; its leases were given to other workers."""
-    CLOCK_SET = "clock_set"
-    """The clock of a machine was set: durations are right, times of day before and after do not agree."""
-    CLOCK_SKEW = "clock_skew"
-    """A worker did not know the coordinator's clock well: its arrivals may be early or late by the bound."""
-    OFF_PLAN = "off_plan"
-    """Seconds of a run with a rate had more or fewer arrivals than its schedule has."""
-    RESENT = "resent"
-    """Requests may have been sent more than once."""
-    INTERRUPTED = "interrupted"
-    """The run was paused or interrupted: it was measured in several periods."""
-    UNANSWERED = "unanswered"
-    """Requests without a complete response are in no latency figure."""
-    SERVED_UNKNOWN = "served_unknown"
-    """What the delay servers counted is unknown, so the account is not compared with it."""
-    UNBALANCED = "unbalanced"
-    """The account does not agree with what the delay servers counted."""
-
-
-class OffPlanCause(StrEnum):
-    """Why arrivals missed the plan of a run with a rate."""
-
-    TARGET = "target"
-    """The target was slower than what may be in flight holds."""
-    CAP = "cap"
-    """The concurrency that the user has set is too small for the rate, as the target usually answers."""
-    WORKER = "worker"
-    """Workers sent late, or died."""
-    BROKER = "broker"
-    """No worker had the requests in time: the broker, the coordinator or all workers were away."""
 
 
 class Unit(StrEnum):
@@ -72,137 +36,6 @@ class Unit(StrEnum):
     """One request."""
     ITERATION = "iteration"
     """One iteration of user code, which makes any number of requests."""
-
-
-class Validity(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag, what it means here, and how many requests it concerns.
-
-    `share` is their share of the accounted requests; None if they are not among these.
-    """
-
-    flag: Flag
-    detail: str
-    requests: int
-    share: float | None = None
-
-
-class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """All outcomes; of a run, they sum to `accounted`."""
-
-    ok: int
-    unexpected_status: int
-    timeout: int
-    connect_error: int
-    disconnected: int
-    protocol_error: int
-    not_sent: int = 0
-    lost: int = 0
-    failed_check: int = 0
-    exception: int = 0
-
-
-class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Why requests were not sent; they sum to the outcome `not_sent`."""
-
-    in_flight_cap: int = 0
-    late: int = 0
-    not_dealt: int = 0
-
-
-class AnswerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What some requests came to: their outcomes, statuses and latencies."""
-
-    outcomes: OutcomeCounts
-    statuses: dict[str, int]
-    bytes_received: int
-    latency_ms: LatencySummary
-
-    def find_latency(self, time: Time) -> LatencySummary:
-        """The figures of one of `LIVE_TIMES`."""
-        figures: LatencySummary = getattr(self, f"{time}_ms")
-        return figures
-
-
-class RequestSummary(AnswerSummary, frozen=True, kw_only=True):
-    """What requests of the account came to: those of a run, a phase or a target.
-
-    `latency_ms` is from sending to the end; in a run with a rate, `response_time_ms` is from when a request
-    was due to its end, and `lateness_ms` from when it was due to sending; `timing_ms` says how the time is
-    split.
-    """
-
-    not_sent: NotSentCounts = NotSentCounts()
-    response_time_ms: LatencySummary = LatencySummary()
-    lateness_ms: LatencySummary = LatencySummary()
-    timing_ms: TimingSummary = TimingSummary()
-
-
-class TargetSummary(RequestSummary, frozen=True, kw_only=True):
-    """What went to one target of a run that has several, in the whole run or in one phase.
-
-    `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` is of those that were sent
-    and have ended. Of a target of the whole run, the rate and the distributions leave the warm-up out, as
-    those of the run do.
-    """
-
-    name: str
-    weight: int
-    requests: int
-    rate_rps: float
-
-
-class InnerSummary(AnswerSummary, frozen=True, kw_only=True):
-    """The requests of one name that user code has made within iterations, in the whole run.
-
-    They stand beside the account: an iteration makes any number of them, and what is sent again is counted
-    again. `requests` is how many there were, and the outcomes sum to it; `statuses` leaves out what has none.
-    The rate and the latencies leave the warm-up out. `failures` says why they are not ok.
-    """
-
-    name: str
-    requests: int
-    rate_rps: float
-    failures: list["FailureSummary"] = []
-
-
-class PhaseSummary(RequestSummary, frozen=True, kw_only=True):
-    """The part of a run that is one stage, the warm-up, or what follows it.
-
-    `begin_s` and `end_s` are seconds of the run's activity; `end_s` is None if only the last request ends it.
-    A request belongs to the phase in which it was due, or in a closed run taken. `due` is how many are due in
-    it in all, None without a rate; `requests` how many of them are accounted so far, to which the outcomes
-    sum, and `completed` how many were answered in full. `sent_rps` and `completed_rps` are what was sent and
-    what was answered in its time so far, per second, and `planned_rps` the mean rate that is planned for that
-    time; None without a rate. `targets` is empty if the targets of the run have no names.
-    """
-
-    name: str
-    begin_s: float
-    end_s: float | None
-    due: int | None = None
-    requests: int
-    completed: int
-    planned_rps: float | None = None
-    sent_rps: float
-    completed_rps: float
-    targets: list[TargetSummary] = []
-
-
-class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How the arrivals of a run with a rate kept to its schedule, second by second.
-
-    `seconds` is how many were compared: those that lie in a period of activity as a whole, as far as all
-    workers have told of them, and the one in which a run has ended of which all is accounted. In
-    `off_seconds` of them, what was sent is more than 1 %, and more than one request, away from what was due.
-    `missed` is how many requests that were due in such seconds were not sent in them, and `causes` says why,
-    the weightiest first.
-    """
-
-    seconds: int
-    off_seconds: int
-    off_share: float
-    missed: int
-    causes: list[OffPlanCause]
 
 
 class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -229,24 +62,6 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests of the run Oku's own delay servers received."""
 
     served: int
-
-
-class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How many requests of a target failed for one reason.
-
-    `first_index` and `last_index` are the lowest and highest of them, None if they are not known; `sample` is
-    the request of the first one, and `traceback` is where the first exception of user code came from. By
-    target and outcome all `requests` sum to the outcome, as long as there are at most 100 reasons.
-    """
-
-    target: str = ""
-    outcome: Outcome
-    reason: str
-    requests: int
-    first_index: int | None = None
-    last_index: int | None = None
-    sample: str = ""
-    traceback: str = ""
 
 
 class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -298,7 +113,7 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     name: str
     state: RunState
     reason: str = ""
-    notices: list[str] = []
+    notices: list[str] = msgspec.field(default_factory=list)
     engine: Engine
     unit: Unit = Unit.REQUEST
     target: str = ""
@@ -320,17 +135,17 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     histogram: str
     response_time_histogram: str = ""
     lateness_histogram: str = ""
-    phases: list[PhaseSummary] = []
-    targets: list[TargetSummary] = []
-    inner_requests: list[InnerSummary] = []
-    hooks: list[HookSummary] = []
+    phases: list[PhaseSummary] = msgspec.field(default_factory=list)
+    targets: list[TargetSummary] = msgspec.field(default_factory=list)
+    inner_requests: list[InnerSummary] = msgspec.field(default_factory=list)
+    hooks: list[HookSummary] = msgspec.field(default_factory=list)
     plan: PlanSummary | None = None
     verdict: ThresholdVerdict | None = None
-    thresholds: list[ThresholdSummary] = []
-    failures: list[FailureSummary] = []
+    thresholds: list[ThresholdSummary] = msgspec.field(default_factory=list)
+    failures: list[FailureSummary] = msgspec.field(default_factory=list)
     completes: CompletesSummary | None = None
     workers: list[WorkerSummary]
-    processes: list[ProcessSummary] = []
+    processes: list[ProcessSummary] = msgspec.field(default_factory=list)
     servers: ServersSummary | None
     validity: list[Validity]
 

@@ -1,12 +1,60 @@
 """The rules by which leases and runs get flags of validity, as pure functions."""
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from oku_core.accounting.outcome import LOST, count_answered, count_sent
-from oku_core.results.lease_figures import LeaseFigures
-from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
+from oku_core.results.lease_span import LeaseFigures
+from oku_core.results.plan_causes import OffPlanCause
+from oku_core.results.plan_check import PlanSummary
 from oku_core.spec.values.quantity import format_duration
+
+
+class Flag(StrEnum):
+    """Why a number of a summary may be misleading."""
+
+    WORKER_SATURATED = "worker_saturated"
+    """A worker was short of processor time: latencies include its own queueing."""
+    LOOP_LAG = "loop_lag"
+    """A worker's event loop was late: latencies include its stalls."""
+    WORKERS_MISSING = "workers_missing"
+    """The run began with fewer workers than it had asked for."""
+    UNDERFILLED = "underfilled"
+    """Fewer requests were in flight than were asked for, although some were left and the target answered."""
+    WORKER_LOST = "worker_lost"
+    """A worker died; its leases were given to other workers."""
+    CLOCK_SET = "clock_set"
+    """The clock of a machine was set: durations are right, times of day before and after do not agree."""
+    CLOCK_SKEW = "clock_skew"
+    """A worker did not know the coordinator's clock well: its arrivals may be early or late by the bound."""
+    OFF_PLAN = "off_plan"
+    """Seconds of a run with a rate had more or fewer arrivals than its schedule has."""
+    RESENT = "resent"
+    """Requests may have been sent more than once."""
+    INTERRUPTED = "interrupted"
+    """The run was paused or interrupted: it was measured in several periods."""
+    UNANSWERED = "unanswered"
+    """Requests without a complete response are in no latency figure."""
+    SERVED_UNKNOWN = "served_unknown"
+    """What the delay servers counted is unknown, so the account is not compared with it."""
+    UNBALANCED = "unbalanced"
+    """The account does not agree with what the delay servers counted."""
+
+
+class Validity(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag, what it means here, and how many requests it concerns.
+
+    `share` is their share of the accounted requests; None if they are not among these.
+    """
+
+    flag: Flag
+    detail: str
+    requests: int
+    share: float | None = None
+
 
 MOST_SKEW_S = 0.005
 """How well workers must know the clock of a schedule; otherwise gaps of a few ms are not as planned."""

@@ -6,7 +6,8 @@ from operator import attrgetter
 
 import msgspec
 
-from oku_core.results.summary import PhaseSummary, Summary
+from oku_core.results.request_summary import PhaseSummary
+from oku_core.results.summary import Summary
 from oku_core.schedule.stage import Stage
 from oku_core.spec.load import list_stages
 from oku_core.spec.spec import Spec

@@ -9,8 +9,9 @@ import msgspec
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
-from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
-from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
+from oku_core.results.latency_summary import LatencySummary, QuantileIntervals
+from oku_core.results.request_summary import RequestSummary, TargetSummary
+from oku_core.results.summary import Summary
 from oku_core.tables.formatting import choose_digits, format_latency
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
 
@@ -33,10 +34,9 @@ class ShownTime(NamedTuple):
         """Its name for people."""
         return self.key.label
 
-    def pick(self, part: Summary | PhaseSummary | TargetSummary) -> LatencySummary:
+    def pick(self, part: RequestSummary) -> LatencySummary:
         """The figures of this time in a summary or a part of one."""
-        figures: LatencySummary = getattr(part, f"{self.key}_ms")
-        return figures
+        return part.find_latency(self.key)
 
     def pick_intervals(self, summary: Summary) -> QuantileIntervals | None:
         """The intervals around its quantiles; None if there are none, as of lateness."""
@@ -90,7 +90,7 @@ def name_figure(figure: str) -> str:
     return figure.replace("_", ".")
 
 
-def list_times(parts: Sequence[Summary | PhaseSummary | TargetSummary]) -> list[ShownTime]:
+def list_times(parts: Sequence[RequestSummary]) -> list[ShownTime]:
     """List the times that some of these parts of a run have, and the latency in any case."""
     parts = list(parts)
     return [
@@ -113,9 +113,7 @@ def build_time_columns(times: Sequence[ShownTime], figures: Mapping[str, Rank]) 
     ]
 
 
-def list_figures(
-    part: PhaseSummary | TargetSummary, times: Sequence[ShownTime], figures: Iterable[str]
-) -> list[Value]:
+def list_figures(part: RequestSummary, times: Sequence[ShownTime], figures: Iterable[str]) -> list[Value]:
     """List the values for `build_time_columns`."""
     return [getattr(time.pick(part), figure) for time in times for figure in figures]
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Protocol
 
-from oku_core.accounting.histogram import bucket_bounds_us, find_rank, find_values_us
+from oku_core.accounting.histogram import bucket_index, find_rank, find_values_us
 from oku_core.accounting.measured_time import Time, Times
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
 from oku_core.spec.values.threshold_reader import ComparisonOperator
@@ -81,11 +82,9 @@ class Measurement:
         """How many times compare so with a limit for certain; buckets on the limit count as beyond it."""
         limit_us = limit_ms * 1000
         most_us = math.ceil(limit_us) - 1 if comparison.is_strict else math.floor(limit_us)
+        beyond = bucket_index(max(0, most_us + 1))  # the first bucket that reaches beyond the limit
         return sum(
-            count
-            for histogram in self._list(time)
-            for index, count in histogram.filled()
-            if bucket_bounds_us(index)[1] <= most_us
+            count for histogram in self._list(time) for index, count in histogram.filled() if index < beyond
         )
 
     def count_timed(self, time: Time) -> int:
@@ -101,11 +100,14 @@ class Measurement:
         rank = find_rank(quantile, self.total)
         if not 0 < rank <= self.count_timed(time):
             return None
-        counts: dict[int, int] = {}
-        for histogram in self._list(time):
-            for index, count in histogram.filled():
+        first, *others = self._list(time)
+        filled = first.filled()
+        if others:
+            counts: dict[int, int] = {}
+            for index, count in chain.from_iterable(each.filled() for each in (first, *others)):
                 counts[index] = counts.get(index, 0) + count
-        return find_values_us(sorted(counts.items()), [rank], self.find_max_us(time))[0]
+            filled = iter(sorted(counts.items()))
+        return find_values_us(filled, [rank], self.find_max_us(time))[0]
 
     def sum_us(self, time: Time) -> int:
         """The exact sum of all such times."""

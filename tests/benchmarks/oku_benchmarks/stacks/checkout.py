@@ -35,6 +35,8 @@ class Checkout:
         python = folder.absolute() / ".venv/bin/python" if folder else Path(sys.executable)
         if not python.exists():
             raise BenchmarkError(f"{folder} has no .venv: run ./task setup there")
+        self.python = str(python)
+        """The interpreter of its environment."""
         self.oku = str(python.with_name("oku"))
         """The command."""
 

@@ -13,6 +13,7 @@ import msgspec
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_benchmarks.error import BenchmarkError
+from oku_benchmarks.stacks import watched_loop
 from oku_benchmarks.stacks.account import Account
 from oku_benchmarks.stacks.checkout import Checkout
 from oku_benchmarks.stacks.ledger_reader import LedgerReader
@@ -21,7 +22,8 @@ from oku_cli.process.child import NO_INPUTS, Child, ChildInputs
 
 _READY_S = 90.0
 """On a machine that does much else, too."""
-_COORDINATOR = "coordinator"
+COORDINATOR = "coordinator"
+"""The name of its process."""
 
 
 class RunCommand:
@@ -83,22 +85,29 @@ class RealStack:
         """One of the processes, by its name."""
         return self._children[name].pid
 
-    def start_coordinator(self, broker_url: str = "", flags: tuple[str, ...] = ()) -> None:
+    def start_coordinator(
+        self, broker_url: str = "", flags: tuple[str, ...] = (), gaps_file: Path | None = None
+    ) -> None:
         """Start the coordinator, for the first time or again, and wait until it listens.
 
         Args:
             broker_url: by which it reaches the broker, if that is another one than the workers'.
             flags: further ones of its command.
+            gaps_file: has its event loop watched, and gets the gaps (`watched_loop`).
         """
         ready = self.folder / "coordinator.address"
         ready.unlink(missing_ok=True)
         # On the same port each time, where the commands that follow a run look for it.
-        self._start(
-            _COORDINATOR, "coordinator", "--broker-url", broker_url or self.broker_url,
+        arguments = (
+            "coordinator", "--broker-url", broker_url or self.broker_url,
             "--data-dir", str(self.folder / "data"), "--port", self.url.rpartition(":")[2] or "0",
             "--ready-file", str(ready), *flags,
         )  # fmt: skip
-        self._wait_until(_COORDINATOR, ready.exists)
+        oku = [self.checkout.oku]
+        if gaps_file is not None:
+            oku = [self.checkout.python, watched_loop.__file__, str(gaps_file)]
+        self._start_command(COORDINATOR, [*oku, *arguments])
+        self._wait_until(COORDINATOR, ready.exists)
         self.url = f"http://{ready.read_text().strip()}"
 
     def start_workers(self, *names: str, flags: tuple[str, ...] = ()) -> None:
@@ -111,6 +120,17 @@ class RealStack:
             )  # fmt: skip
         for name in names:
             self._wait_until(name, self._find_ready_file(name).exists)
+
+    def start_server(self, delay: str) -> str:
+        """Start a delay server of one process; its URL."""
+        ready = self.folder / "server.address"
+        self._start("server", "server", "--port", "0", "--delay", delay, "--ready-file", str(ready))
+        self._wait_until("server", ready.exists)
+        return f"http://{ready.read_text().strip()}"
+
+    def start_command(self, name: str, verb: str, *arguments: str) -> Child:
+        """Start any other command of Oku."""
+        return self._start(name, verb, *arguments)
 
     def submit(self, name: str, verb: str, *arguments: str) -> RunCommand:
         """Start `oku run` or `oku resume`, under a name for its files."""

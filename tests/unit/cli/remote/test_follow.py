@@ -10,12 +10,14 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, UnreachableError
+from oku_cli.remote.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.remote.follow import Follower, classify, run_async
 from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.latency_summary import LatencySummary
+from oku_core.results.request_summary import OutcomeCounts
+from oku_core.results.summary import Summary
+from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 

@@ -12,7 +12,7 @@ from oku_cli.report.summary_sections import build_phase_section
 from oku_cli.terminal.table_view import TableView
 from oku_cli.views.summary_markdown import build_markdown
 from oku_core.results.lines import build_phase_lines
-from oku_core.results.summary import PhaseSummary
+from oku_core.results.request_summary import PhaseSummary
 from oku_core.tables.phase_tables import build_phases
 from oku_dashboards.rate_panels import build_phases as build_panel
 

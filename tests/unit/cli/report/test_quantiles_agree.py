@@ -19,7 +19,7 @@ from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.lease_bands import LeaseBands
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.part_summaries import build_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_core.accounting import hdr
@@ -29,11 +29,11 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
+from oku_core.results.latency_summary import LatencySummary, build_latency_summary
 from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
 from oku_core.results.summary import Summary
-from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
@@ -75,7 +75,8 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     sample = build_one_sample(latency)
     merged = merge_samples([sample]).times
     yield "merged samples", pick_ms(build_latencies_ms(merged, [Time.LATENCY]))
-    [tick] = TargetTicks().build("r1", [Target(name="home", url="/")], RunAccount({("", "home"): account}))
+    accounts = RunAccount(PartAccounts({("", "home"): account}))
+    [tick] = TargetTicks().build("r1", [Target(name="home", url="/")], accounts)
     yield "tick of a target", {"p50": tick.p50_ms, "p99": tick.p99_ms}
     yield "threshold", {name: judge_value(name, histogram, len(values_us)) for name in (*NAMES, "max")}
     yield "line of a threshold", {"p99": find_line_value("p99", histogram, len(values_us))}

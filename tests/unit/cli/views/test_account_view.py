@@ -15,7 +15,10 @@ from oku_cli.views.account_view import (
 )
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookState, HookSummary
-from oku_core.results.summary import Flag, OutcomeCounts, PlanSummary, ServersSummary, Summary, Validity
+from oku_core.results.plan_check import PlanSummary
+from oku_core.results.request_summary import OutcomeCounts
+from oku_core.results.summary import ServersSummary, Summary
+from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Hook
 
 MakeSummary = Callable[..., Summary]

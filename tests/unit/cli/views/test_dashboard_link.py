@@ -7,8 +7,10 @@ from tests.kit.loki.dashboards import load_dashboards
 
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link, parse_grafana_url
 from oku_core.accounting.run_state import REST_STATES, RunState
-from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.latency_summary import LatencySummary
+from oku_core.results.request_summary import OutcomeCounts
+from oku_core.results.summary import Summary
+from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
 
 GRAFANA = "http://127.0.0.1:3000"

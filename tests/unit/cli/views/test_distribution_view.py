@@ -16,8 +16,9 @@ from oku_cli.views.distribution_view import (
 )
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
-from oku_core.results.summary import NotSentCounts, PhaseSummary, Summary
-from oku_core.results.timing_summary import LatencySummary, build_latency_summary
+from oku_core.results.latency_summary import LatencySummary, build_latency_summary
+from oku_core.results.request_summary import NotSentCounts, PhaseSummary
+from oku_core.results.summary import Summary
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

@@ -19,18 +19,10 @@ from oku_cli.views.summary_view import (
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import (
-    CompletesSummary,
-    FailureSummary,
-    Flag,
-    NotSentCounts,
-    OutcomeCounts,
-    PhaseSummary,
-    Summary,
-    Validity,
-    WorkerSummary,
-)
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.latency_summary import LatencySummary
+from oku_core.results.request_summary import FailureSummary, NotSentCounts, OutcomeCounts, PhaseSummary
+from oku_core.results.summary import CompletesSummary, Summary, WorkerSummary
+from oku_core.results.validity import Flag, Validity
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

@@ -1,6 +1,6 @@
 from tests.kit.coordinators.iterations import build_failed_inner, build_inner, build_iterations
 
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.part_summaries import MOST_INNER_FAILURES, build_inner_requests
 from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
@@ -11,9 +11,9 @@ from oku_core.messaging.checkpoint import Part
 def fold(*parts: tuple[str, Part]) -> RunAccount:
     """The account of ten iterations in which these inner requests were made, each with its phase."""
     accounts = RunAccount()
-    accounts.open(("", "")).add(build_iterations(10))
+    accounts.parts.open(("", "")).add(build_iterations(10))
     for phase, part in parts:
-        accounts.inner.setdefault((phase, part.name), Account()).add(part)
+        accounts.inner.open((phase, part.name)).add(part)
     return accounts
 
 
@@ -49,6 +49,6 @@ def test_the_reasons_of_a_name_are_the_most_frequent_first() -> None:
     account = Account()
     for number in range(MOST_INNER_FAILURES + 3):
         account.reasons[2, str(number)] = ReasonCount(2, str(number), 1, -1, -1)
-    (many,) = build_inner_requests(RunAccount({}, {("", "x"): account}), 10.0)
+    (many,) = build_inner_requests(RunAccount(inner=PartAccounts({("", "x"): account})), 10.0)
     assert len(many.failures) == MOST_INNER_FAILURES
     assert (many.failures[0].first_index, many.failures[0].last_index) == (None, None)

@@ -18,7 +18,7 @@ def fold(parts: Mapping[tuple[str, str], Part]) -> RunAccount:
     """The account of parts by phase and name."""
     account = RunAccount()
     for name, part in parts.items():
-        account.open(name).add(part)
+        account.parts.open(name).add(part)
     return account
 
 

@@ -27,8 +27,9 @@ from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt, HookReport
-from oku_core.results.summary import Flag, ProcessSummary, Summary
+from oku_core.results.summary import ProcessSummary, Summary
 from oku_core.results.tick import Tick
+from oku_core.results.validity import Flag
 from oku_core.spec.spec import Hook, Spec
 from oku_core.spec.values.url import Url
 

@@ -14,7 +14,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.rules.snapshots import Snapshot
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting import hdr
@@ -24,9 +24,11 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
+from oku_core.results.latency_summary import LatencySummary
+from oku_core.results.plan_check import PlanSummary
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import Flag, PlanSummary, ProcessSummary, Summary, Unit, WorkerSummary
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.summary import ProcessSummary, Summary, Unit, WorkerSummary
+from oku_core.results.validity import Flag
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
@@ -59,7 +61,7 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
     return Snapshot(
         record=record,
         lengths=Lengths(pending=record.requests - 100 - leased, leased=leased, accounted=100),
-        accounts=RunAccount({("", ""): account}),
+        accounts=RunAccount(PartAccounts({("", ""): account})),
         workers=[WORKER], processes=[PROCESS], flags=[(Flag.LOOP_LAG, 10, 0.2)], breach=breach,
     )  # fmt: skip
 
@@ -130,7 +132,7 @@ def test_the_warm_up_counts_but_is_not_measured() -> None:
     spec = parse_spec(Source(None, {"rate": "11/s", "duration": "10s", "warm-up": "2s"}))
     snapshot = replace(
         build_snapshot(spec=spec, requests=110),
-        accounts=RunAccount({("warm-up", ""): warm_up, ("main", ""): main}),
+        accounts=RunAccount(PartAccounts({("warm-up", ""): warm_up, ("main", ""): main})),
         lengths=Lengths(pending=0, leased=0, accounted=110),
     )
     summary = build_summary(snapshot, 0.0)
@@ -311,8 +313,7 @@ def test_a_run_of_user_code_counts_iterations() -> None:
     summary = build_summary(snapshot, 0.0)
     assert (summary.unit, summary.inner_requests) == (Unit.REQUEST, [])
     snapshot = build_snapshot(spec=USER_CODE, engine="python")
-    snapshot.accounts.inner["", "login"] = Account()
-    snapshot.accounts.inner["", "login"].add(build_inner("login", [1000] * 250))
+    snapshot.accounts.inner.open(("", "login")).add(build_inner("login", [1000] * 250))
     summary = build_summary(snapshot, 0.0)
     assert (summary.unit, summary.accounted) == (Unit.ITERATION, 100)
     assert [(each.name, each.requests, each.rate_rps) for each in summary.inner_requests] == [

@@ -27,7 +27,7 @@ def fold(parts: Mapping[tuple[str, str], Part]) -> RunAccount:
     """The account of parts by phase and name."""
     account = RunAccount()
     for name, part in parts.items():
-        account.open(name).add(part)
+        account.parts.open(name).add(part)
     return account
 
 
@@ -73,7 +73,7 @@ def test_the_targets_sum_to_the_run(parts: dict[tuple[str, str], Part]) -> None:
     """So do the targets of each phase to the phase: by outcome, by status and in bytes."""
     spec, accounts = build_spec(**{"warm-up": "2s"}), fold(parts)
     phases = [phase.targets for phase in build_phases(spec, accounts, 3.0)]
-    total = accounts.build_total()
+    total = accounts.parts.fetch_whole()
     for targets in (build_targets(spec, accounts, 1.0), [target for phase in phases for target in phase]):
         assert sum(target.requests for target in targets) == total.accounted
         assert sum(target.bytes_received for target in targets) == total.bytes_received

@@ -13,11 +13,10 @@ from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
-from oku_core.accounting.account import Account
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import Flag
+from oku_core.results.validity import Flag
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -63,7 +62,7 @@ def fold(parts: dict[tuple[str, str], Part]) -> RunAccount:
     """The account of these parts."""
     accounts = RunAccount()
     for name, part in parts.items():
-        accounts.open(name).add(part)
+        accounts.parts.open(name).add(part)
     return accounts
 
 
@@ -76,7 +75,7 @@ def judge_user_code(
     """What becomes of a threshold of a run of user code."""
     accounts = fold({("", ""): iterations})
     for part in inner:
-        accounts.inner.setdefault((part.phase, part.name), Account()).add(part)
+        accounts.inner.open((part.phase, part.name)).add(part)
     values: dict[str, Any] = {"engine": "python", "scenario": SCENARIO, "requests": 100}
     return judge(threshold, accounts, **values | known)
 

@@ -15,7 +15,6 @@ from oku_coordinator.telemetry.target_metrics import (
     build_figures,
     build_inner_figures,
 )
-from oku_core.accounting.account import Account
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.checkpoint import Part
@@ -31,7 +30,7 @@ def fold(parts: Mapping[tuple[str, str], Part]) -> RunAccount:
     """The account of parts by phase and name."""
     account = RunAccount()
     for name, part in parts.items():
-        account.open(name).add(part)
+        account.parts.open(name).add(part)
     return account
 
 
@@ -122,8 +121,7 @@ def test_inner_requests_have_counters_and_latencies_by_name() -> None:
         (("warm-up", "login"), [9000]),
         (("", "a"), []),
     ):
-        accounts.inner[part] = Account()
-        accounts.inner[part].add(build_inner(part[1], latencies_us))
+        accounts.inner.open(part).add(build_inner(part[1], latencies_us))
     metrics = Metrics()
     metrics.show_inner(lambda: build_inner_figures("r1", accounts))
     families = {

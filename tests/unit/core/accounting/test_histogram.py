@@ -144,6 +144,38 @@ def test_a_sparse_histogram_and_a_dense_one_count_alike(
     ]
 
 
+@few
+@given(SAMPLES.filter(bool), st.integers(0, 3), st.sampled_from([1, 200, 2**15, 2**31, 2**61]))
+def test_a_packed_histogram_is_unpacked_as_it_was(values_us: list[int], full: int, times: int) -> None:
+    """In either form, and with large counts; it can still grow."""
+    histogram = build_histogram(values_us)
+    for _ in range(full):
+        histogram.add(FULL)
+    first = histogram.build_latency().buckets[0]
+    known = {"min_us": histogram.min_us, "max_us": histogram.max_us}
+    histogram.add(msgspec.structs.replace(FULL, buckets=[first, times], **known))
+    unpacked = Histogram.unpack(
+        histogram.pack(), sum_us=histogram.sum_us, min_us=histogram.min_us, max_us=histogram.max_us
+    )
+    assert read_figures(unpacked) == read_figures(histogram)
+    for grown in (unpacked, histogram):
+        grown.record(1234)
+    assert read_figures(unpacked) == read_figures(histogram)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"", b"B", b"H", b"Z\0\0\1", b"\xff\0\0\1", b"d" + bytes(10), b"B\0\0", b"B\0\0\0", b"B\0\0\1\1\0",
+        b"B\1\0\0\0\1\1", b"B\1\0\1\0\1\1", b"B\xff\xff\1",
+    ],
+)  # fmt: skip
+def test_what_is_no_packed_histogram_is_refused(packed: bytes) -> None:
+    """It is cut short, of another type, does not rise, is out of range, or has empty buckets."""
+    with pytest.raises(ValueError, match="packed histogram"):
+        Histogram.unpack(packed, sum_us=0, min_us=0, max_us=0)
+
+
 def test_a_histogram_is_dense_once_it_has_merged_many_buckets() -> None:
     """A few thousand latencies of one part of many stay sparse; what thousands of workers add to does not."""
     histogram, latency = Histogram(), build_histogram(range(0, 500_000, 250)).build_latency()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
 from oku_core.accounting.measured_time import Time
-from oku_core.results.timing_summary import build_first_byte, build_transfer
+from oku_core.results.latency_summary import build_first_byte, build_transfer
 
 Answer = tuple[int, int | None]
 """Its latency in µs and when its first byte came, or None if it came in one piece."""

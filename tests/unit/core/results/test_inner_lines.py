@@ -1,12 +1,14 @@
 from tests.kit.coordinators.iterations import build_inner
 
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.outcome import Outcome, build_no_counts, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results.inner_lines import build_inner_lines, build_inner_range_lines
-from oku_core.results.lease_figures import ClosedLease, LeaseFigures
+from oku_core.results.latency_summary import LatencySummary
+from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import build_failure_lines, build_summary_line
-from oku_core.results.summary import FailureSummary, InnerSummary, OutcomeCounts, Summary, Unit
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.request_summary import FailureSummary, InnerSummary, OutcomeCounts
+from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Engine
 
 OUTCOMES = OutcomeCounts(**build_outcome_counts(build_no_counts()))
@@ -30,7 +32,9 @@ SUMMARY = Summary(
 
 def test_each_name_of_a_closed_lease_has_a_line() -> None:
     """With its phase if it has one; `request`, for `name` is that of the run."""
-    lease = ClosedLease(id="l1", worker="w1", start=0, stop=8, figures=LeaseFigures(end=8))
+    lease = LeaseSpan(
+        id="l1", worker="w1", start=0, stop=8, state=LeaseState.CLOSED, reason="", cut_at=0.0, closed_at=1.0
+    )
     parts = [build_inner("login", [1000, 3000]), build_inner("orders", [], phase="warm-up")]
     login, orders = build_inner_range_lines(lease, parts)
     assert (login["lease"], login["worker"], login["request"], login["phase"]) == ("l1", "w1", "login", None)

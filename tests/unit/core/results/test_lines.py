@@ -6,12 +6,14 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.results.lease_figures import ClosedLease, LeaseFigures
+from oku_core.results.latency_summary import LatencySummary, StepSummary, TimingSummary
+from oku_core.results.lease_span import LeaseFigures, LeaseSpan
 from oku_core.results.lines import (
     BOUNDS_MS,
     RunHead,
@@ -29,9 +31,9 @@ from oku_core.results.lines import (
     build_worker_line,
     format_bound,
 )
+from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import LIVE_QUANTILES, Sample, build_sample
-from oku_core.results.summary import NotSentCounts, OutcomeCounts, PhaseSummary, Summary, TargetSummary
-from oku_core.results.timing_summary import LatencySummary, StepSummary, TimingSummary
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -53,7 +55,9 @@ FIGURES = LeaseFigures(
 )
 NO_OUTCOMES = OutcomeCounts(**dict.fromkeys(OUTCOMES, 0))
 NO_LATENCY = LatencySummary()
-CLOSED = ClosedLease(id="l1", worker="w1", start=0, stop=8, figures=FIGURES)
+CLOSED = LeaseSpan(
+    id="l1", worker="w1", start=0, stop=8, state=LeaseState.CLOSED, reason="", cut_at=0.0, closed_at=1.0
+)
 
 
 def make_target(latency_ms: LatencySummary = NO_LATENCY) -> TargetSummary:
@@ -74,7 +78,7 @@ def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
         bytes_received=91,
         times={Time.LATENCY: build_latency([1000] * 5)},
     )
-    (line,) = build_range_lines(CLOSED, [part])
+    (line,) = build_range_lines(CLOSED, FIGURES, [part])
     assert (line["lease"], line["worker"], line["start"], line["stop"]) == ("l1", "w1", 0, 8)
     assert (line["requests"], line["ok"], line["unexpected_status"], line["timeout"]) == (7, 4, 1, 2)
     assert (line["mean_ms"], line["p50_ms"], line["max_ms"]) == (1.0, 1.0, 1.0)
@@ -89,7 +93,7 @@ def test_each_part_of_a_lease_has_a_range_line() -> None:
         Part(phase="warm-up", outcomes=make_counts(2)),
         Part(name="cart", outcomes=make_counts(5)),
     ]
-    first, second = build_range_lines(CLOSED, parts)
+    first, second = build_range_lines(CLOSED, FIGURES, parts)
     assert (first["phase"], first["requests"], second["target"], second["requests"]) == (
         "warm-up",
         2,
@@ -258,10 +262,10 @@ def test_a_range_line_of_a_run_with_a_rate_has_causes_and_what_counts_from_due_t
             Time.LATENESS: build_latency([3000, 5000]),
         },
     )
-    (line,) = build_range_lines(CLOSED, [part])
+    (line,) = build_range_lines(CLOSED, FIGURES, [part])
     assert (line["not_sent_in_flight_cap"], line["not_sent_late"], line["not_sent_not_dealt"]) == (1, 2, 0)
     assert (line["max_ms"], line["response_time_max_ms"], line["lateness_max_ms"]) == (1.0, 6.0, 5.0)
-    (closed,) = build_range_lines(CLOSED, [Part(outcomes=make_counts(2))])
+    (closed,) = build_range_lines(CLOSED, FIGURES, [Part(outcomes=make_counts(2))])
     assert (closed["not_sent_late"], closed["response_time_p99_ms"], closed["lateness_p50_ms"]) == (
         0,
         None,

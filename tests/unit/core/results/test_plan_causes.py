@@ -5,8 +5,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.results.plan_causes import Load, find_causes
-from oku_core.results.summary import OffPlanCause
+from oku_core.results.plan_causes import Load, OffPlanCause, find_causes
 
 TARGET, CAP, WORKER, BROKER = OffPlanCause
 

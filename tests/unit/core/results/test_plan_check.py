@@ -6,10 +6,9 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.results.plan_causes import Load
+from oku_core.results.plan_causes import Load, OffPlanCause
 from oku_core.results.plan_check import PlannedSeconds, check_plan, list_planned
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import OffPlanCause
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage

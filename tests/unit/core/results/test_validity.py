@@ -3,9 +3,18 @@ from typing import Any
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_core.results.lease_figures import LeaseFigures
-from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
-from oku_core.results.validity import FEWEST_STRAINED, WindowFill, build_validity, flag_growth, flag_off_plan
+from oku_core.results.lease_span import LeaseFigures
+from oku_core.results.plan_causes import OffPlanCause
+from oku_core.results.plan_check import PlanSummary
+from oku_core.results.validity import (
+    FEWEST_STRAINED,
+    Flag,
+    Validity,
+    WindowFill,
+    build_validity,
+    flag_growth,
+    flag_off_plan,
+)
 
 
 def judge(**changes: Any) -> list[Validity]:

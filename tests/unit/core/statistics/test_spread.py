@@ -5,7 +5,7 @@ import pytest
 from tests.kit.runs.seconds import START, draw_seconds, make_second
 
 from oku_core.accounting.measured_time import Time
-from oku_core.results.timing_summary import build_latency_summary
+from oku_core.results.latency_summary import build_latency_summary
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.spread import TooLittleError, build_intervals, find_interval, measure_spread
 

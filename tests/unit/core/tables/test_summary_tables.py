@@ -4,7 +4,8 @@ from tests.kit.runs.summaries import build_summary, make_inner, make_phase, make
 
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError
-from oku_core.results.summary import FailureSummary, Summary, Unit
+from oku_core.results.request_summary import FailureSummary
+from oku_core.results.summary import Summary, Unit
 from oku_core.tables.summary_tables import list_phase_tables, list_tables
 from oku_core.tables.table import Role, Table
 

@@ -15,7 +15,7 @@ from oku_core.accounting.interval import Slice, SliceState, release, settle
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.range_set import is_in_ranges
 from oku_core.results.inner_lines import build_inner_range_lines
-from oku_core.results.lease_figures import ClosedLease
+from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
 
 _MOST_LISTED = 20_000
@@ -111,20 +111,17 @@ def list_covered(lease: LeaseRecord) -> Iterator[Slice]:
 def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
     if not lease.done or not outbox_table.is_published(transaction, lease.run):
         return
-    closed = ClosedLease(
-        id=lease.id,
-        worker=lease.worker,
-        start=lease.start,
-        stop=lease.ranges.index_at(lease.done - 1) + 1,
-        figures=lease.figures,
-    )
+    accounted_stop = lease.ranges.index_at(lease.done - 1) + 1
+    span = LeaseSpan(
+        id=lease.id, worker=lease.worker, start=lease.start, stop=accounted_stop, state=lease.state,
+        reason=lease.reason, covered=lease.covered, cut_at=lease.cut_at, closed_at=now,
+    )  # fmt: skip
     inner = inner_table.fetch_inner_parts(transaction, lease).values()
-    outbox_table.put(
-        transaction, lease.run, LineKind.INNER_RANGE, now, build_inner_range_lines(closed, inner)
-    )
+    outbox_table.put(transaction, lease.run, LineKind.INNER_RANGE, now, build_inner_range_lines(span, inner))
     if lease.covered:
         parts = list(lease_table.fetch_parts(transaction, lease).values())
-        outbox_table.put(transaction, lease.run, LineKind.RANGE, now, build_range_lines(closed, parts))
+        lines = build_range_lines(span, lease.figures, parts)
+        outbox_table.put(transaction, lease.run, LineKind.RANGE, now, lines)
         status_lines = build_status_lines(lease.worker, parts)
         outbox_table.put(transaction, lease.run, LineKind.STATUS, now, status_lines)
 

@@ -8,8 +8,13 @@ from collections.abc import Iterable, Mapping
 
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import breaching
+from oku_coordinator.ledger.storage.row_tally import (
+    RowTally,
+    check_lease,
+    check_worker_requests,
+    move_covered,
+)
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
@@ -33,15 +38,21 @@ def finish(transaction: Transaction) -> None:
         else:
             _check_changes(transaction, run, tally)
         if fetch_state(transaction, run) not in ACTIVE_STATES:
-            # No more checkpoints come for it, and one account takes as much memory as thousands of leases.
-            transaction.accounts.pop(run, None)
-            transaction.tallies.pop(run, None)
+            _leave(transaction, run)
+
+
+def _leave(transaction: Transaction, run: str) -> None:
+    """No more checkpoints come for a run. Of those at rest, its account alone stays: its summary is due."""
+    transaction.tallies.pop(run, None)
+    for other in [other for other in transaction.accounts if other != run]:
+        if fetch_state(transaction, other) not in ACTIVE_STATES:
+            del transaction.accounts[other]
 
 
 def _begin_tally(transaction: Transaction, run: str) -> None:
     lengths, leases = _check_rows(transaction, run, fetch_account(transaction, run))
     covered = sum(lease.covered for lease in leases)
-    transaction.tallies[run] = Tally(
+    transaction.tallies[run] = RowTally(
         move_covered(lengths, -covered),
         leases,
         parts=sum_parts(transaction, run),
@@ -50,10 +61,11 @@ def _begin_tally(transaction: Transaction, run: str) -> None:
     )
 
 
-def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
+def _check_changes(transaction: Transaction, run: str, tally: RowTally) -> None:
     with breaching(run):
         account = fetch_account(transaction, run)
-        account.check(tally.check(), tally.series, fetch_spec(transaction, run))
+        spec, changed = fetch_spec(transaction, run), transaction.folded.get(run, ())
+        account.check(tally.check(), tally.series, spec, changed)
         check_worker_requests(tally.worker_requests, account.seen)
 
 
@@ -65,6 +77,12 @@ def check_run(transaction: Transaction, run: str, account: RunAccount) -> Length
             leases, an open lease contradicts itself, or the account does not sum to what is accounted.
     """
     return _check_rows(transaction, run, account)[0]
+
+
+def fetch_lengths(transaction: Transaction, run: str, account: RunAccount) -> Lengths:
+    """The same, but without all rows while the commits of this process are checked by what they change."""
+    tally = transaction.tallies.get(run)
+    return check_run(transaction, run, account) if tally is None else tally.lengths
 
 
 def _check_rows(transaction: Transaction, run: str, account: RunAccount) -> tuple[Lengths, list[LeaseRecord]]:

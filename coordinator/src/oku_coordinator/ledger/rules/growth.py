@@ -15,7 +15,7 @@ from oku_core.accounting.counts import subtract_counts
 from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.accounting.range_set import is_contained
 from oku_core.messaging.checkpoint import Checkpoint, Part
-from oku_core.results.lease_figures import LeaseFigures
+from oku_core.results.lease_span import LeaseFigures
 
 _GROWING = ("saturated", "lagged")
 _NOTHING = Part()

@@ -42,7 +42,7 @@ from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault, find_unsent
 from oku_core.messaging.hook import HookReport
-from oku_core.results.lease_figures import read_figures
+from oku_core.results.lease_span import read_figures
 from oku_core.results.series import place
 from oku_core.results.validity import flag_growth
 from oku_core.spec.spec import Spec

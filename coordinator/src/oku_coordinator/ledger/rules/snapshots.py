@@ -38,7 +38,8 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.results.summary import ProcessSummary, WorkerSummary
+from oku_core.results.validity import Flag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +141,30 @@ class Snapshot:
     @cached_property
     def account(self) -> Account:
         """What all its requests sum to."""
-        return self.accounts.build_total()
+        return self.accounts.parts.fetch_whole()
+
+
+class RunFrame(NamedTuple):
+    """All that a summary tells of a run at rest, but its accounts: these are as they were if it is."""
+
+    record: RunRecord
+    workers: list[WorkerSummary]
+    processes: list[ProcessSummary]
+    flags: list[tuple[Flag, int, float]]
+    thresholds: Mapping[int, ThresholdRecord]
+    hooks: Sequence[HookRecord]
+
+
+def fetch_frame(transaction: Transaction, run: str) -> RunFrame:
+    """The frame of a run."""
+    return RunFrame(
+        record=run_table.fetch_run(transaction, run),
+        workers=work_table.fetch_workers(transaction, run),
+        processes=work_table.fetch_processes(transaction, run),
+        flags=work_table.fetch_flags(transaction, run),
+        thresholds=threshold_table.fetch_thresholds(transaction, run),
+        hooks=hook_table.fetch_hooks(transaction, run),
+    )
 
 
 def fetch_standing(transaction: Transaction, run: str) -> Standing:
@@ -161,8 +185,9 @@ def fetch_snapshot(transaction: Transaction, run: str) -> Snapshot:
     breach = record.reason if record.is_broken else None
     accounts = RunAccount()
     try:
-        accounts = account_table.fetch_account(transaction, run).copy()
-        lengths = conservation.check_run(transaction, run, accounts)
+        accounts = account_table.fetch_account(transaction, run)
+        lengths = conservation.fetch_lengths(transaction, run, accounts)
+        accounts = accounts.freeze()
     except BreachError as error:
         breach = breach or error.detail
         lengths = slice_table.sum_lengths(transaction, run)
@@ -210,10 +235,10 @@ def fetch_stretch_basis(transaction: Transaction, run: str, since: int) -> Stret
 
 
 def fetch_threshold_basis(transaction: Transaction, run: str) -> ThresholdBasis:
-    """The data by which the thresholds of a run are judged; later checkpoints do not change it."""
+    """The data by which the thresholds of a run are judged, to be read before the transaction ends."""
     return ThresholdBasis(
         record=run_table.fetch_run(transaction, run),
-        accounts=account_table.fetch_account(transaction, run).copy(),
+        accounts=account_table.fetch_account(transaction, run),
         flags=work_table.fetch_flags(transaction, run),
         thresholds=threshold_table.fetch_thresholds(transaction, run),
     )

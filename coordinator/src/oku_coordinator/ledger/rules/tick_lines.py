@@ -22,8 +22,8 @@ from oku_core.results.lines import (
     build_late_tick_line,
     build_tick_line,
 )
-from oku_core.results.sample import Sample, build_rates, decode_kept
-from oku_core.results.series import SeriesRow, add_counts, assign, find_seconds
+from oku_core.results.sample import Sample, decode_kept
+from oku_core.results.series import SeriesRow, add_rows, assign, find_seconds
 from oku_core.spec.load_plan import ClockPeriod, LoadPlan, build_load_plan, read_clock_s
 
 _SECOND_NS = 10**9
@@ -106,7 +106,7 @@ def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
         planned, head = fetch_planned_seconds(transaction, run), run_table.fetch_head(transaction, run)
         seen, unseen = assign(find_seconds([sample for _, sample in due]), increments)
         for number, (state, sample) in enumerate(due):
-            counted = planned.add_to(_add(sample, seen.get(number, [])))
+            counted = planned.add_to(add_rows(sample, seen.get(number, [])))
             line = build_tick_line(state, head, counted, planned.measure_progress(counted))
             outbox_table.put(transaction, run, LineKind.TICK, sample.at, [line])
         late = list(_build_late(transaction, run, chain.from_iterable(unseen.values()), late_lines, planned))
@@ -128,15 +128,6 @@ def _fetch_due(
         "SELECT body, state FROM samples WHERE run = ? AND at > ? AND at <= ? ORDER BY at", run, after, until
     )
     return [(row["state"], decode_kept(row["body"])) for row in rows]
-
-
-def _add(sample: Sample, rows: Sequence[SeriesRow]) -> Sample:
-    outcomes = sample.outcomes
-    for row in rows:
-        outcomes = add_counts(outcomes, row.outcomes)
-    sent = sample.requests_sent + sum(row.sent for row in rows)
-    rates = build_rates(sample.seconds, outcomes)
-    return msgspec.structs.replace(sample, requests_sent=sent, outcomes=outcomes, **rates)
 
 
 def _build_late(

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from oku_core.accounting import hdr
 from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
 from oku_core.json_reader import build_own_decoder
@@ -46,14 +45,12 @@ def build_account(row: _Row) -> Account:
 
 def build_time(row: _Row) -> tuple[Time, Histogram]:
     """Decode the time in a row of `account_times`; `ValueError` if it cannot be read."""
-    histogram = Histogram()
-    snapshot = HistogramSnapshot(
-        buckets=hdr.decode(row["histogram"]).buckets,
+    histogram = Histogram.unpack(
+        row["histogram"],
         sum_us=_join(row["sum_us_high"], row["sum_us"]),
         min_us=row["min_us"],
         max_us=row["max_us"],
     )
-    histogram.add(snapshot)
     return Time(row["time"]), histogram
 
 
@@ -71,7 +68,7 @@ def build_account_columns(account: Account) -> Sequence[object]:
 def build_time_columns(histogram: Histogram) -> Sequence[object]:
     """Encode a time as the values of its columns."""
     sums_us = divmod(histogram.sum_us, _LOW_LIMIT)
-    return (*sums_us, histogram.min_us, histogram.max_us, hdr.encode(histogram))
+    return (*sums_us, histogram.min_us, histogram.max_us, histogram.pack())
 
 
 def _join(high: int, low: int) -> int:

@@ -15,7 +15,7 @@ from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.json_reader import build_own_decoder
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.results.lease_figures import LeaseFigures
+from oku_core.results.lease_span import LeaseFigures
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):

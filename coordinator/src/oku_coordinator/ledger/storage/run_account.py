@@ -1,16 +1,156 @@
-"""The account of a run: what its checkpoints sum to, kept apart by phase and by name of requests."""
+"""The account of a run: what its checkpoints sum to, kept apart by phase and by name of requests.
 
-from collections.abc import Callable, Sequence
+Beside these parts it has their totals by phase, by name and of all that is measured. They are made when
+somebody first asks for one, and grow with the parts from then on: nothing is summed up anew each second.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
 
 from oku_core.accounting.account import Account, sum_accounts, sum_counts
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import ConservationError, Lengths
-from oku_core.accounting.outcome import LOST, NOT_DEALT
+from oku_core.accounting.outcome import LOST, NOT_DEALT, build_no_causes
+from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Spec
 
 PartName = tuple[str, str]
 """The phase and the name of requests."""
+_Key = TypeVar("_Key")
+_NOTHING = Account()
+
+
+class _Totals(Generic[_Key]):
+    """The totals of accounts by some key; that of a single account is this account itself.
+
+    Args:
+        members: the accounts by the keys under which they count.
+    """
+
+    def __init__(self, members: Mapping[_Key, Sequence[Account]]) -> None:
+        self._totals = {key: sum_accounts(accounts) for key, accounts in members.items()}
+        self._alone = {key for key, accounts in members.items() if len(accounts) == 1}
+        """The keys under which a single account counts."""
+        for key, accounts in members.items():
+            if key not in self._alone:
+                for account in accounts:
+                    account.totals.append(self._totals[key])
+
+    def include(self, key: _Key, account: Account) -> None:
+        """Let a new account, of which nothing has come yet, count under a key."""
+        if key not in self._totals:
+            self._totals[key] = account
+            self._alone.add(key)
+            return
+        if key in self._alone:
+            self._alone.discard(key)
+            first = self._totals[key]
+            self._totals[key] = first.copy()
+            first.totals.append(self._totals[key])
+        account.totals.append(self._totals[key])
+
+    def get(self, key: _Key) -> Account:
+        """The total of a key, to read only."""
+        return self._totals.get(key, _NOTHING)
+
+    def freeze(self) -> "_Totals[_Key]":
+        """The same, as accounts that do not grow."""
+        return _Totals({key: [total.freeze()] for key, total in self._totals.items()})
+
+
+class _Sums(NamedTuple):
+    """All totals of parts; what the warm-up has is not measured."""
+
+    phases: _Totals[str]
+    names: _Totals[str]
+    measured: _Totals[None]
+
+    def include(self, part: PartName, account: Account) -> None:
+        phase, name = part
+        self.phases.include(phase, account)
+        if phase != WARM_UP:
+            self.names.include(name, account)
+            self.measured.include(None, account)
+
+    def freeze(self) -> "_Sums":
+        return _Sums(self.phases.freeze(), self.names.freeze(), self.measured.freeze())
+
+
+class PartAccounts(dict[PartName, Account]):
+    """Accounts by phase and name, with their totals.
+
+    Args:
+        parts: those that there are.
+        sums: their totals, if these are known.
+    """
+
+    def __init__(self, parts: Mapping[PartName, Account] | None = None, sums: _Sums | None = None) -> None:
+        super().__init__(parts or {})
+        self.names = {name for _, name in self}
+        """The names of all of them."""
+        self._sums = sums
+
+    def open(self, name: PartName) -> Account:
+        """The account of a part, to fold into; a new one if nothing has come of it yet."""
+        account = self.get(name)
+        if account is None:
+            account = self[name] = Account()
+            self.names.add(name[1])
+            if self._sums is not None:
+                self._sums.include(name, account)
+        return account
+
+    def fetch_phase(self, phase: str) -> Account:
+        """The total of a phase."""
+        return self._sum_up().phases.get(phase)
+
+    def fetch_measured(self, name: str | None = None) -> Account:
+        """The total of a name, or of all, without the warm-up."""
+        sums = self._sum_up()
+        return sums.measured.get(None) if name is None else sums.names.get(name)
+
+    def fetch_whole(self, name: str | None = None) -> Account:
+        """The total of a name, or of all, with the warm-up."""
+        both = self.list_all() if name is None else self.list_named(name)
+        return sum_accounts(account for account in both if account is not _NOTHING)
+
+    def list_all(self) -> list[Account]:
+        """Two accounts that sum to all: that of the warm-up, and what is measured."""
+        return [self.fetch_phase(WARM_UP), self.fetch_measured()]
+
+    def list_named(self, name: str) -> list[Account]:
+        """Two accounts that sum to those of a name: that of the warm-up, and what is measured."""
+        return [self.get((WARM_UP, name), _NOTHING), self.fetch_measured(name)]
+
+    def list_fewest(self) -> Collection[Account]:
+        """Accounts that sum to all: two totals if these are known, else each by itself."""
+        return self.values() if self._sums is None else self.list_all()
+
+    def freeze(self) -> "PartAccounts":
+        """The same, to read only; what is gained later does not change it."""
+        return PartAccounts(
+            {name: account.freeze() for name, account in self.items()}, self._sum_up().freeze()
+        )
+
+    def freeze_totals(self) -> "PartAccounts":
+        """The same without the parts, but for those of the warm-up: enough for the figures of names."""
+        warm_up = {name: account.freeze() for name, account in self.items() if name[0] == WARM_UP}
+        totals = PartAccounts(warm_up, self._sum_up().freeze())
+        totals.names = set(self.names)
+        return totals
+
+    def _sum_up(self) -> _Sums:
+        if self._sums is None:
+            phases: dict[str, list[Account]] = {}
+            names: dict[str, list[Account]] = {}
+            for (phase, name), account in self.items():
+                phases.setdefault(phase, []).append(account)
+                if phase != WARM_UP:
+                    names.setdefault(name, []).append(account)
+            measured = [account for accounts in names.values() for account in accounts]
+            self._sums = _Sums(_Totals(phases), _Totals(names), _Totals({None: measured} if measured else {}))
+        return self._sums
 
 
 @dataclass
@@ -22,59 +162,62 @@ class RunAccount:
         inner: beside it, the inner requests that user code has made within iterations.
     """
 
-    parts: dict[PartName, Account] = field(default_factory=dict)
-    inner: dict[PartName, Account] = field(default_factory=dict)
+    parts: PartAccounts = field(default_factory=PartAccounts)
+    inner: PartAccounts = field(default_factory=PartAccounts)
+
+    def freeze(self) -> "RunAccount":
+        """The same, to read only; later checkpoints do not change it."""
+        return RunAccount(self.parts.freeze(), self.inner.freeze())
+
+    def freeze_totals(self) -> "RunAccount":
+        """The same as far as totals go."""
+        return RunAccount(self.parts.freeze_totals(), self.inner.freeze_totals())
 
     @property
     def outcomes(self) -> list[int]:
         """The counts of outcomes of all parts together."""
-        return sum_counts(account.outcomes for account in self.parts.values())
+        return sum_counts(account.outcomes for account in self.parts.list_fewest())
 
     @property
     def accounted(self) -> int:
         """How many requests have an outcome."""
-        return sum(account.accounted for account in self.parts.values())
+        return sum(self.outcomes)
+
+    @property
+    def not_sent(self) -> list[int]:
+        """Why requests were not sent, as counts of causes."""
+        counts = [account.not_sent for account in self.parts.list_fewest()]
+        return [sum(column) for column in zip(build_no_causes(), *counts, strict=True)]
 
     @property
     def seen(self) -> int:
         """How many requests workers have told of; the coordinator has accounted for the rest by itself."""
-        return sum(
-            account.accounted - account.outcomes[LOST] - account.not_sent[NOT_DEALT]
-            for account in self.parts.values()
-        )
+        outcomes = self.outcomes
+        return sum(outcomes) - outcomes[LOST] - self.not_sent[NOT_DEALT]
 
     def list_reasons(self) -> list[tuple[str, ReasonCount]]:
-        """Why requests failed, each with the name of its part, in the order of phases and names."""
-        parts = sorted(self.parts)
-        return [(part[1], count) for part in parts for count in self.parts[part].reasons.values()]
+        """Why requests failed, each with the name of its part."""
+        return [
+            (name, count)
+            for (_, name), account in self.parts.items()
+            if account.reasons
+            for count in account.reasons.values()
+        ]
 
-    def open(self, name: PartName) -> Account:
-        """The account of a part, to fold into; a new one if nothing has come of it yet."""
-        return self.parts.setdefault(name, Account())
-
-    def build_total(self, takes_in: Callable[[PartName], bool] = lambda _: True) -> Account:
-        """The sum of all parts, or of some, to read only.
-
-        Args:
-            takes_in: says whether a part is among those to sum up.
-        """
-        return sum_accounts(account for name, account in self.parts.items() if takes_in(name))
-
-    def copy(self) -> "RunAccount":
-        """A copy that later checkpoints do not change."""
-        parts, inner = (
-            {name: account.copy() for name, account in accounts.items()}
-            for accounts in (self.parts, self.inner)
-        )
-        return RunAccount(parts, inner)
-
-    def check(self, lengths: Lengths, series: Sequence[int], spec: Spec) -> None:
-        """Check the first law over all parts: each one by itself, and that they sum to what is accounted.
+    def check(
+        self,
+        lengths: Lengths,
+        series: Sequence[int],
+        spec: Spec,
+        changed: Collection[PartName] | None = None,
+    ) -> None:
+        """Check the first law: each part by itself, and that they sum to what is accounted.
 
         Args:
             lengths: how much of the run is in each state.
             series: the outcomes of all its seconds together, which are those of the run.
             spec: of the run.
+            changed: the parts to check by themselves; all if it is None.
 
         Raises:
             ConservationError: they do not.
@@ -86,9 +229,9 @@ class RunAccount:
             )
         if outcomes != list(series):
             raise ConservationError(f"the outcomes are {outcomes}, but the seconds sum to {list(series)}")
-        for (phase, name), account in self.parts.items():
+        for phase, name in self.parts if changed is None else changed:
             try:
-                account.check(is_open=spec.is_open, has_statuses=not spec.runs_user_code)
+                self.parts[phase, name].check(is_open=spec.is_open, has_statuses=not spec.runs_user_code)
             except ConservationError as error:
                 where = " ".join(filter(None, (phase and f"phase {phase}", name and f"name {name}")))
                 raise ConservationError(f"{where}: {error}" if where else str(error)) from error

@@ -19,7 +19,7 @@ from oku_coordinator.ledger.storage.account_rows import (
 )
 from oku_coordinator.ledger.storage.lease_records import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
-from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
+from oku_coordinator.ledger.storage.run_account import PartAccounts, PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.inner_table import choose_name, fetch_inner, write_inner
 from oku_core.accounting.account import Account
@@ -41,6 +41,11 @@ def _build_upsert(table: str, key: Sequence[str], columns: Sequence[str]) -> str
 
 _WRITE = _build_upsert("accounts", _KEY, ACCOUNT_COLUMNS)
 _WRITE_TIME = _build_upsert("account_times", _TIME_KEY, TIME_COLUMNS)
+
+
+def is_in_memory(transaction: Transaction, run: str) -> bool:
+    """Whether the account of a run need not be read from its rows."""
+    return run in transaction.accounts
 
 
 def fetch_account(transaction: Transaction, run: str) -> RunAccount:
@@ -73,23 +78,22 @@ def fetch_account(transaction: Transaction, run: str) -> RunAccount:
     return account
 
 
-def _build_parts(rows: Iterable[sqlite3.Row], times: Iterable[sqlite3.Row]) -> dict[PartName, Account]:
+def _build_parts(rows: Iterable[sqlite3.Row], times: Iterable[sqlite3.Row]) -> PartAccounts:
     parts = {(row["phase"], row["name"]): build_account(row) for row in rows}
     for row in times:
         if (name := (row["phase"], row["name"])) not in parts:
             raise ValueError(f"a time of phase {name[0]!r} and name {name[1]!r} is of no account")
         time, histogram = build_time(row)
         parts[name].times[time] = histogram
-    return parts
+    return PartAccounts(parts)
 
 
 def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
     """Why requests of a run were not sent, as counts of causes; reads no more of its accounts than that."""
     if account := transaction.accounts.get(run):
-        counts = [part.not_sent for part in account.parts.values()]
-    else:
-        rows = transaction.select("SELECT not_sent FROM accounts WHERE run = ?", run)
-        counts = [decode_counts(row["not_sent"]) for row in rows]
+        return account.not_sent
+    rows = transaction.select("SELECT not_sent FROM accounts WHERE run = ?", run)
+    counts = [decode_counts(row["not_sent"]) for row in rows]
     return [sum(column) for column in zip(build_no_causes(), *counts, strict=True)]
 
 
@@ -106,16 +110,15 @@ def open_account(transaction: Transaction, run: str, name: PartName) -> Account:
     account = transaction.accounts[run] = fetch_account(transaction, run)
     transaction.folded.setdefault(run, set()).add(name)
     transaction.touched.add(run)
-    return account.open(name)
+    return account.parts.open(name)
 
 
 def open_inner(transaction: Transaction, run: str, name: PartName) -> Account:
     """The account of inner requests of a phase and name, to fold into; it is written as the others are."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
-    inner = account.inner
-    chosen = choose_name(inner, name)
+    chosen = choose_name(account.inner, name)
     transaction.folded_inner.setdefault(run, set()).add(chosen)
-    return inner.setdefault(chosen, Account())
+    return account.inner.open(chosen)
 
 
 def write_accounts(transaction: Transaction) -> None:
@@ -128,9 +131,7 @@ def write_accounts(transaction: Transaction) -> None:
             times = [(run, *name, time, *build_time_columns(held)) for time, held in part.times.items()]
             transaction.execute_each(_WRITE_TIME, times)
         transaction.execute("UPDATE runs SET outcomes = ? WHERE run = ?", json.dumps(account.outcomes), run)
-    transaction.folded.clear()
     for run, names in transaction.folded_inner.items():
         inner = transaction.accounts[run].inner
         for name in names:
             write_inner(transaction, run, name, inner[name])
-    transaction.folded_inner.clear()

@@ -9,7 +9,7 @@ import msgspec
 
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import breaching
-from oku_coordinator.ledger.storage.run_account import PartName
+from oku_coordinator.ledger.storage.run_account import PartAccounts, PartName
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.account import Account
 from oku_core.accounting.counts import Counts
@@ -27,7 +27,7 @@ _unpack_counts = msgspec.msgpack.Decoder(Counts).decode
 _unpack_part = msgspec.msgpack.Decoder(Part).decode
 
 
-def fetch_inner(transaction: Transaction, run: str) -> dict[PartName, Account]:
+def fetch_inner(transaction: Transaction, run: str) -> PartAccounts:
     """What the inner requests of a run sum to, by phase and name; `BreachError` if it cannot be read."""
     rows = transaction.select("SELECT phase, name, body FROM inner_accounts WHERE run = ? ORDER BY name", run)
     accounts: dict[PartName, Account] = {}
@@ -35,7 +35,7 @@ def fetch_inner(transaction: Transaction, run: str) -> dict[PartName, Account]:
         for row in rows:
             account = accounts[row["phase"], row["name"]] = Account()
             account.add(_unpack_counts(row["body"]))
-    return accounts
+    return PartAccounts(accounts)
 
 
 def write_inner(transaction: Transaction, run: str, name: PartName, account: Account) -> None:
@@ -53,11 +53,11 @@ def fold_inner(account: Account, gained: Counts) -> None:
     account.bytes_received = min(account.bytes_received, MOST_BYTES)
 
 
-def choose_name(known: Mapping[PartName, Account], name: PartName) -> PartName:
+def choose_name(known: PartAccounts, name: PartName) -> PartName:
     """What inner requests are counted under: their own name, unless the run has too many."""
-    if name in known or len({each for _, each in known}) < MOST_NAMES:
+    if name[1] in known.names or len(known.names) < MOST_NAMES:
         return name
-    return (name[0], name[1] if any(each == name[1] for _, each in known) else OTHER_NAMES)
+    return name[0], OTHER_NAMES
 
 
 def fetch_inner_parts(transaction: Transaction, lease: LeaseRecord) -> dict[PartName, Part]:

@@ -24,7 +24,7 @@ from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
 from oku_core.messaging.checkpoint import Checkpoint, Part
-from oku_core.results.lease_figures import LeaseFigures
+from oku_core.results.lease_span import LeaseFigures
 
 Request = tuple[int, int, int]
 """The place of its outcome, the second in which it ended, and its latency in µs."""

@@ -24,7 +24,7 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.results.summary import Flag
+from oku_core.results.validity import Flag
 from oku_core.spec.spec import Spec
 
 Apply = Callable[..., list[MessageVerdict]]

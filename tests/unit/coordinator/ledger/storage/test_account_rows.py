@@ -101,7 +101,7 @@ def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) ->
 
 @pytest.mark.parametrize(
     ("column", "said"),
-    [({"histogram": b"nothing"}, "no HdrHistogram"), ({"time": "tea"}, "'tea' is not a valid Time")],
+    [({"histogram": b"nothing"}, "no packed histogram"), ({"time": "tea"}, "'tea' is not a valid Time")],
 )
 def test_a_time_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
     """It raises a ValueError, whatever is wrong."""

@@ -7,7 +7,7 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_core.accounting.account import Account
+from oku_core.accounting.account import Account, sum_accounts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.measured_time import Time
@@ -30,7 +30,7 @@ def fold(parts: list[tuple[tuple[str, str], Part]]) -> RunAccount:
     """The account of several parts, each with its phase and name."""
     account = RunAccount()
     for name, part in parts:
-        account.open(name).add(part)
+        account.parts.open(name).add(part)
     return account
 
 
@@ -44,8 +44,8 @@ def fold_one(part: Part) -> RunAccount:
 def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple[str, str], Part]]) -> None:
     """Outcomes, causes, statuses, bytes and histograms add up."""
     account = fold(parts)
-    total = account.build_total()
-    assert total.build_counts() == fold(parts[::-1]).build_total().build_counts()
+    total = account.parts.fetch_whole()
+    assert total.build_counts() == fold(parts[::-1]).parts.fetch_whole().build_counts()
     assert total.outcomes == account.outcomes
     assert total.accounted == sum(sum(part.outcomes) for _, part in parts)
     assert total.bytes_received == sum(part.bytes_received for _, part in parts)
@@ -57,8 +57,48 @@ def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple
 @given(PARTS)
 def test_parts_may_be_summed_up_by_themselves(parts: list[tuple[tuple[str, str], Part]]) -> None:
     """A phase has the requests of all of its names."""
-    main = fold(parts).build_total(lambda name: name[0] == "main")
+    main = fold(parts).parts.fetch_phase("main")
     assert main.accounted == sum(sum(part.outcomes) for (phase, _), part in parts if phase == "main")
+
+
+@settings(max_examples=50)
+@given(PARTS, PARTS, st.sampled_from(["frozen", "not frozen"]))
+def test_totals_grow_with_the_parts(
+    before: list[tuple[tuple[str, str], Part]], after: list[tuple[tuple[str, str], Part]], form: str
+) -> None:
+    """Whenever somebody first asks for them, and whatever is frozen, they are the sums of the parts."""
+    grown = fold(before)
+    grown.parts.fetch_measured()
+    if form == "frozen":
+        grown.freeze()
+    for part_name, part in after:
+        grown.parts.open(part_name).add(part)
+    anew = fold([*before, *after])
+    for each in (grown, grown.freeze(), grown.freeze_totals()):
+        for phase in ("warm-up", "main"):
+            assert (
+                each.parts.fetch_phase(phase).build_counts() == anew.parts.fetch_phase(phase).build_counts()
+            )
+        for name in (None, "", "cart"):
+            assert each.parts.fetch_whole(name).build_counts() == anew.parts.fetch_whole(name).build_counts()
+            measured = sum_accounts(
+                account
+                for (phase, each_name), account in anew.parts.items()
+                if phase != "warm-up" and name in (None, each_name)
+            )
+            assert each.parts.fetch_measured(name).build_counts() == measured.build_counts()
+    assert (grown.outcomes, grown.not_sent, grown.seen) == (anew.outcomes, anew.not_sent, anew.seen)
+
+
+def test_what_has_not_grown_is_frozen_once() -> None:
+    """So its figures need not be made again; a histogram is copied only when something is added to it."""
+    account = fold([(name, build_open_part([1, 2], 1)) for name in NAMES])
+    first = account.freeze()
+    account.parts.open(NAMES[0]).add(build_open_part([5], 0))
+    second = account.freeze()
+    assert [second.parts[name] is first.parts[name] for name in NAMES] == [False, True, True]
+    assert second.parts.fetch_phase("main") is first.parts.fetch_phase("main")
+    assert second.parts[NAMES[0]].accounted == first.parts[NAMES[0]].accounted + 1
 
 
 @settings(max_examples=25)
@@ -66,11 +106,11 @@ def test_parts_may_be_summed_up_by_themselves(parts: list[tuple[tuple[str, str],
 def test_a_copy_does_not_change(parts: list[tuple[tuple[str, str], Part]]) -> None:
     """It stays the same whatever is added to the original."""
     account = fold(parts)
-    copy, before = account.copy(), fold(parts)
-    account.open(NAMES[0]).add(build_open_part([1, 2], 1))
-    account.open(("new", "")).add(build_open_part([1], 1))
+    copy, before = account.freeze(), fold(parts)
+    account.parts.open(NAMES[0]).add(build_open_part([1, 2], 1))
+    account.parts.open(("new", "")).add(build_open_part([1], 1))
     assert copy.parts.keys() == before.parts.keys()
-    assert copy.build_total().build_counts() == before.build_total().build_counts()
+    assert copy.parts.fetch_whole().build_counts() == before.parts.fetch_whole().build_counts()
 
 
 def test_an_account_must_sum_to_what_is_accounted() -> None:
@@ -127,7 +167,7 @@ def test_the_requests_of_closed_runs_are_never_due() -> None:
 def test_workers_have_seen_all_but_what_was_lost_or_not_dealt() -> None:
     """These two the coordinator has accounted for by itself."""
     account = fold_one(build_open_part([1, 2], 1, [3, 2, 4]))
-    account.open(("", "")).add(Part(outcomes=make_counts(lost=7)))
+    account.parts.open(("", "")).add(Part(outcomes=make_counts(lost=7)))
     assert account.seen == 2 + 1 + 3 + 2
 
 
@@ -156,10 +196,9 @@ def test_iterations_have_latencies_but_no_statuses() -> None:
 def test_inner_requests_stand_beside_the_account() -> None:
     """However many they are, they count in no sum of the run, and a copy has its own."""
     account, lengths = fold_one(build_closed_part([2, 4])), Lengths(pending=0, leased=0, accounted=2)
-    account.inner["", "login"] = Account()
-    account.inner["", "login"].add(build_closed_part([1, 3, 5]))
-    copy = account.copy()
+    account.inner.open(("", "login")).add(build_closed_part([1, 3, 5]))
+    copy = account.freeze()
     account.inner["", "login"].add(build_closed_part([1]))
     account.check(lengths, account.outcomes, CLOSED)
-    assert (account.accounted, account.seen, account.build_total().accounted) == (2, 2, 2)
+    assert (account.accounted, account.seen, account.parts.fetch_whole().accounted) == (2, 2, 2)
     assert (account.inner["", "login"].accounted, copy.inner["", "login"].accounted) == (4, 3)

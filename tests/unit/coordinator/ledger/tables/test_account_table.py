@@ -8,7 +8,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.results.summary import Flag
+from oku_core.results.validity import Flag
 
 Apply = Callable[..., list[MessageVerdict]]
 Deal = Callable[..., LeaseRecord]

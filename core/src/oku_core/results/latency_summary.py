@@ -1,5 +1,7 @@
 """How long requests took, and how that time is split, as people, scripts and dashboards read it."""
 
+from functools import lru_cache
+
 import msgspec
 
 from oku_core.accounting.account import Account
@@ -72,8 +74,16 @@ def build_latency_summary(histogram: Histogram) -> LatencySummary:
 
 def build_timing_summary(account: Account) -> TimingSummary:
     """How the time of the requests of an account is split."""
+    latency = account.histogram(Time.LATENCY)
+    if Time.SPLIT_LATENCY not in account.times:  # most answers arrive in one piece
+        return TimingSummary(
+            connect=_build_step(account.histogram(Time.CONNECT)),
+            tls=_build_step(account.histogram(Time.TLS)),
+            first_byte=_build_step(latency),
+            transfer=_build_no_transfer(latency.total),
+        )
     snapshots = {time: histogram.build_latency() for time, histogram in account.times.items()}
-    latency, split_latency, split_first_byte, transfer, connect, tls = (
+    all_latencies, split_latency, split_first_byte, transfer, connect, tls = (
         snapshots.get(time, _NONE)
         for time in (
             Time.LATENCY, Time.SPLIT_LATENCY, Time.SPLIT_FIRST_BYTE, Time.TRANSFER, Time.CONNECT, Time.TLS
@@ -82,7 +92,7 @@ def build_timing_summary(account: Account) -> TimingSummary:
     return TimingSummary(
         connect=_build_step(connect),
         tls=_build_step(tls),
-        first_byte=_build_step(build_first_byte(latency, split_latency, split_first_byte)),
+        first_byte=_build_step(build_first_byte(all_latencies, split_latency, split_first_byte)),
         transfer=_build_step(build_transfer(latency.total, transfer)),
     )
 
@@ -125,7 +135,12 @@ def build_transfer(answered: int, transfer: HistogramSnapshot) -> HistogramSnaps
     return merge([transfer, HistogramSnapshot(buckets=[0, whole])]) if whole else transfer
 
 
-def _build_step(histogram: HistogramSnapshot) -> StepSummary:
+@lru_cache(1024)
+def _build_no_transfer(answered: int) -> StepSummary:
+    return _build_step(build_transfer(answered, _NONE))
+
+
+def _build_step(histogram: Histogram | HistogramSnapshot) -> StepSummary:
     total = histogram.total
     return StepSummary(requests=total, **_measure(histogram, total))
 

@@ -3,7 +3,7 @@
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
-from oku_core.results.timing_summary import StepSummary, TimingSummary, build_timing_summary
+from oku_core.results.latency_summary import StepSummary, TimingSummary, build_timing_summary
 
 
 def build_histogram(*values_us: int) -> Histogram:
