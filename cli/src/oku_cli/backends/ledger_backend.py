@@ -17,10 +17,10 @@ from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.schema import lock_ledger
 from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.confinement_watch import recall_unconfined
+from oku_coordinator.runs.row_lookup import read_run_rows
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError, build_end, find_submitted
-from oku_coordinator.runs.run_rows import read_run_rows
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from oku_cli.kube.kubectl import Kubectl
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_coordinator.kube.pod_readiness import find_obstacle
 from oku_coordinator.kube.pods import Pod, PodCondition, shorten
 from oku_core.errors import UserError

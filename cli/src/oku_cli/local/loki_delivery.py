@@ -5,7 +5,7 @@ import math
 import time
 
 from oku_cli.remote.client import Client, wait_before_retry
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 
 PATIENCE_S = 5.0
 """How long Loki may take no line before the command stops waiting."""

@@ -4,12 +4,12 @@ import logging
 import socket
 from dataclasses import dataclass, field
 
+from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
 from oku_coordinator.api.file_uploads import build_upload_routes
 from oku_coordinator.api.routes import Scaling, build_api
-from oku_coordinator.api.run_files import build_run_file_routes
-from oku_coordinator.api.server import ApiServer
+from oku_coordinator.api.run_file_routes import build_run_file_routes
 from oku_coordinator.clock.clock_service import ClockService, open_clock
 from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.files.file_access import FileAccess, find_files_address

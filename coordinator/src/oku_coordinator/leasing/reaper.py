@@ -13,7 +13,7 @@ from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
-from oku_coordinator.leasing.waves.plan import build_wave_plan
+from oku_coordinator.leasing.waves.wave_plan import build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing

@@ -13,7 +13,7 @@ import msgspec
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import history, hooks, lifecycle, retry
+from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
@@ -111,7 +111,7 @@ class Runs:
         self._readiness.check_user_code(spec)
         self._readiness.check_queue()
         with self._ledger.change(now) as t:
-            record = retry.create_retry(t, build_run_id(now), run, now)
+            record = retried_run.create_retry(t, build_run_id(now), run, now)
         self._signals.wake()
         return record
 

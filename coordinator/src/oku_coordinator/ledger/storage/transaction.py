@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oku_coordinator.ledger.storage.row_tally import RowTally
 from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.schema import VERSION, open_database
 from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_space
-from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.spec.spec import Spec
 
 
@@ -31,7 +31,7 @@ class Memory:
     """
 
     accounts: dict[str, RunAccount] = field(default_factory=dict)
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, RowTally] = field(default_factory=dict)
     specs: dict[str, Spec] = field(default_factory=dict)
 
     def forget(self) -> None:

@@ -15,7 +15,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError
-from oku_coordinator.ledger.storage.tally import Tally
+from oku_coordinator.ledger.storage.row_tally import RowTally
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import count_held, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
@@ -127,7 +127,7 @@ def test_a_tally_costs_no_look_at_other_rows(
 
 def test_a_slice_that_changes_twice_is_a_breach() -> None:
     """A row that is added twice cannot be right."""
-    tally = Tally(Lengths(10, 0, 0), [], parts={}, worker_requests=0, series=build_no_counts())
+    tally = RowTally(Lengths(10, 0, 0), [], parts={}, worker_requests=0, series=build_no_counts())
     tally.note_slice(1, 0, 5, "pending")
     tally.note_slice(1, 0, 5, "pending")
     with pytest.raises(ConservationError, match="has changed 2 times"):

@@ -17,7 +17,7 @@ from oku_core.accounting.interval import ConservationError, Lengths, Slice, Slic
 _T = TypeVar("_T")
 
 
-class Tally:
+class RowTally:
     """The sums of one run, made from all its rows after these have been checked.
 
     Args:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.kit.schedules import schedules
 
 from oku_coordinator.leasing.waves.pieces import cut_pieces
-from oku_coordinator.leasing.waves.plan import AHEAD_S, LEAD_S, WavePlan
+from oku_coordinator.leasing.waves.wave_plan import AHEAD_S, LEAD_S, WavePlan
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.index_ranges import Range

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.remote.endpoint import read_token
+from oku_cli.remote.coordinator_ref import read_token
 from oku_core.errors import UserError
 
 

@@ -14,7 +14,7 @@ from oku_coordinator.api.file_downloads import UNREADABLE_DATE, has_readable_dat
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables import run_table
-from oku_coordinator.runs.run_rows import read_run_rows
+from oku_coordinator.runs.row_lookup import read_run_rows
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES, list_files, list_public_files
