@@ -14,12 +14,12 @@ import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
 
+from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
-from oku_coordinator.api.server import ApiServer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics

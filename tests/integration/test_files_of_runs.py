@@ -42,7 +42,7 @@ async def scenario(row, http):
 _UPLOAD = """
 import asyncio, sys
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.coordinator_ref import Endpoint
 from oku_cli.remote.local_file import read_local_file
 from oku_cli.remote.upload import upload_files
 from oku_core.process.resources import measure_peak_rss_mb

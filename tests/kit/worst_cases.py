@@ -117,7 +117,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("\nconnection:", " ", ""), ("\nconnection", " ", ""), ("\nconnection:", "\n ", "\n"),
         "\nconnection:\n ",
     ],
-    "oku_core.messaging.checkpoint:_STATUS": ["0", "00x"],
+    "oku_core.accounting.counts:_STATUS": ["0", "00x"],
     "oku_core.messaging.credentials:_TICKET": ["0", "0.", ("0.", "a", "")],
     "oku_core.process.redaction:_AFTER_SCHEME": [
         "a", "://", "a://", "://,", ("://", ",", ""), ("://", "a,", " "), "http:", ":/", "://a ",

@@ -1,4 +1,4 @@
-"""Panels of runs with a rate: the plan and what became of it, response times, latenesses, and phases."""
+"""Panels of runs with a rate: the plan and how it was kept, response times, latenesses, and phases."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def build_plan_query(ticks: Lines) -> Query:
 
 
 def build_sent() -> Panel:
-    """What was sent, and the plan behind it."""
+    """Requests sent, with the plan behind them."""
     planned = build_plan_query(_ticks)
     return draw_plan(
         lines(
@@ -91,7 +91,7 @@ def build_plan() -> Panel:
 
 
 def build_unsent() -> Panel:
-    """What was not sent, by cause, and what was lost."""
+    """Requests that were not sent, by cause, and those that were lost."""
     panel = lines(
         custom=BARS,
         table=("sum",),
@@ -166,7 +166,7 @@ def _build_quantiles(prefix: str, title: str, shows: str) -> Panel:
 
 
 def build_punctuality() -> Panel:
-    """What makes arrivals early or late, apart from the target."""
+    """Reasons for early or late arrivals other than the target."""
     return lines(
         custom={"fillOpacity": 0},
         table=("max",),

@@ -56,7 +56,7 @@ class StatPanels:
     whose: str = ONE_RUN
 
     def build_head(self, width: int = HALF) -> Panel:
-        """What is asked, and how."""
+        """The target and the load."""
         words = ("target", "load")
         heads = Lines(self.whose, LineKind.TICK, where='load != ""', needs=words)
         return stat(

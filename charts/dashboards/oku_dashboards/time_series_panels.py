@@ -36,7 +36,7 @@ class TimeSeriesPanels:
 
     Attributes:
         whose: the matcher of the run.
-        label: what is appended to titles, to tell two runs apart.
+        label: is appended to titles, to tell two runs apart.
     """
 
     whose: str = ONE_RUN
@@ -100,7 +100,7 @@ class TimeSeriesPanels:
         )
 
     def build_quantiles(self) -> Panel:
-        """Quantiles over time; of what counts from due times, one each."""
+        """Quantiles over time; one each of the times that count from when requests were due."""
         panel = lines(
             custom=LOGARITHMIC,
             title="Latency quantiles",

@@ -6,7 +6,7 @@ run reaches the next. A coordinator that finds a run active makes it anew.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
@@ -18,27 +18,25 @@ from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.reaper import Reaper
-from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.shares import Shares
-from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
-from oku_coordinator.runs.confinement_watch import ConfinementWatch
-from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.runs.skew_watch import SkewWatch
-from oku_coordinator.runs.target_watch import TargetWatch
-from oku_coordinator.runs.threshold_watch import ThresholdWatch
-from oku_coordinator.runs.turn import Turn
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.watches.circuit_breaker import CircuitBreaker
+from oku_coordinator.watches.file_preparation import FilePreparation
+from oku_coordinator.watches.target_watch import TargetWatch
+from oku_coordinator.watches.threshold_watch import ThresholdWatch
+from oku_coordinator.watches.turn import Turn
+from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster
@@ -46,6 +44,7 @@ from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
@@ -249,6 +248,11 @@ class ActiveRuns:
     def find(self, run: str) -> ActiveRun | None:
         """One of them, if it has its turn."""
         return self._runs.get(run)
+
+    def find_named(self, batch: CheckpointBatch) -> Sequence[ActiveRun]:
+        """Those that a message is about: a worker that has taken nothing yet names leases only."""
+        named = dict.fromkeys([batch.run, *(read_lease_run(each.lease) for each in batch.checkpoints)])
+        return [active for run in named if (active := self.find(run)) is not None]
 
     def open(self, run: RunRecord) -> ActiveRun:
         """The run that has its turn; made when it has just got it."""

@@ -47,7 +47,7 @@ class MessageHandler:
             for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
                 if verdict == MessageVerdict.CLOSED:
                     self.roster.forget_lease(batch.worker, batch.incarnation, checkpoint.lease)
-            if (active := self.active_runs.find(batch.run)) is not None:
+            for active in self.active_runs.find_named(batch):
                 active.record_receipt(receipt, now)
         self.signals.wake()
 

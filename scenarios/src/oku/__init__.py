@@ -26,7 +26,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for (PEP 562)."""
+    """Load a public name when it is first used (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -35,7 +35,7 @@ _MOST_REASONS = 500
 _OTHER_REASONS = "other"
 _MOST_TRACEBACKS = 50
 _AHEAD_S = 0.04
-"""Handing out takes less time than this; so much work may wait in the host."""
+"""Work for this long may wait in the host; handing out more takes less time."""
 _NS_PER_US, _NS_PER_S = 1_000, 1_000_000_000
 
 
@@ -59,7 +59,7 @@ class Iteration:
 
 
 class RequestResult(NamedTuple):
-    """What came of one request.
+    """The result of one request.
 
     Attributes:
         name: what it is counted under.
@@ -184,7 +184,7 @@ class HostSession:
 
         Args:
             iteration: in which it was made; None for one outside of any, or whose iteration has ended.
-            result: what came of it.
+            result: of the request.
         """
         slot = OUTSIDE
         if iteration is not None and self._under_way.get(iteration.slot) is iteration:

@@ -141,7 +141,7 @@ def _be_child(parent: int, children: Children, number: int) -> Never:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
         children.run(number)
         code = 0
-    except BaseException:  # noqa: BLE001  # whatever the error, this process ends here
+    except BaseException:  # noqa: BLE001  # this process ends here after any error
         _log.critical("process ended by an error", exc_info=True)
     finally:
         sys.stdout.flush()

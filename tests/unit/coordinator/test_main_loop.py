@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from typing import Any
 
+import msgspec
 import pytest
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.transactions import change, read
@@ -256,6 +257,21 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     assert list(parts.roster.list_leases()) == []
     assert parts.roster.workers()[0].find_rate("r1").taken == 10
     assert parts.signals.woken.is_set()
+
+
+async def test_a_worker_that_refuses_before_it_has_taken_anything_is_barred(parts: Assembly) -> None:
+    """It names no run then, but its leases do."""
+    ledger = parts.ledger
+    change(ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
+    await parts.main_loop.step(time.monotonic())
+    lease = deal_lease(ledger, "r1", 10, 2.0)
+    assert lease is not None
+    parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases={})])
+    refused = build_checkpoint(lease, 0, end=0, parts=[], refusal="no such file")
+    batch = msgspec.structs.replace(build_batch(lease, refused), run="")
+    parts.message_handler.handle_receipts(change(ledger, take_in, [batch], parts.active_runs.allow, 5.0))
+    assert parts.roster.find_barred("r1")
 
 
 async def test_a_run_without_a_worker_is_given_up_but_not_for_an_outage(parts: Assembly) -> None:

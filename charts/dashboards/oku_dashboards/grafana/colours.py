@@ -68,7 +68,7 @@ QUANTILE_COLOURS: Mapping[str, str] = {
 }
 
 DUE_COLOURS: Mapping[str, str] = {"response_time_p99_ms": "purple", "lateness_p99_ms": "yellow"}
-"""Of what counts from when requests were due."""
+"""Of times that count from when requests were due."""
 
 STATUS_COLOURS: Mapping[str, str] = {"^2": "green", "^3": "light-blue", "^4": "yellow", "^5": "red"}
 """By how a status begins, as a regular expression."""

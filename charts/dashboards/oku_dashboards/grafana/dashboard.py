@@ -157,7 +157,7 @@ def build_text_variable(name: str, label: str, default: str, description: str) -
 
 
 def build_choice_variable(name: str, label: str, choices: Sequence[str], description: str) -> Json:
-    """A variable with a few choices, of which the first is the default."""
+    """A variable with a few choices; the first is the default."""
     options = [{"selected": not place, "text": text, "value": text} for place, text in enumerate(choices)]
     return {
         "name": name,

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 DATASOURCE: Mapping[str, str] = {"type": "loki", "uid": "${datasource}"}
 TICK = "1s"
-"""The shortest step of what is reported once a second."""
+"""The shortest step of lines that come once a second."""
 HALF = 12
 """Half of the 24 columns of a dashboard."""
 

@@ -20,7 +20,7 @@ def stat(*, fields: str = "", calculation: str = "lastNotNull", **settings: Any)
 
     Args:
         fields: a regular expression of the fields that are shown; else all numbers.
-        calculation: what is made of several values.
+        calculation: reduces several values to one.
         settings: of the panel.
     """
     queries: Sequence[Query] = settings["queries"]
@@ -77,7 +77,7 @@ def lines(
     """Lines over time.
 
     Args:
-        custom: how they are drawn, beside what is usual; None takes something of that away.
+        custom: overrides the usual drawing; None removes a setting.
         table: what the legend says of each.
         has_many: whether a query gives a line for each of several things.
         settings: of the panel.
@@ -111,7 +111,7 @@ def lines(
 
 
 LOGARITHMIC: Json = {"scaleDistribution": {"type": "log", "log": 10}, "fillOpacity": 0, "axisSoftMin": None}
-"""Lines of what lies decades apart."""
+"""Lines of values that lie decades apart."""
 DASHES: Json = {"fill": "dash", "dash": [6, 6]}
 PLAN: Json = {"custom_fillOpacity": 15, "custom_lineWidth": 4}
 """A broad line behind others, as settings of one field."""

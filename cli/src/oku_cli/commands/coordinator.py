@@ -22,7 +22,7 @@ from oku_cli.options.daemon.retention_options import pick_retention, retention_o
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, build_duration, option
 from oku_cli.process.secret_variables import forget_secrets
-from oku_cli.remote.endpoint import read_own_token
+from oku_cli.remote.coordinator_ref import read_own_token
 from oku_core.process.private_files import DATA_FOLDER
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from oku_cli.options.daemon.user_code_options import confinement_options, refuse
 from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.option_group import CommandT, option
 from oku_cli.options.watch_options import drop_grafana_without_loki, pick_watch, sigterm_option, watch_options
-from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.coordinator_ref import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
 from oku_cli.remote.watch import Watch

@@ -31,7 +31,7 @@ from oku_cli.options.watch_options import (
     watch_options,
 )
 from oku_cli.process.interrupt import SignalAction
-from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.coordinator_ref import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.remote_run import RunStart, run_remotely

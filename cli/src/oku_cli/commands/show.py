@@ -13,7 +13,7 @@ from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_optio
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import grafana_option
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.coordinator_ref import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.console import Terminal

@@ -18,7 +18,7 @@ from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.coordinator_ref import CoordinatorRef
 from oku_cli.remote.follow import Follower, run_async
 from oku_cli.remote.outage import try_again
 from oku_cli.remote.remote_run import build_title, try_add_intervals

@@ -16,7 +16,7 @@ from typing import Any
 from oku_cli.kube.kube_pods import INSTANCE, KubePods, build_selector
 from oku_cli.kube.kubectl import Kubectl
 from oku_cli.kube.tunnel import Tunnel, open_tunnel
-from oku_cli.remote.endpoint import GIVEN, UnreachableError, read_token
+from oku_cli.remote.coordinator_ref import GIVEN, UnreachableError, read_token
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 

@@ -18,7 +18,7 @@ import aiohttp
 from oku_cli.kube.kubectl import find_reason
 from oku_cli.process.child import Child, describe_death
 from oku_cli.process.environment import drop_own
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05

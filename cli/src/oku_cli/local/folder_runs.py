@@ -14,7 +14,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.remote.follow import Follower, show_end
 from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch

@@ -9,7 +9,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_cli.remote.outage import Outage
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.json_output import print_json

@@ -11,7 +11,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client, RunGoneError, UploadNeededError
-from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
+from oku_cli.remote.coordinator_ref import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower
 from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.once import Submission, finish_deleted

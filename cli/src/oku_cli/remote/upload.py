@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from oku_cli.remote.client import Client, WrongDigestError
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_cli.remote.local_file import LocalFile
 from oku_core.errors import UserError
 

@@ -62,7 +62,7 @@ class DropReason(enum.StrEnum):
     LONG_HEAD = "the head of its request is too long"
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """One connection."""
 
     @property
@@ -92,8 +92,8 @@ class ConnectionTable:
     def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._limits = limits
         self._clock = clock
-        self._rows: dict[Connection, _Row] = {}
-        self._waiting: dict[Connection, None] = {}
+        self._rows: dict[ClientConnection, _Row] = {}
+        self._waiting: dict[ClientConnection, None] = {}
         """In the order in which they began to wait."""
         self._count_by_origin: dict[str, int] = {}
 
@@ -101,7 +101,7 @@ class ConnectionTable:
         """How many are connected."""
         return len(self._rows)
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: ClientConnection) -> bool:
         """Enter a new connection, in place of one that waits where there are too many; False if none does."""
         origin = connection.origin
         if self._count_by_origin.get(origin, 0) >= self._limits.most_per_address:
@@ -114,7 +114,7 @@ class ConnectionTable:
             self._count_by_origin[origin] = self._count_by_origin.get(origin, 0) + 1
         return is_admitted
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: ClientConnection) -> None:
         """It has ended, or was never admitted."""
         if self._rows.pop(connection, None) is None:
             return
@@ -124,7 +124,7 @@ class ConnectionTable:
         if not self._count_by_origin[origin]:
             del self._count_by_origin[origin]
 
-    def enter(self, connection: Connection, phase: ConnectionPhase) -> None:
+    def enter(self, connection: ClientConnection, phase: ConnectionPhase) -> None:
         """It is in another phase."""
         row = self._rows.get(connection)
         if row is None:
@@ -134,7 +134,7 @@ class ConnectionTable:
         if phase is not ConnectionPhase.BUSY:
             self._waiting[connection] = None
 
-    def note_partial_head(self, connection: Connection, size: int) -> None:
+    def note_partial_head(self, connection: ClientConnection, size: int) -> None:
         """More of an incomplete head has come; the connection is closed if the head is too long."""
         row = self._rows.get(connection)
         if row is None or row.phase in (ConnectionPhase.BUSY, ConnectionPhase.CLOSING):
@@ -145,7 +145,7 @@ class ConnectionTable:
         if row.head_bytes > self._limits.longest_head_bytes:
             self._drop(connection, DropReason.LONG_HEAD)
 
-    def note_stalled(self, connection: Connection, *, is_stalled: bool) -> None:
+    def note_stalled(self, connection: ClientConnection, *, is_stalled: bool) -> None:
         """It does not read its answer, or reads again."""
         if row := self._rows.get(connection):
             row.stalled_since = self._clock() if is_stalled else None
@@ -179,7 +179,7 @@ class ConnectionTable:
         self._drop(longest, DropReason.CROWDED)
         return True
 
-    def _drop(self, connection: Connection, reason: DropReason) -> None:
+    def _drop(self, connection: ClientConnection, reason: DropReason) -> None:
         self.remove(connection)
         connection.drop(reason)
 

@@ -13,15 +13,15 @@ from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
-from oku_coordinator.leasing.waves.plan import build_wave_plan
+from oku_coordinator.leasing.waves.wave_plan import build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import schedule_table
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.index_ranges import Range

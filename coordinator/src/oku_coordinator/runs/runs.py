@@ -13,16 +13,14 @@ import msgspec
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import history, hooks, lifecycle, retry
+from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.runs.retention import delete_run
-from oku_coordinator.runs.run_failures import write_failures
-from oku_coordinator.runs.run_history import write_run_history
-from oku_coordinator.runs.run_keys import find_submitted
+from oku_coordinator.runs.retention import delete_run, find_submitted
+from oku_coordinator.runs.run_documents import write_failures, write_run_history
 from oku_coordinator.runs.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
@@ -111,7 +109,7 @@ class Runs:
         self._readiness.check_user_code(spec)
         self._readiness.check_queue()
         with self._ledger.change(now) as t:
-            record = retry.create_retry(t, build_run_id(now), run, now)
+            record = retried_run.create_retry(t, build_run_id(now), run, now)
         self._signals.wake()
         return record
 

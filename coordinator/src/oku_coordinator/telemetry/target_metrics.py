@@ -71,7 +71,7 @@ INNER = MetricKind(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution:
+class BucketedTimes:
     """Times in the form in which Prometheus takes them.
 
     Attributes:
@@ -101,7 +101,7 @@ class RequestFigures:
     name: str
     outcomes: Sequence[int]
     bytes_received: int
-    times: Mapping[Time, Distribution]
+    times: Mapping[Time, BucketedTimes]
 
 
 class RequestCollector(Collector):
@@ -188,6 +188,8 @@ def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigu
     )
 
 
-def _build_distribution(histograms: Sequence[Histogram]) -> Distribution:
+def _build_distribution(histograms: Sequence[Histogram]) -> BucketedTimes:
     between = zip(*(histogram.count_between(_CUTS) for histogram in histograms), strict=True)
-    return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(histograms))
+    return BucketedTimes(
+        counts=list(accumulate(map(sum, between))), native=build_native_histogram(histograms)
+    )

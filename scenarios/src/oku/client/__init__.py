@@ -1,1 +1,1 @@
-"""What sends the requests of scenarios: HTTP/1.1 over connections that are kept."""
+"""The HTTP/1.1 client of scenarios, which keeps its connections."""

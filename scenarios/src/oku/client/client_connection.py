@@ -94,7 +94,7 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """A piece of an answer has come, mostly the whole of it."""
         waiter, reader = self._waiter, self.reader
-        if waiter is None:  # nobody has asked
+        if waiter is None:  # there is no request
             self.close()
             return
         try:

@@ -71,7 +71,7 @@ class ClientOrigin:
         self._addresses = Addresses(first.raw_host or "", first.port or 0, way.local_address)
 
     def list_proxy_headers(self) -> list[tuple[str, str]]:
-        """What a proxy that passes requests on is told with each."""
+        """The headers for a proxy that forwards requests."""
         authorization = self.proxy_authorization
         return [("Proxy-Authorization", authorization)] if authorization else []
 
@@ -106,7 +106,7 @@ class ClientOrigin:
             deadline_ns: until when, by the monotonic clock.
 
         Raises:
-            OSError: nobody can be reached, or TLS cannot be agreed on.
+            OSError: connecting or the TLS handshake has failed.
             TimeoutError: it takes too long.
             TransportError: the proxy does not lead there.
         """
@@ -119,7 +119,7 @@ class ClientOrigin:
         self._close_idle()
 
     def close(self) -> None:
-        """Close what is idle, and give up a lookup that is under way."""
+        """Close idle connections, and give up a lookup that is under way."""
         self._addresses.close()
         self._close_idle()
 

@@ -28,7 +28,7 @@ class CookieStore:
 
         Args:
             head: status line and headers of the answer.
-            url: what was asked.
+            url: of the request.
         """
         if not (headers := _SETS_COOKIE.findall(head)):
             return
@@ -53,7 +53,7 @@ def merge_cookies(given: str, kept: str) -> str:
     """The value of one header `Cookie` from two; of two cookies with one name, that which a server has set.
 
     Args:
-        given: as somebody wrote it; may be empty.
+        given: as the user wrote it; may be empty.
         kept: as `CookieStore.find` gives it.
     """
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")}

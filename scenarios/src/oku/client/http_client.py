@@ -54,7 +54,7 @@ class HttpClient:
         columns: of the rows of the run.
         timeout_s: the longest time of a request.
         has_certificate: whether there is a client certificate.
-        seed: of what is drawn for each index.
+        seed: of random numbers that depend on the index.
         rows: the rows of the run; None without data.
     """
 
@@ -228,7 +228,7 @@ class HttpClient:
             origin.close()
 
     def _sweep(self) -> None:
-        """End what takes too long: one timer for all requests costs less than one for each."""
+        """Expire requests that take too long: one timer for all requests costs less than one for each."""
         now_ns = monotonic_ns()
         for connection in [each for each in self._busy if each.deadline_ns < now_ns]:
             connection.expire()

@@ -1,4 +1,4 @@
-"""What is known of a request before it is made: where it goes, and its head but for what varies."""
+"""Plans of requests, made once for each method and URL: the origin, and the constant parts of the head."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""A request that is to be sent: what is asked of it, and awaiting it sends it."""
+"""A request that is sent when it is awaited, with its options and checks."""
 
 import warnings
 from collections.abc import Callable, Coroutine, Generator, Mapping
@@ -48,7 +48,7 @@ OPTIONS = frozenset(RequestOptions.__annotations__)
 
 Condition = Callable[[Response], object]
 Check = tuple[Condition, str]
-"""What must hold of an answer, and what is said when it does not."""
+"""A condition on a response, and the reason that is recorded when it does not hold."""
 
 
 class CallSender(Protocol):
@@ -127,7 +127,7 @@ class HttpCall(Coroutine[Any, Any, Response]):
 
         Args:
             condition: a function of the response; one that raises a `RequestError` does not hold.
-            text: what does not hold then.
+            text: the reason if it does not hold.
         """
         self.checks.append((condition, text))
         return self

@@ -34,8 +34,8 @@ _NO_OPTIONS: RequestOptions = {}
 _NO_ROW: Mapping[str, str] = {}
 _ANY = "any"
 _CREDENTIALS = re.compile("//[^/]*@")
-_MOST_DRAWS = 1 << 10
-"""So many think times of one iteration differ."""
+_DRAWS_PER_ITERATION = 1 << 10
+"""Think times repeat after this many calls in an iteration."""
 
 
 class Http:
@@ -121,7 +121,7 @@ class Http:
 
         Args:
             condition: true or false, or what Python takes for it.
-            text: what does not hold then.
+            text: the reason if it does not hold.
         """
         if not condition:
             self._scope.fail(text)
@@ -133,7 +133,7 @@ class Http:
         How long depends on the seed of the run, the index and the number of the call alone.
         """
         quantile_s = parse_think_time(time)
-        place = (self.index or 0) * _MOST_DRAWS + self._draws % _MOST_DRAWS
+        place = (self.index or 0) * _DRAWS_PER_ITERATION + self._draws % _DRAWS_PER_ITERATION
         self._draws += 1
         await asyncio.sleep(quantile_s(uniform(self._client.seed, place)))
 
@@ -196,7 +196,7 @@ class Http:
 
 
 def _find_failed_check(call: HttpCall, response: Response) -> tuple[str, BaseException | None]:
-    """Why a response is not what was asked for, and what a check has raised; empty and None if it is."""
+    """Find the reason of the first failed check, and the exception that it raised; empty and None if none."""
     for condition, text in call.checks:
         try:
             if not condition(response):

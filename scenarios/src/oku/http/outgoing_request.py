@@ -1,4 +1,4 @@
-"""One request of a scenario on its way: what is sent, where it is sent on to, and which cookies go along."""
+"""One request of a scenario: builds it, sends it, follows redirections and keeps cookies."""
 
 from collections.abc import Mapping
 
@@ -73,7 +73,7 @@ class OutgoingRequest:
 
     @property
     def url(self) -> str:
-        """What is asked, with what its placeholders stand for; after redirections, the last one."""
+        """The URL with its placeholders filled in; after redirections, the last one."""
         if not self._url:
             self._url = self._plan.build_url(self._index, self._row, self._query)
         return self._url
@@ -135,7 +135,7 @@ class OutgoingRequest:
             self._kept_bytes = 0
 
     def _takes_framing(self, name: str, value: str) -> bool:
-        """Whether to send a header that says where the request ends, or what becomes of its connection.
+        """Whether to send a header that frames the request or manages its connection.
 
         Raises:
             ValueError: the target would take a part of this request for another one.

@@ -20,10 +20,10 @@ from oku.http.scope import (
 
 
 class record:  # noqa: N801  # read as a verb: `async with record("query"):`
-    """Records what happens within under a name, as if it was a request: `async with record("query"): …`.
+    """Records the time of a block under a name, as if it was a request: `async with record("query"): …`.
 
     It is `ok`, unless an exception goes through it: a failed check for an `AssertionError` or a
-    `RequestError`, a `timeout` for a `TimeoutError` or what is cancelled, and else an `exception`; the
+    `RequestError`, a `timeout` for a `TimeoutError` or a cancellation, and else an `exception`; the
     exception goes on. It can be a plain `with`, too, for code that does not wait.
 
     Args:
@@ -39,7 +39,7 @@ class record:  # noqa: N801  # read as a verb: `async with record("query"):`
         self._scope = scope_at_work.get()
 
     def fail(self, reason: object) -> None:
-        """What happens within has failed a check, for this reason."""
+        """Record that the block has failed a check, for this reason."""
         self._failure = self._failure or str(reason) or NO_REASON
 
     def __enter__(self) -> Self:

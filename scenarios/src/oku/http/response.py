@@ -15,7 +15,7 @@ _CHARSET = "charset="
 
 
 class Asked(Protocol):
-    """Knows what was asked."""
+    """Knows the URL of the request."""
 
     @property
     def url(self) -> str:
@@ -24,14 +24,14 @@ class Asked(Protocol):
 
 
 class RequestError(Exception):
-    """A request has got no complete answer, or one without what was asked of it.
+    """A request got no complete response, or one that fails a check.
 
     A scenario that does not catch it ends as `failed_check`, with this as its reason.
 
     Attributes:
         name: what the request is counted under.
         reason: why it failed, in one line.
-        response: what came; None without a complete answer.
+        response: None without a complete one.
     """
 
     def __init__(self, name: str, reason: str, response: "Response | None" = None) -> None:
@@ -66,7 +66,7 @@ class Response:
 
     @property
     def url(self) -> str:
-        """What was asked; after redirections, the last one."""
+        """The URL of the request; after redirections, the last one."""
         return self._asked.url
 
     @cached_property
@@ -117,7 +117,7 @@ class Response:
 
         Args:
             condition: true or false, or what Python takes for it.
-            text: what does not hold then.
+            text: the reason if it does not hold.
 
         Returns:
             Whether it holds.

@@ -16,7 +16,7 @@ _FOLDER = Path.cwd()
 NO_REASON = "a check has failed"
 """The reason of a check that says none."""
 GIVEN_UP = "given up by the scenario"
-"""The reason of what was cancelled before it ended."""
+"""The reason of a request that was cancelled."""
 
 
 class Scope:
@@ -38,14 +38,14 @@ class Scope:
         self.is_cut = False
 
     def record(self, result: RequestResult) -> None:
-        """Count what has ended; what is not ok makes the iteration fail."""
+        """Count a result; one that is not ok makes the iteration fail."""
         if result.outcome and self.iteration is not None and not self.iteration.failure:
             self.iteration.failure = f"{result.name}: {result.reason}"
         if self._session is not None and not self.is_cut:
             self._session.record(self.iteration, result)
 
     def fail(self, reason: object) -> None:
-        """A check has failed; user code may give whatever can be printed as the reason."""
+        """Record that a check has failed; user code may give any object as the reason."""
         if self.iteration is not None and not self.iteration.failure:
             self.iteration.failure = str(reason) or NO_REASON
 

@@ -43,7 +43,7 @@ _NO_NAME = "(no name)"
 
 
 class _Cut(GreenletExit):  # type: ignore[misc]  # gevent has no types
-    """The iteration is cut off; clients of Locust take what is no `GreenletExit` for a failed request."""
+    """The iteration is cut off; clients of Locust count any other exception as a failed request."""
 
 
 class TaskSetGaveUpError(Exception):
@@ -74,7 +74,7 @@ class ReportTimer:
             self.report_soon()
 
     def wait(self, longest_s: float) -> None:
-        """Wait until something is to be reported, and then for more, if it is not urgent, for so long."""
+        """Wait until there is something to report; unless it is urgent, wait `longest_s` for more."""
         self._has_news.wait()
         self._is_urgent.wait(longest_s)
         self._has_news.clear()
@@ -90,7 +90,7 @@ class Iterations:
         folder: where the files of user code are.
         limit_s: how long an iteration may take; None for any time.
         timeout_s: the limit of a request.
-        reports: has what ends reported, and that users wait and nothing is on its way to them.
+        reports: schedules the reports to the worker.
 
     Attributes:
         states: the users at work, by their greenlets.
@@ -170,7 +170,7 @@ class Iterations:
             self._reports.report_soon()
 
     def fail(self, state: UserState, error: BaseException) -> None:
-        """User code has raised outside of any task: that costs an iteration, which nobody else gets.
+        """User code has raised outside of any task: that costs an iteration.
 
         So a user that cannot work ends a run rather than hang it.
         """
@@ -211,7 +211,7 @@ class Iterations:
         response: object = None,
         **_: object,
     ) -> None:
-        """Count a request that a client of Locust tells of, in the iteration of whoever made it."""
+        """Count a request of a client of Locust, in the iteration of its user."""
         state = self.states.get(gevent.getcurrent()) or self._find_parent()
         iteration = state.iteration if state is not None else None
         status = getattr(response, "status_code", 0) if response is not None else 0

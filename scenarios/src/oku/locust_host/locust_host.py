@@ -32,11 +32,11 @@ from oku_core.user_code.slots import Slots
 
 _CHUNK_BYTES = 1 << 16
 _REPORT_S = 0.01
-"""What has ended is told so soon."""
+"""How long a report waits for more results."""
 _POLL_S, _ALIVE_POLLS = 0.1, 5
 """How often the lag of the hub is measured, and after how many times it reports without news."""
 _CLOSING_S = 3.0
-"""What listeners and `on_stop` may take at the end; the worker waits a little longer."""
+"""How long listeners and `on_stop` may take at the end; the worker waits a little longer."""
 
 
 def run_host(connection: socket.socket, slots_file: int, start: Start) -> None:
@@ -141,7 +141,7 @@ class LocustHost:
         """Send a report soon after something has happened."""
         while not self._is_over.is_set():
             self._reports.wait(_REPORT_S)
-            # Before the report is made: what happens after it is for the next one.
+            # Before the report is made: later changes are for the next one.
             is_deserted = self._is_deserting and self._pool is not None and self._pool.is_empty
             self._send(self._session.take_report(len(self._iterations.idle)))
             if is_deserted:

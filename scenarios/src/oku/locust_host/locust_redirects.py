@@ -105,7 +105,7 @@ class RedirectingHttpSession(HttpSession):
     """The client of an `HttpUser`."""
 
     identity = SpecIdentity()
-    """What stays with the origin that it was meant for."""
+    """Headers and credentials that another origin must not get."""
     spec_cert: str | tuple[str, str] | None = None
     """The client certificate of the spec, as requests has it."""
 
@@ -162,14 +162,14 @@ class _UserAgent(LocustUserAgent):
     request_type = _Request
 
     def _handle_error(self, error: BaseException, url: Any = None) -> BaseException:
-        if isinstance(error, RetriesExceeded):  # all that it is told of by this name
+        if isinstance(error, RetriesExceeded):  # it has no other cause
             raise RedirectFailureError(describe_excess(self.max_redirects))
         handled: BaseException = super()._handle_error(error, url=url)
         return handled
 
 
 def set_up_fast_client(identity: SpecIdentity) -> None:
-    """Have the clients of all `FastHttpUser`s end so, and keep what is the spec's from other origins."""
+    """Patch the client of `FastHttpUser`: the identity of the spec stays with its origin."""
     _Request.identity = identity
     module: Any = locust.contrib.fasthttp
     module.LocustUserAgent = _UserAgent
@@ -187,7 +187,7 @@ def build_headers(spec: Spec) -> dict[str, str]:
 def _is_same_origin(asked: str, following: str) -> bool:
     try:
         return URL(following).origin() == URL(asked).origin()
-    except ValueError:  # of what has no origin, such as mailto
+    except ValueError:  # such as mailto, which has no origin
         return False
 
 

@@ -1,4 +1,4 @@
-"""What became of a request that a client of Locust tells of: its outcome, and why it is not ok."""
+"""Classifies the requests of Locust's clients: the outcome, and the reason of a failure."""
 
 import http.client
 import re
@@ -52,14 +52,14 @@ _BY_TYPE: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
     ),
     ((SSLError, requests.exceptions.SSLError, requests.exceptions.ProxyError, OSError), CONNECT_ERROR),
 )  # fmt: skip
-"""What counts as what; the first that fits does."""
+"""Outcomes by type of exception; the first match counts."""
 _CONNECTING = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameResolutionError)
 _WRAPPERS = (requests.ConnectionError, urllib3.exceptions.HTTPError, RetriesExceeded)
 """These say less than what they wrap."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # It begins where a word does: to begin at any slash would take quadratic time in a word without a library.
 _LIBRARY = re.compile(r"(?<![^\s,:])([^\s/,:]*)/[^\s,:]*/site-packages/")
-"""The folder of a library, and what stands before it in the same word, such as a quotation mark."""
+"""The folder of a library, with the start of its word, such as a quotation mark."""
 _TRUNCATED = ("Incomplete response", "connection closed")
 """How begins what geventhttpclient says of an answer that ends too soon."""
 _MOST_LINKS = 5
@@ -114,7 +114,7 @@ def _find_inner(error: BaseException) -> BaseException | None:
 
 
 def _strip(text: str) -> str:
-    """A text without what differs from worker to worker: addresses of objects, and where libraries are."""
+    """Strip what differs from worker to worker: addresses of objects, and folders of libraries."""
     return _LIBRARY.sub(r"\1", _ADDRESS.sub("", text))
 
 

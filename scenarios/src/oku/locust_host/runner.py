@@ -64,7 +64,7 @@ class OkuRunner(LocalRunner):
         self.stop()
 
     def close(self, limit_s: float) -> None:
-        """Stop all users, which may take so long, and tell listeners of the end as Locust does."""
+        """Stop all users within `limit_s`, and fire the events of the end as Locust does."""
         self._is_closing = True
         events = self.environment.events
         events.test_stopping.fire(environment=self.environment)
@@ -96,7 +96,7 @@ def list_modules(folder: Path) -> Sequence[Path]:
 
 
 def _find_caller() -> str:
-    """`stop() (file.py:12)`, of whoever has called a method of the runner."""
+    """Where user code has called a method of the runner: `stop() (file.py:12)`."""
     frame: Any = sys._getframe(1)  # noqa: SLF001  # the documented way to look at one frame
     name = "stop"
     while frame is not None and frame.f_code.co_filename == __file__:

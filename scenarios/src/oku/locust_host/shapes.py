@@ -30,7 +30,7 @@ def find_stages(kind: type[LoadTestShape]) -> list[str] | None:
     """The stages of a shape that looks at nothing but the time; None of one that does, or has many."""
     try:
         clock: Any = kind()
-    except Exception:  # noqa: BLE001  # as one that asks for what is not there
+    except Exception:  # noqa: BLE001  # as one that uses a missing attribute
         return None
     stages: list[str] = []
     users, seconds = 0, 0
@@ -48,7 +48,7 @@ def find_stages(kind: type[LoadTestShape]) -> list[str] | None:
 
 
 def _ask(shape: Any, seconds: int) -> tuple[Any, ...] | None:
-    """What a shape wants at a time: users, how many begin in a second, and perhaps of which classes."""
+    """The level that a shape gives for a time: users, spawn rate, and perhaps user classes."""
     shape.oku_failed = False
     shape.get_run_time = lambda: float(seconds)
     try:
@@ -58,7 +58,7 @@ def _ask(shape: Any, seconds: int) -> tuple[Any, ...] | None:
         users, rate = int(level[0]), float(level[1])
         if not math.isfinite(rate):
             raise ValueError(f"a rate of {rate}")
-    except Exception:  # noqa: BLE001  # it asks for what is not there, or answers what is no level
+    except Exception:  # noqa: BLE001  # it uses a missing attribute, or gives no level
         shape.oku_failed = True
         return None
     return (users, rate, *level[2:])
@@ -74,6 +74,6 @@ def _write(users: int, wanted: int, rate: float, seconds: int) -> list[str]:
 
 
 def _find_reached(users: int, wanted: int, rate: float, seconds: int) -> int:
-    """How many users there are when so many have been wanted for so long."""
+    """How many users there are `seconds` after `wanted` were asked for."""
     change = math.floor(rate * seconds)
     return min(wanted, users + change) if wanted > users else max(wanted, users - change)

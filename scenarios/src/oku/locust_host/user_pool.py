@@ -17,8 +17,8 @@ from oku.locust_host.iterations import Iterations, ReportTimer
 from oku.locust_host.user_state import UserState, find_state
 
 _HERE = "oku"
-_BREATH = 10
-"""After so many new users, others may run."""
+_YIELD_EVERY = 10
+"""Yield to other greenlets after this many new users."""
 
 
 class UserPool:
@@ -31,7 +31,7 @@ class UserPool:
         environment: of Locust, with its runner.
         session: says how many users there shall be.
         iterations: has those that are at work.
-        reports: the worker is told when no user is left, or was there when none is wanted.
+        reports: one is due when no user is left, or when none was there and none is wanted.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class UserPool:
             missing = count - self._retired[name] - len(surplus)
             for number in range(missing):
                 self._hire(self._environment.user_classes_by_name[name])
-                if number % _BREATH == _BREATH - 1:
+                if number % _YIELD_EVERY == _YIELD_EVERY - 1:
                     gevent.sleep(0)
             surplus.sort(key=lambda state: state.is_idle)
             for state in surplus[count:]:
@@ -93,7 +93,7 @@ class UserPool:
             self._environment.events.spawning_complete.fire(user_count=self._target)
 
     def _share_out(self, users: int) -> None:
-        """Share so many users out over the classes, by their weights, as Locust does."""
+        """Share users out over the classes, by their weights, as Locust does."""
         if users == self._target:
             return
         self._target = users
@@ -112,7 +112,7 @@ class UserPool:
         name = kind.__name__
         try:
             [user] = runner.spawn_users({name: 1})
-        except Exception as error:  # noqa: BLE001  # whatever its constructor raises is counted
+        except Exception as error:  # noqa: BLE001  # an error of its constructor is counted
             self._enter_failing(name, error)
             return
         state = find_state(user)

@@ -87,7 +87,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def _settle(temporary: Path) -> None:
-    """Make a folder the place of temporary files and of what programs keep at home."""
+    """Make a folder the home and the place of temporary files."""
     temporary.mkdir(mode=0o700, exist_ok=True)
     if site.ENABLE_USER_SITE and (base := site.getuserbase()):
         os.environ.setdefault("PYTHONUSERBASE", base)  # packages at home are found as before

@@ -15,7 +15,7 @@ _CHUNK_BYTES = 1 << 16
 def prepare_host(connection: socket.socket) -> Start | Call | None:
     """Confine this host as its first message says, and return that message.
 
-    If it cannot be confined, the worker is told, and the result is None.
+    If that fails, it tells the worker and returns None.
 
     Raises:
         EOFError: the worker has gone.

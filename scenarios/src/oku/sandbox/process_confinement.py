@@ -1,8 +1,8 @@
-"""What a host gives up before it loads user code, none of which user code gets back.
+"""Drops the rights of a host before it loads user code; user code cannot regain them.
 
 It dies with its worker and leaves no core dump. It and what it starts gain no privileges, and cannot change
-how other processes run. It may hold only so much memory, and where memory runs out it is ended before its
-worker.
+how other processes run. Its memory has a limit, and if the machine runs out of memory the kernel
+kills it before its worker.
 """
 
 import ctypes
@@ -56,7 +56,7 @@ def _confine_on_linux(memory_bytes: int) -> None:
 
 
 def give_up_privileges() -> None:
-    """Have no capabilities and gain none, by whatever program; on Linux alone.
+    """Drop all capabilities, and gain none by any program; on Linux alone.
 
     A process of root could read the memory of its worker by them.
     """
@@ -69,8 +69,8 @@ def give_up_privileges() -> None:
 def _limit_memory(memory_bytes: int) -> None:
     """Limit what a process holds for itself, so that one more byte raises `MemoryError`.
 
-    It is the limit of data, not that of addresses, which counts what is only mapped or set aside, too: shared
-    libraries, and the arenas of threads, many times of what is used.
+    It is the limit of data, not that of addresses, which counts mapped and reserved memory, too: shared
+    libraries, and the arenas of threads, many times the memory that is used.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = memory_bytes if hard == resource.RLIM_INFINITY else min(hard, memory_bytes)

@@ -27,7 +27,7 @@ _OF_A_USER = {"setpriority": 2, "ioprio_set": 3}
 
 
 class _Architecture(NamedTuple):
-    """What differs from one kind of processor to another: the numbers of linux/audit.h and asm/unistd.h."""
+    """Numbers that depend on the processor: those of linux/audit.h and asm/unistd.h."""
 
     audit: int
     seccomp: int
@@ -127,5 +127,5 @@ def _find_argument(number: int) -> int:
 
 
 def _do(instruction: int, value: int, if_so: int = 0, if_not: int = 0) -> bytes:
-    """A `struct sock_filter`; a comparison skips as many instructions as it is told."""
+    """A `struct sock_filter`; a comparison skips `if_so` or `if_not` instructions."""
     return struct.pack("=HBBI", instruction, if_so, if_not, value)

@@ -1,4 +1,4 @@
-"""Finds the modules of user code, whatever they are called.
+"""Finds the modules of user code, which may have any names.
 
 A file beside a scenario may have the name of a module of Python, of Oku or of a library, such as `token.py`.
 User code that imports this name gets the file; all other code gets the library, even if it imports it later.

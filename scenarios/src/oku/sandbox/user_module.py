@@ -9,7 +9,7 @@ from oku.sandbox.user_imports import UserImports
 from oku_core.process.redaction import redact
 
 _LONGEST_TEXT = 1_000
-"""So much of the text of an exception is told."""
+"""The longest text of an exception in a reason."""
 
 
 class LoadError(Exception):
@@ -39,7 +39,7 @@ def describe_exception(error: BaseException, folder: Path) -> str:
     """An exception in one line, with the last place in user code: `ValueError: no (a.py:3 in scenario)`.
 
     Args:
-        error: what was raised.
+        error: the exception.
         folder: where the files of user code are.
     """
     text = " ".join(f"{type(error).__name__}: {_read_text(error)}".split()).rstrip(": ")
@@ -63,7 +63,7 @@ def _read_text(error: BaseException) -> str:
     """The text of an exception; empty if it fails to make one, as user code may have written it."""
     try:
         return redact(str(error))[:_LONGEST_TEXT]
-    except Exception:  # noqa: BLE001  # whatever user code raises
+    except Exception:  # noqa: BLE001  # user code may raise anything
         return ""
 
 

@@ -9,7 +9,7 @@ import gc
 from oku_core.process.resources import measure_rss_mb
 
 _GROWTH, _GROWTH_MB = 1.25, 64.0
-"""Garbage is collected when memory has grown by this factor and so much more, so that it seldom is."""
+"""Garbage is collected when memory has grown by this factor and this many MB more, so that it seldom is."""
 
 
 class ProcessMemory:

@@ -22,16 +22,16 @@ from oku_core.user_code.messages import Call, Returned, frame
 
 
 def serve_call(connection: socket.socket, call: Call) -> None:
-    """Call a hook, and tell the worker what came of it.
+    """Call a hook, and send the worker its result.
 
-    It is told before what the hook has left behind is ended: that may not let itself be ended.
+    The result is sent before tasks that the hook has left behind are cancelled: they may resist.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         connection.sendall(frame(call_hook(call, runner)))
 
 
 def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
-    """Call a hook; what it raises is told, not raised."""
+    """Call a hook; an exception becomes a part of the result."""
     spec, folder = decode_spec(call.spec), Path(os.fsdecode(call.folder))
     assert spec.scenario is not None
     try:
@@ -44,7 +44,7 @@ def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
         return Returned(error=str(error))
     try:
         value = runner.run(_await(function, wanted, call))
-    except BaseException as error:  # noqa: BLE001  # whatever user code raises is told
+    except BaseException as error:  # noqa: BLE001  # any error of user code is reported
         return Returned(error=describe_exception(error, folder), traceback=format_traceback(error, folder))
     return encode_result(value, call.hook)
 
@@ -61,7 +61,7 @@ async def build_arguments(wanted: Collection[str], call: Call, stack: AsyncExitS
     Args:
         wanted: their names.
         call: what the worker has said.
-        stack: closes after the call what has to be closed.
+        stack: closes the client after the call.
     """
     arguments: dict[str, Any] = {}
     if "setup_data" in wanted:
@@ -72,7 +72,7 @@ async def build_arguments(wanted: Collection[str], call: Call, stack: AsyncExitS
 
 
 def encode_result(value: object, hook: str) -> Returned:
-    """What a hook has returned, as JSON; that of a teardown is for nobody."""
+    """Encode the result of a hook as JSON; that of a teardown is dropped."""
     if hook == Hook.TEARDOWN:
         return Returned()
     try:

@@ -1,4 +1,4 @@
-"""Makes what scenarios and hooks make requests with, from what a worker has said."""
+"""Makes the HTTP client and the rows of scenarios and hooks, from the first message of the worker."""
 
 import os
 import ssl
@@ -19,10 +19,10 @@ from oku_core.user_code.messages import Call, Start
 
 
 def build_client(message: Start | Call, spec: Spec, rows: RowReader | None = None) -> HttpClient:
-    """What sends requests, in the running event loop.
+    """Build the client for the running event loop.
 
     Args:
-        message: what the worker has said first.
+        message: the first one of the worker.
         spec: the one in it.
         rows: its rows; None without data.
     """
@@ -57,7 +57,7 @@ class SpecTls:
 
 @asynccontextmanager
 async def open_http(message: Start | Call) -> AsyncIterator[Http]:
-    """An `Http` outside of iterations, for hooks: its requests are not counted, and what fails raises."""
+    """An `Http` outside of iterations, for hooks: its requests are not counted, and failures raise."""
     client = build_client(message, decode_spec(message.spec))
     try:
         yield Http(client, Scope())

@@ -35,7 +35,7 @@ def judge_exception(error: BaseException, failure: str, folder: Path) -> End:
     an exception.
 
     Args:
-        error: what was raised.
+        error: the exception.
         failure: the first request or check of it that failed; empty if none did.
         folder: where the files of the user code are.
     """

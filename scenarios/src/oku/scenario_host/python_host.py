@@ -36,15 +36,15 @@ from oku_core.user_code.slots import Slots
 _log = logging.getLogger(__name__)
 
 _REPORT_S = 0.01
-"""What has ended is told so soon."""
+"""How long a report waits for more results."""
 _POLL_S, _ALIVE_POLLS = 0.1, 5
 """How often the lag of the event loop is measured, and after how many times it reports without news."""
 _OVERDUE_NS = 1_000_000_000
-"""Where user code blocks all users in turn, each of them reports after so long: it does go on."""
+"""Where user code blocks the event loop, users report themselves after this time: the host is alive."""
 STUCK_S = 5.0
-"""An iteration that has not ended so long after its limit never will: its user begins anew."""
+"""An iteration that has not ended this long after its limit never will: its user begins anew."""
 _MOST_STUCK = 20
-"""So many of them may go on, or as many as there are users; they make load, and hold memory."""
+"""How many stuck iterations are tolerated, or as many as there are users: they make load, and hold memory."""
 _NO_ROW: Mapping[str, str] = {}
 
 
@@ -79,7 +79,7 @@ class PythonHost:
     Args:
         start: the first message of the worker.
         slots: shared with it.
-        scenario: what is to be called.
+        scenario: has the function.
         rows: the rows of the run; None without data.
         stuck_s: how long after its limit an iteration is given up that does not end.
     """
@@ -119,7 +119,7 @@ class PythonHost:
         self._transport, _ = await self._loop.create_unix_connection(
             lambda: _WorkerConnection(self), sock=connection
         )
-        self._transport.set_write_buffer_limits(0)  # what is written is sent at once, not after all users
+        self._transport.set_write_buffer_limits(0)  # reports are sent at once, not after all users
         self._transport.write(frame(Ready()))
         self._set_users()
         polling = self._loop.create_task(self._keep_polling())
@@ -227,7 +227,7 @@ class PythonHost:
         user.waiting = None
 
     async def _iterate(self, user: _User, iteration: Iteration) -> None:
-        """Carry out an iteration, and say what came of it."""
+        """Carry out an iteration, and record its end."""
         scope = user.scope = Scope(self._session, iteration)
         scope_at_work.set(scope)
         self._report_overdue()
@@ -239,7 +239,7 @@ class PythonHost:
             else:
                 async with asyncio.timeout(limit_s) as limit:
                     await self._scenario.function(**arguments)
-        except BaseException as error:  # noqa: BLE001  # whatever user code raises is counted
+        except BaseException as error:  # noqa: BLE001  # any error of user code is counted
             end = judge_exception(error, iteration.failure, self._folder)
         else:
             end = judge_return(iteration.failure)
@@ -265,7 +265,7 @@ class PythonHost:
         wanted, row = self._scenario.arguments, _NO_ROW
         if self._rows is not None:
             values = [value.decode() for value in self._rows.read(index)]
-            row = dict(zip(self._columns, values, strict=False))  # what headers need comes behind
+            row = dict(zip(self._columns, values, strict=False))  # values for headers come behind
         if "http" in wanted:
             arguments["http"] = Http(self._client, scope, row, user.cookies, user.number)
         if "index" in wanted:
@@ -311,7 +311,7 @@ class PythonHost:
             self._send_report()
 
     def _report_now(self) -> None:
-        """Report with the next turn of the event loop: what else happens in this one is told, too."""
+        """Report with the next turn of the event loop, with everything that ends in this one."""
         if self._report is not None:
             self._report.cancel()
         self._report = self._loop.call_soon(self._send_report)
@@ -326,7 +326,7 @@ class PythonHost:
             self._fail(error)
 
     async def _keep_polling(self) -> None:
-        """Measure the lag of the event loop, give up what is stuck, collect garbage, give signs of life."""
+        """Measure the lag of the event loop, give up stuck iterations, collect garbage, report regularly."""
         garbage = GarbageWatch(ProcessMemory())
         while True:
             for _ in range(_ALIVE_POLLS):
@@ -370,7 +370,7 @@ def serve(connection: socket.socket, slots_file: int) -> None:
     except (LoadError, DataError) as error:
         connection.sendall(frame(Refused(str(error))))
         return
-    # What was loaded stays: the collector need not look at it again and again.
+    # Loaded modules stay: the collector need not visit them again.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 

@@ -24,7 +24,7 @@ FindResponse = Callable[[bytes], DelayedResponse]
 
 
 class HeadCache:
-    """The lines after the first of plain requests, with the run that they name and what finds the response.
+    """The lines after the first of plain requests, with the run that they name and a finder of responses.
 
     A plain request is an HTTP/1.1 `GET` for a plain name. It leaves its connection open, and it arrives in
     one piece with nothing before or after it.
@@ -34,7 +34,7 @@ class HeadCache:
         self._known_by_lines: dict[bytes, tuple[str, FindResponse]] = {}
 
     def find(self, data: bytes) -> tuple[bytes, tuple[str, FindResponse]] | None:
-        """The name in a plain request, and what is cached for its lines; None for all other data."""
+        """The name in a plain request, and the entry for its lines; None for all other data."""
         first, _, lines = data.partition(_VERSION)
         known = self._known_by_lines.get(lines)
         if known is None or first[:5] != _METHOD:

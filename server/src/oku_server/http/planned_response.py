@@ -25,7 +25,7 @@ READY_LIMIT_BYTES = 1024
 
 
 class Ending(Enum):
-    """What happens to the connection after a response."""
+    """The fate of a connection after a response."""
 
     OPEN = auto()
     """It takes the next request."""
@@ -38,7 +38,7 @@ class Ending(Enum):
 
 
 class DelayedResponse(NamedTuple):
-    """How many seconds to wait, which buffers to write then, in order, and what happens to the connection."""
+    """How many seconds to wait, which buffers to write then, in order, and the fate of the connection."""
 
     delay_s: float
     buffers: tuple[bytes, ...]
@@ -140,7 +140,7 @@ def build_response(
 
     Args:
         content: what the response says.
-        connection: the header that tells what happens to the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
+        connection: the header about the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
         headers: more headers, each with its line ending.
         sent: how many bytes of the body follow a head that announces all of it; all of them unless given.
         delay_s: how long the response waits.

@@ -60,7 +60,7 @@ class RequestReader:
         counts: counts the requests that are received.
 
     Attributes:
-        requests: the complete requests, in order; whoever responds to them removes them.
+        requests: the complete requests, in order; the connection removes those that it responds to.
         run: the run that the last head named.
         overrides: the overrides of the last head.
         is_partial: whether a request has begun and is not complete.

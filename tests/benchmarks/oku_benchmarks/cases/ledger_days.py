@@ -26,7 +26,7 @@ from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
 from oku_cli.process.child import Child
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.coordinator_ref import Endpoint
 from oku_core.accounting.run_state import RunState
 
 WORKERS = 1_000

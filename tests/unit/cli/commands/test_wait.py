@@ -13,7 +13,7 @@ from tests.unit.cli.command_line import call_oku
 
 from oku_cli.commands.wait import wait_remotely
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run

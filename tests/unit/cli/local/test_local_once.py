@@ -16,7 +16,7 @@ from oku_cli.local import folder_runs, local_once
 from oku_cli.local.local_once import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
-from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.remote.follow import Lifetime
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from oku_cli.kube.kube_endpoint import KubeEndpoint
 from oku_cli.options.backend_options import RemoteOptions, backend_options
-from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
+from oku_cli.remote.coordinator_ref import CoordinatorRef, Endpoint
 from oku_core.errors import UserError
 
 

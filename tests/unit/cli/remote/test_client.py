@@ -8,7 +8,7 @@ from aiohttp.test_utils import BaseTestServer, TestServer
 from tests.unit.cli.remote.test_follow import SUMMARY
 
 from oku_cli.remote.client import Client, RunGoneError, UploadNeededError
-from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.values.file_reference import FileClaim

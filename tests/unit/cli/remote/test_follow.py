@@ -10,7 +10,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, UnreachableError
+from oku_cli.remote.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.remote.follow import Follower, classify, run_async
 from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import RunState

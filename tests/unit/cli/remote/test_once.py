@@ -7,7 +7,7 @@ import pytest
 from oku_cli.exit_code import ExitCode
 from oku_cli.remote import once, outage
 from oku_cli.remote.client import ConflictError, Submitted
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_cli.remote.once import Submission, finish_deleted
 from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import RunState

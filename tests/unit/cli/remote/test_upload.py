@@ -6,7 +6,7 @@ from tests.kit.file_claims import build_claim
 
 from oku_cli.remote import upload
 from oku_cli.remote.client import FileStatus, WrongDigestError
-from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.remote.upload import upload_files
 from oku_core.errors import UserError

@@ -62,7 +62,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-from oku_workers.executions.failures import Failures
+from oku_workers.executions.failure_counts import Failures
 
 RUNS = ("r1", "r2")
 WORKERS = ("w1", "w2", "w3")

@@ -6,7 +6,7 @@ They are counted beside the account of their lease: they sum to nothing, and nob
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.range_set import Room
-from oku_workers.executions.failures import Failures
+from oku_workers.executions.failure_counts import Failures
 from oku_workers.executions.tally import FAILED_CHECK, OK, UNEXPECTED_STATUS, Tally
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_causes, build_no_counts
 from oku_workers.executions.distribution import HALF_BITS, Distribution
-from oku_workers.executions.failures import Failures
+from oku_workers.executions.failure_counts import Failures
 
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution

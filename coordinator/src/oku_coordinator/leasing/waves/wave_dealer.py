@@ -10,7 +10,7 @@ from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.leasing.waves.pieces import cut_pieces, find_earliest_due
-from oku_coordinator.leasing.waves.plan import AHEAD_S, WavePlan, build_wave_plan
+from oku_coordinator.leasing.waves.wave_plan import AHEAD_S, WavePlan, build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import unsent, waves
 from oku_coordinator.ledger.storage.records import RunRecord

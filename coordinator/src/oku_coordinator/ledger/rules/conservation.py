@@ -8,8 +8,13 @@ from collections.abc import Iterable, Mapping
 
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import breaching
+from oku_coordinator.ledger.storage.row_tally import (
+    RowTally,
+    check_lease,
+    check_worker_requests,
+    move_covered,
+)
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
@@ -47,7 +52,7 @@ def _leave(transaction: Transaction, run: str) -> None:
 def _begin_tally(transaction: Transaction, run: str) -> None:
     lengths, leases = _check_rows(transaction, run, fetch_account(transaction, run))
     covered = sum(lease.covered for lease in leases)
-    transaction.tallies[run] = Tally(
+    transaction.tallies[run] = RowTally(
         move_covered(lengths, -covered),
         leases,
         parts=sum_parts(transaction, run),
@@ -56,7 +61,7 @@ def _begin_tally(transaction: Transaction, run: str) -> None:
     )
 
 
-def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
+def _check_changes(transaction: Transaction, run: str, tally: RowTally) -> None:
     with breaching(run):
         account = fetch_account(transaction, run)
         spec, changed = fetch_spec(transaction, run), transaction.folded.get(run, ())

@@ -9,7 +9,7 @@ from typing import Any
 
 from oku_coordinator.ledger.storage.lease_records import build_lease_record, decode_counts, decode_growth
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError
-from oku_coordinator.ledger.storage.tally import Tally
+from oku_coordinator.ledger.storage.row_tally import RowTally
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.spec.spec import Spec
 
@@ -80,7 +80,7 @@ class RowWatch:
         specs: the decoded specs of runs.
     """
 
-    def __init__(self, tallies: dict[str, Tally], specs: dict[str, Spec]) -> None:
+    def __init__(self, tallies: dict[str, RowTally], specs: dict[str, Spec]) -> None:
         self._tallies = tallies
         self._specs = specs
 

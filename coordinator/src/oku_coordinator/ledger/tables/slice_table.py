@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from oku_coordinator.ledger.storage.records import BreachError
-from oku_coordinator.ledger.storage.tally import move_covered
+from oku_coordinator.ledger.storage.row_tally import move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, build_partition

@@ -10,7 +10,7 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.stacks.checkout import Checkout
 from oku_benchmarks.stacks.real_stack import RealStack, open_stack
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.coordinator_ref import Endpoint
 
 _DEAL_GOAL_S = 0.2
 _AWAY_S = 0.02

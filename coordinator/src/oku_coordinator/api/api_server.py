@@ -1,0 +1,187 @@
+"""The API's port: aiohttp's server, with bounds on what somebody without the token can make it do.
+
+aiohttp has no limit on connections, closes one that has sent half a head after an hour, unpacks what is
+packed, and logs a traceback for each malformed request. Connections here are those of aiohttp with a place in
+a `ConnectionTable`, and one line a minute for all that could not be read.
+"""
+
+import asyncio
+import socket
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError, InvalidURLError
+
+from oku_coordinator.api.authentication import LOG_THROTTLE
+from oku_coordinator.api.connection_table import (
+    ConnectionLimits,
+    ConnectionPhase,
+    ConnectionTable,
+    DropReason,
+    find_origin,
+)
+from oku_coordinator.api.log_throttle import LogThrottle
+
+_SWEEP_S = 1.0
+_SHUTDOWN_S = 1.0
+_LINGER_S = 2.0
+"""How long the rest of a body is read and dropped after its request was answered."""
+_MOST_HEADERS = 64
+_ACCEPTED_AT_ONCE = 16
+"""New connections per turn of the event loop: these are read from, and answered, before more come."""
+_BACKLOG = 1024
+_LONGEST_TEXT = 200
+_REFUSAL = b'{"error": "too many connections from this address are busy"}'
+_REFUSED = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
+)
+
+
+class ApiServer:
+    """Serves an application on one listening socket.
+
+    Args:
+        api: the application, with a `RefusedCallers`.
+        limits: of its connections; by default those of a coordinator.
+    """
+
+    def __init__(self, api: web.Application, limits: ConnectionLimits | None = None) -> None:
+        self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        self._limits = limits or ConnectionLimits()
+        self._throttle = api[LOG_THROTTLE]
+        self._server: asyncio.Server | None = None
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    async def start(self, listening: socket.socket) -> None:
+        """Accept connections on a socket that listens."""
+        await self._runner.setup()
+        loop = asyncio.get_running_loop()
+        table = ConnectionTable(self._limits, loop.time)
+        manager = self._runner.server
+        assert manager is not None
+
+        def connect() -> ApiConnection:
+            return ApiConnection(manager, loop, table, self._throttle)
+
+        def sweep() -> None:
+            table.drop_overdue()
+            self._throttle.flush()
+            self._sweeping = loop.call_later(_SWEEP_S, sweep)
+
+        self._server = await loop.create_server(connect, sock=listening, backlog=_ACCEPTED_AT_ONCE)
+        # What the loop takes at once is also what it has told the system to let wait.
+        listening.listen(_BACKLOG)
+        sweep()
+
+    async def stop(self) -> None:
+        """Close the socket and end what is under way."""
+        if self._server is not None:
+            self._server.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        await self._runner.cleanup()
+
+
+class ApiConnection(web.RequestHandler):
+    """One connection of the API, as aiohttp serves it, with its phases noted in the table.
+
+    Args:
+        manager: aiohttp's server.
+        loop: the running loop.
+        table: of all connections.
+        throttle: takes a line for what cannot be read.
+    """
+
+    __slots__ = ("_answered", "_table", "_throttle", "_wire", "origin")
+
+    def __init__(
+        self,
+        manager: web.Server,
+        loop: asyncio.AbstractEventLoop,
+        table: ConnectionTable,
+        throttle: LogThrottle,
+    ) -> None:
+        super().__init__(
+            manager,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # so does aiohttp's own runner
+            auto_decompress=False,
+            lingering_time=_LINGER_S,
+            max_headers=_MOST_HEADERS,
+        )
+        self._answered = 0
+        self._table = table
+        self._throttle = throttle
+        self.origin = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody has connected: there is room, or they are told that there is none."""
+        assert isinstance(transport, asyncio.Transport)
+        self._wire = transport
+        peer = transport.get_extra_info("peername")
+        self.origin = find_origin(peer[0]) if isinstance(peer, tuple) else ""
+        if self._table.admit(self):
+            super().connection_made(transport)
+        else:
+            self._throttle.warn("refused", f"a connection from {self.origin} is refused: too many are busy")
+            transport.write(_REFUSED)
+            transport.close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection has ended."""
+        self._table.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Something was sent: heads that are complete by now, or a part of one."""
+        requests = self._request_count
+        super().data_received(data)
+        if self._request_count > requests:
+            self._table.enter(self, ConnectionPhase.BUSY)
+        else:
+            self._table.note_partial_head(self, len(data))
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Write an answer."""
+        if not request.content.is_eof():
+            # A body that nobody wants is not waited for.
+            resp.force_close()
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            self._answered += 1
+            if self._answered == self._request_count:
+                self._table.enter(self, ConnectionPhase.IDLE if resp.keep_alive else ConnectionPhase.CLOSING)
+
+    def pause_writing(self) -> None:
+        """The answer is not read as fast as it is written."""
+        super().pause_writing()
+        self._table.note_stalled(self, is_stalled=True)
+
+    def resume_writing(self) -> None:
+        """It is read again."""
+        super().resume_writing()
+        self._table.note_stalled(self, is_stalled=False)
+
+    def drop(self, reason: DropReason) -> None:
+        """Close it at once."""
+        self._throttle.warn(reason.name, f"a connection from {self.origin} is closed: {reason}")
+        self._wire.abort()
+
+    def log_exception(self, *_: Any, **kw: Any) -> None:
+        """Say that a request could not be read, or that something in aiohttp failed."""
+        error = kw.get("exc_info")
+        if isinstance(error, HttpProcessingError):
+            self._throttle.warn("malformed", f"a request from {self.origin} is malformed: {_describe(error)}")
+        else:
+            self._throttle.warn("failed", f"a request from {self.origin} failed", error)
+
+
+def _describe(error: HttpProcessingError) -> str:
+    """What is wrong with a request, without what it has sent: that may be a token with a typing error."""
+    if isinstance(error, InvalidURLError):
+        return "Invalid URL"
+    return str(error.message).partition(":")[0][:_LONGEST_TEXT]
