@@ -19,7 +19,7 @@ from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics

@@ -23,13 +23,12 @@ from tests.kit.unprivileged import NOBODY
 from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.api.file_downloads import build_download_api
-from oku_coordinator.api.file_uploads import build_upload_routes
+from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
 from oku_coordinator.api.routes import build_api
-from oku_coordinator.api.run_file_routes import build_run_file_routes
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_runs
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.messaging.signing import Signer
 

@@ -18,27 +18,25 @@ from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.reaper import Reaper
-from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.shares import Shares
-from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
-from oku_coordinator.runs.confinement_watch import ConfinementWatch
-from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.runs.skew_watch import SkewWatch
-from oku_coordinator.runs.target_watch import TargetWatch
-from oku_coordinator.runs.threshold_watch import ThresholdWatch
-from oku_coordinator.runs.turn import Turn
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.watches.circuit_breaker import CircuitBreaker
+from oku_coordinator.watches.file_preparation import FilePreparation
+from oku_coordinator.watches.target_watch import TargetWatch
+from oku_coordinator.watches.threshold_watch import ThresholdWatch
+from oku_coordinator.watches.turn import Turn
+from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster

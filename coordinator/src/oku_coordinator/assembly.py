@@ -22,13 +22,11 @@ from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.main_loop import MainLoop
 from oku_coordinator.message_handler import MessageHandler
-from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_keeper import FileKeeper
-from oku_coordinator.runs.readiness import Readiness, Troubles
+from oku_coordinator.runs.notices import Troubles
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.storage_watch import StorageWatch
-from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
@@ -36,6 +34,9 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.rejections import Rejections
 from oku_coordinator.telemetry.telemetry import Telemetry
 from oku_coordinator.ticker import Ticker
+from oku_coordinator.watches.end_watch import EndWatch
+from oku_coordinator.watches.storage_watch import StorageWatch
+from oku_coordinator.watches.worker_watch import WorkerWatch
 from oku_coordinator.workers.assignment import Assignment, NoWorkerLimits, WorkerLimits
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster

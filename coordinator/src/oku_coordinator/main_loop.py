@@ -22,11 +22,11 @@ from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.ledger.tables import lease_table, outbox_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.followers import Followers
-from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.ticker import Ticker
+from oku_coordinator.watches.end_watch import EndWatch
+from oku_coordinator.watches.worker_watch import WorkerWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster

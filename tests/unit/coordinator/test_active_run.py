@@ -7,7 +7,7 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.leasing.hands import build_hands
+from oku_coordinator.leasing.sizing import build_hands
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.reclaim import give_up_run

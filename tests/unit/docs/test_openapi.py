@@ -8,10 +8,9 @@ from docs.tools.field_schemas import FIELD_SCHEMAS
 from docs.tools.openapi import build_openapi
 from jsonschema import Draft202012Validator
 
-from oku_coordinator.api.file_uploads import build_upload_routes
+from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
 from oku_coordinator.api.routes import build_api
-from oku_coordinator.api.run_file_routes import build_run_file_routes
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.spec.fields import FIELD_BY_KEY
 

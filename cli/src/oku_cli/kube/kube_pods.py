@@ -11,8 +11,7 @@ import msgspec
 
 from oku_cli.kube.kubectl import Kubectl
 from oku_cli.remote.coordinator_ref import UnreachableError
-from oku_coordinator.kube.pod_readiness import find_obstacle
-from oku_coordinator.kube.pods import Pod, PodCondition, shorten
+from oku_coordinator.kube.pods import Pod, PodCondition, find_obstacle, shorten
 from oku_core.errors import UserError
 
 _T = TypeVar("_T")

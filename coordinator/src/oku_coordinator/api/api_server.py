@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError, InvalidURLError
 
-from oku_coordinator.api.authentication_log import LOG_THROTTLE
+from oku_coordinator.api.authentication import LOG_THROTTLE
 from oku_coordinator.api.connection_table import (
     ConnectionLimits,
     ConnectionPhase,

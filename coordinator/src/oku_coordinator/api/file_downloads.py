@@ -10,7 +10,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from oku_coordinator.api.authentication_log import RefusedCallers
+from oku_coordinator.api.authentication import RefusedCallers
 from oku_coordinator.api.connection_table import ConnectionLimits
 from oku_coordinator.files.file_store import FileStore, UnknownFileError
 from oku_core.messaging.credentials import TICKET_SCHEME, Credential, CredentialFault, judge_ticket

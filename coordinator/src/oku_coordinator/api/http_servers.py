@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
-from oku_coordinator.api.file_uploads import build_upload_routes
+from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
 from oku_coordinator.api.routes import Scaling, build_api
-from oku_coordinator.api.run_file_routes import build_run_file_routes
 from oku_coordinator.clock.clock_service import ClockService, open_clock
 from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.files.file_access import FileAccess, find_files_address
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.metrics import Metrics

@@ -33,19 +33,25 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.api.authentication import require_token
-from oku_coordinator.api.metrics_cache import MetricsCache
-from oku_coordinator.api.run_json import build_row_object, build_run_object
-from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
+from oku_coordinator.api.responses import (
+    Handler,
+    TooManyFollowersError,
+    build_follower,
+    build_row_object,
+    build_run_object,
+    stream_pieces,
+)
 from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
 from oku_coordinator.files.uploads import OffsetError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.file_keeper import NotUploadedError
-from oku_coordinator.runs.readiness import QueueFullError, Troubles, UserCodeRefusedError
-from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError
+from oku_coordinator.runs.notices import Troubles
+from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
+from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, read_idempotency_key
 from oku_core.accounting.interval import ConservationError

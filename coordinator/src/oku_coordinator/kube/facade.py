@@ -5,9 +5,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from oku_coordinator.kube.cluster import enter_cluster
-from oku_coordinator.kube.dns import ServerDns
-from oku_coordinator.kube.pod_readiness import PodReadiness
-from oku_coordinator.kube.pod_servers import PodServers
+from oku_coordinator.kube.dns import PodServers, ServerDns
+from oku_coordinator.kube.pods import PodReadiness
 from oku_coordinator.kube.scale_plan import check_bounds, choose_workers
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger

@@ -18,13 +18,13 @@ from typing import Any
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.deletion_cost import CostMarker
 from oku_coordinator.kube.dns import ServerDns
-from oku_coordinator.kube.pod_readiness import (
+from oku_coordinator.kube.pods import (
+    Pod,
     PodReadiness,
     build_server_readiness,
     build_worker_readiness,
     is_enough,
 )
-from oku_coordinator.kube.pods import Pod
 from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord

@@ -7,8 +7,7 @@ frees the rest.
 import math
 from collections.abc import Sequence
 
-from oku_coordinator.leasing.hands import Hands
-from oku_coordinator.leasing.sizing import find_mean_rate, find_weight
+from oku_coordinator.leasing.sizing import Hands, find_mean_rate, find_weight
 
 Wishes = dict[str, dict[str, int]]
 """By incarnation: for each lease the first position that should not be taken any more."""

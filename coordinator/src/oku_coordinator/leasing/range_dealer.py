@@ -16,17 +16,18 @@ from itertools import islice
 from oku_coordinator.leasing.balance import find_excess, find_uneven
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
-from oku_coordinator.leasing.hands import Hands, build_hands
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.run_clock import TimeLimit
 from oku_coordinator.leasing.shares import Shares, is_shared
 from oku_coordinator.leasing.sizing import (
+    Hands,
+    build_hands,
     choose_sizes,
     estimate_room,
     find_full,
     find_mean_rate,
     find_weight,
 )
-from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder
 from oku_coordinator.ledger.storage.records import RunRecord

@@ -1,19 +1,22 @@
 """The clock of a run, if its requests have due times or it ends at a time.
 
 A period of activity opens once the workers that the run asks for are there. Their clocks tell when it starts,
-so it starts a moment ahead: everybody has leases by then.
+so it starts a moment ahead: everybody has leases by then. When the time of a closed run is over, nothing more
+is dealt, and workers give back what they have not taken. They know the end by their clocks; they are told all
+the same, in case they don't. They send until then, so they are dealt work until then, too.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import waves
+from oku_coordinator.ledger.rules import lifecycle, waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
-from oku_coordinator.ledger.tables import schedule_table
-from oku_coordinator.runs.turn import Turn
+from oku_coordinator.ledger.tables import lease_table, schedule_table
+from oku_coordinator.watches.turn import Turn
 
 _WAIT_S = 5.0
 """How long a run waits for workers to come back, or to load the result of its setup."""
@@ -82,3 +85,68 @@ class RunClock:
         if self._waits_since is None:
             self._waits_since = now
         return self.turn.count_missing(run) > 0 and now - self._waits_since < _WAIT_S
+
+
+_START_LEAD_S = 0.3
+"""A period starts so long after it was opened."""
+_STOP_AHEAD_S = 0.5
+"""Workers are told of the end so long before it."""
+_STOP_EVERY_S = 1.0
+
+
+@dataclass(kw_only=True)
+class TimeLimit:
+    """The end of one closed run.
+
+    Args:
+        ledger: the truth.
+        delivery: takes orders to workers.
+        clock: the clock of the run.
+    """
+
+    ledger: Ledger
+    delivery: Delivery
+    clock: RunClock
+    _stopped_at: float = field(default=-math.inf, init=False)
+
+    def find_left_s(self, run: RunRecord, workers: int, now: float, wall_now: float) -> float:
+        """For how many seconds a running run still sends; infinite if no time ends it.
+
+        Its clock begins to run if it has one and can, and its leases are stopped when its time is over.
+
+        Args:
+            run: the run.
+            workers: how many can take leases of it.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        if not run.spec.has_clock:
+            return math.inf
+        period = self.clock.find_period(run)
+        is_new = period is None
+        if period is None and not self.delivery.is_away:  # else its first seconds would pass without a lease
+            period = self.clock.open_period(run, wall_now, workers=workers, lead_s=_START_LEAD_S)
+        if period is None:
+            return 0.0
+        if (length_s := run.spec.length_s) is None:  # its clock only tells when its warm-up ends
+            return math.inf
+        ends_at = period.build_period().unix_time(float(length_s))
+        left_s = ends_at - wall_now
+        # What has just begun is dealt once, however soon it ends.
+        if left_s > _STOP_AHEAD_S or (is_new and ends_at > period.starts_at):
+            return left_s
+        self._stop(run, ends_at, now)
+        if left_s <= 0:
+            with self.ledger.change(wall_now) as t:
+                lifecycle.end_time(t, run.run, wall_now)
+        return max(0.0, left_s)
+
+    def _stop(self, run: RunRecord, ends_at: float, now: float) -> None:
+        """Orders may be lost, so they are repeated until nothing is out."""
+        if now - self._stopped_at < _STOP_EVERY_S:
+            return
+        self._stopped_at = now
+        with self.ledger.read() as t:
+            out = lease_table.fetch_open_leases(t, run.run)
+        if out:
+            self.delivery.stop(run, out, ends_at)

@@ -4,8 +4,8 @@
 API until it was taken or refused for good. It knows nothing of Oku.
 """
 
+from oku_coordinator.loki.batch import Entry, Refusal
 from oku_coordinator.loki.endpoint import LokiTarget
-from oku_coordinator.loki.entry import Entry, Refusal
 from oku_coordinator.loki.pusher import Limits, LokiPusher
 
 __all__ = ["Entry", "Limits", "LokiPusher", "LokiTarget", "Refusal"]

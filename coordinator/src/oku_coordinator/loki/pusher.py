@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from oku_coordinator.loki.batch import Batch, cut_batches
+from oku_coordinator.loki.batch import Batch, Entry, Refusal, cut_batches
 from oku_coordinator.loki.calls import Acceptance, CallResult, LokiCalls
 from oku_coordinator.loki.endpoint import LokiTarget
-from oku_coordinator.loki.entry import Entry, Refusal
 
 _log = logging.getLogger(__name__)
 

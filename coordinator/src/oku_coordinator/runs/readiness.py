@@ -11,13 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
+from oku_coordinator.kube.pods import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import hook_table, run_table
-from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
 from oku_coordinator.runs.file_keeper import FileKeeper
-from oku_coordinator.runs.target_watch import TargetNotices
+from oku_coordinator.runs.notices import (
+    TargetNotices,
+    Troubles,
+    describe_unconfined,
+    list_unconfined,
+    recall_unconfined,
+)
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
@@ -84,22 +89,6 @@ class WorkerReadiness(NamedTuple):
     def describe(self) -> str:
         """How many of them are there, and why not the others."""
         return f"{self.there:,} of {self.wanted:,} workers{_add(self.obstacle)}"
-
-
-class Troubles:
-    """What is wrong with the installation, beside its ledger and its workers; here nothing is."""
-
-    def find_of_broker(self) -> str:
-        """What is wrong with the broker; empty if nothing is."""
-        return ""
-
-    def find_obstacle(self) -> str:
-        """Why the coordinator is not ready, in a line; empty if it is."""
-        return ""
-
-    def find_others(self) -> Iterator[str]:
-        """What else is wrong, a line each."""
-        return iter(())
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,88 @@
-"""Deletes runs that are too old or too many, and removes what is left of deleted runs.
+"""Deletes runs that are too old or too many, and finds runs by their keys, also after their deletion.
 
-It works in the background, some rows and pages at a time, and goes on where another process stopped.
+Runs are removed in the background, some rows and pages at a time; it goes on where another process stopped.
+The same key sends nothing twice.
 """
 
 import asyncio
 import logging
+import math
 import time
 from asyncio import sleep
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
+import msgspec
+
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.storage.records import RunInUseError
-from oku_coordinator.ledger.tables import deletion_table, submission_table
+from oku_coordinator.ledger.rules import snapshots
+from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunInUseError, RunRecord
+from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.file_keeper import FileKeeper
-from oku_coordinator.runs.run_keys import build_end
+from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor
+from oku_core.spec.spec import Spec
+from oku_core.spec.spec_digest import digest_spec, list_differences
+
+
+class KeyTakenError(Exception):
+    """A key was given with another spec before."""
+
+    def __init__(self, record: KeyRecord, differences: list[str]) -> None:
+        which = f" (it differs in {', '.join(differences)})" if differences else ""
+        super().__init__(f"key {record.key} belongs to run {record.run}, which has another spec{which}")
+
+
+class RunDeletedError(Exception):
+    """The run with a key was deleted.
+
+    Attributes:
+        summary: how it stood then, as JSON.
+    """
+
+    def __init__(self, record: KeyRecord) -> None:
+        super().__init__(f"run {record.run}, which has the key {record.key}, was deleted")
+        self.summary = record.summary or b"null"
+
+
+def find_submitted(
+    ledger: Ledger, key: str, spec: Spec, deleted_since: float = -math.inf
+) -> RunRecord | None:
+    """The run that was submitted with a key; None if the key is new.
+
+    Args:
+        ledger: keeps the keys.
+        key: the key.
+        spec: is to be that of the run.
+        deleted_since: a run that was deleted before this time is forgotten.
+
+    Raises:
+        KeyTakenError: it was submitted with another spec.
+        RunDeletedError: it was deleted.
+    """
+    with ledger.read() as t:
+        record = submission_table.fetch_key(t, key)
+        if record is None or (record.deleted_at is not None and record.deleted_at < deleted_since):
+            return None
+        run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
+    if record.digest != digest_spec(spec):
+        raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
+    if run is None:
+        raise RunDeletedError(record)
+    return run
+
+
+def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
+    """What is kept of a run that is about to be deleted; None if it was submitted without a key."""
+    with ledger.read() as t:
+        if submission_table.fetch_key_of_run(t, run) is None:
+            return None
+    with closing(ledger.open_reader()) as reader, reader.read() as t:
+        snapshot = snapshots.fetch_snapshot(t, run)
+    return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))
+
 
 _log = logging.getLogger(__name__)
 

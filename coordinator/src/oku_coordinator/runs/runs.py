@@ -19,10 +19,8 @@ from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.runs.retention import delete_run
-from oku_coordinator.runs.run_failures import write_failures
-from oku_coordinator.runs.run_history import write_run_history
-from oku_coordinator.runs.run_keys import find_submitted
+from oku_coordinator.runs.retention import delete_run, find_submitted
+from oku_coordinator.runs.run_documents import write_failures, write_run_history
 from oku_coordinator.runs.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN

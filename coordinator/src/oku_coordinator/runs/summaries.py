@@ -20,7 +20,7 @@ from oku_coordinator.runs.part_summaries import (
     measure_rates,
     measure_sent_rps,
 )
-from oku_coordinator.runs.period_ends import list_ends
+from oku_coordinator.runs.stretch_watch import list_ends
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting import hdr
 from oku_core.accounting.account import Account

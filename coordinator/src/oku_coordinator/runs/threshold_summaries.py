@@ -11,8 +11,7 @@ from oku_coordinator.ledger.rules.snapshots import ThresholdBasis
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import PartAccounts
 from oku_coordinator.ledger.storage.schedule_records import Course
-from oku_coordinator.runs.period_ends import list_ends
-from oku_coordinator.runs.stretch_watch import advance
+from oku_coordinator.runs.stretch_watch import advance, list_ends
 from oku_core.accounting.account import Account
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.stretch_seconds import SeriesSeconds

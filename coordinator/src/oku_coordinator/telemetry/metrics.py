@@ -1,14 +1,21 @@
 """The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
+import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, product
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from oku_coordinator.ledger.storage.storage_health import StorageFault
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault, measure_space
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.telemetry import protobuf_format
 from oku_coordinator.telemetry.run_metrics import RunCollector, RunFigures
 from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestCollector, RequestFigures
@@ -16,6 +23,7 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.credentials import Credential, CredentialFault
 from oku_core.messaging.signing import Rejection
+from oku_core.process.clock import Clock
 
 ReadFigures = Callable[[], Sequence[RequestFigures]]
 
@@ -144,3 +152,92 @@ class Metrics:
         yield RunCollector(self._read_runs)
         for kind, read in ((TARGETS, self._read_targets), (INNER, self._read_inner)):
             yield RequestCollector(kind, read, has_native=has_native)
+
+
+class LedgerCollector(Collector):
+    """Gives the metrics of the ledger at each scrape.
+
+    Args:
+        ledger: the ledger.
+        folder: where its file is.
+        clock: gives Unix time.
+    """
+
+    def __init__(self, ledger: Ledger, folder: Path, clock: Clock) -> None:
+        self._ledger = ledger
+        self._folder = folder
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Build the metrics; without those that cannot be read now."""
+        yield GaugeMetricFamily(
+            "oku_ledger_usable",
+            "1 while the ledger can be read and written, else 0.",
+            value=0 if self._ledger.storage.trouble else 1,
+        )
+        space = measure_space(self._folder)
+        if space is not None:
+            yield GaugeMetricFamily(
+                "oku_data_available_bytes",
+                "Free space of the disk of the data folder.",
+                value=space.free_bytes,
+            )
+            yield GaugeMetricFamily(
+                "oku_data_size_bytes", "Size of the disk of the data folder.", value=space.size_bytes
+            )
+        try:
+            with self._ledger.read() as t:
+                counts = run_table.count_by_state(t)
+                longest_s = run_table.find_longest_queued_s(t, self._clock())
+        except StorageError:
+            return  # its health has recorded it
+        runs = GaugeMetricFamily("oku_runs", "Runs in the ledger, by state.", labels=["state"])
+        for state, count in counts.items():
+            runs.add_metric([state], count)
+        yield runs
+        yield GaugeMetricFamily(
+            "oku_queue_oldest_seconds",
+            "The longest time for which a pending run has been queued; 0 without one.",
+            value=longest_s,
+        )
+
+
+LIFETIME_S = 1.0
+_SHARE = 0.1
+"""Building each format takes at most this share of the time: a large answer is kept for longer."""
+
+
+class MetricsCache:
+    """Metrics that are at most a second old, unless building them takes long.
+
+    Args:
+        metrics: builds them.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Clock = time.monotonic) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._kept: dict[bool, tuple[float, tuple[bytes, str]]] = {}
+        """By format: until when it is kept, and what `Metrics.expose` gave."""
+
+    async def fetch(self, accept: str) -> tuple[bytes, str]:
+        """The same as `expose`, built in a thread; callers that come meanwhile get the same answer."""
+        until, kept = self._kept.get(protobuf_format.is_accepted(accept), (0.0, (b"", "")))
+        if self._clock() < until:
+            return kept
+        async with self._lock:
+            return await asyncio.to_thread(self.expose, accept)
+
+    def expose(self, accept: str) -> tuple[bytes, str]:
+        """All metrics and their content type, as `Metrics.expose` gives them."""
+        began = self._clock()
+        key = protobuf_format.is_accepted(accept)
+        until, kept = self._kept.get(key, (0.0, (b"", "")))
+        if began < until:
+            return kept
+        kept = self._metrics.expose(accept)
+        ended = self._clock()
+        self._kept[key] = (ended + max(LIFETIME_S, (ended - began) / _SHARE), kept)
+        return kept

@@ -4,8 +4,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.coverage_recorder import CoverageRecorder
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
-from oku_coordinator.telemetry.ledger_metrics import LedgerCollector
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.metrics import LedgerCollector, Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.recent_runs import RecentRuns
 from oku_core.process.clock import SteadyClock

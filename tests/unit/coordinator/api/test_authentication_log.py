@@ -4,7 +4,7 @@ from typing import cast
 import pytest
 from aiohttp import web
 
-from oku_coordinator.api.authentication_log import LOG_THROTTLE, RefusedCallers
+from oku_coordinator.api.authentication import LOG_THROTTLE, RefusedCallers
 from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS
 from oku_core.messaging.credentials import Credential, CredentialFault
 

@@ -7,10 +7,10 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.file_claims import build_claim
 
-from oku_coordinator.api.file_uploads import MOST_PIECE_BYTES, build_upload_routes
+from oku_coordinator.api.file_routes import MOST_PIECE_BYTES, build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.settings import FileLimits
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.spec.values.file_reference import PROOF_HEADER

@@ -1,5 +1,4 @@
-from oku_coordinator.api.metrics_cache import LIFETIME_S, MetricsCache
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.metrics import LIFETIME_S, Metrics, MetricsCache
 from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 
 

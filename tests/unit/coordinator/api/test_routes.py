@@ -27,7 +27,8 @@ from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import QueueFullError, Troubles
+from oku_coordinator.runs.notices import Troubles
+from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -568,7 +569,7 @@ async def test_a_follower_may_leave(
 
 async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is told to come again, until one has left."""
-    monkeypatch.setattr("oku_coordinator.api.streams.MOST_FOLLOWERS", 2)
+    monkeypatch.setattr("oku_coordinator.api.responses.MOST_FOLLOWERS", 2)
     monkeypatch.setattr("oku_coordinator.runs.followers.SILENCE_S", 0.02)
     path = f"/api/runs/{await submit(client)}/ticks"
     first, second = await client.get(path), await client.get(path)

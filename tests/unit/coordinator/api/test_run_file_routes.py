@@ -13,7 +13,7 @@ from tests.kit.nasty_headers import NASTY_HEADERS
 from tests.kit.runs.scanned import keep_data
 from yarl import URL
 
-from oku_coordinator.api.run_file_routes import build_run_file_routes
+from oku_coordinator.api.file_routes import build_run_file_routes
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run

@@ -17,7 +17,7 @@ from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import Troubles
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings

@@ -4,14 +4,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from oku_coordinator.kube.pod_readiness import (
+from oku_coordinator.kube.pods import (
     SERVERS_WITHIN_S,
+    Pod,
     PodReadiness,
     build_server_readiness,
     build_worker_readiness,
     is_enough,
 )
-from oku_coordinator.kube.pods import Pod
 
 
 def build_pod(

@@ -10,10 +10,8 @@ from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 from oku_coordinator.kube import deletion_cost as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.dns import NAMED_WITHIN_S, ServerDns
-from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S, PodReadiness
-from oku_coordinator.kube.pod_servers import PodServers, build_url
-from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
+from oku_coordinator.kube.dns import NAMED_WITHIN_S, PodServers, ServerDns, build_url
+from oku_coordinator.kube.pods import COST_ANNOTATION, SERVERS_WITHIN_S, PodReadiness, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run

@@ -1,5 +1,5 @@
 from oku_coordinator.leasing.balance import find_excess, find_uneven, shorten
-from oku_coordinator.leasing.hands import Hands, HeldLease
+from oku_coordinator.leasing.sizing import Hands, HeldLease
 
 
 def build_hands(

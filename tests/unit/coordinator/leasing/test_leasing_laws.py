@@ -8,9 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oku_coordinator.leasing.balance import Wishes, find_excess, find_uneven
-from oku_coordinator.leasing.hands import Hands, HeldLease
 from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
-from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_most_held, find_weight
+from oku_coordinator.leasing.sizing import (
+    Hands,
+    HeldLease,
+    choose_sizes,
+    find_full,
+    find_most_held,
+    find_weight,
+)
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import MOST_LEASES
 from oku_core.spec.spec import Spec

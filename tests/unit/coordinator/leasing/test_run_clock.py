@@ -10,7 +10,7 @@ from oku_coordinator.ledger.batches import park_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.schedule_table import fetch_periods
-from oku_coordinator.runs.turn import Turn
+from oku_coordinator.watches.turn import Turn
 from oku_core.accounting.run_state import RunState
 
 BeginRun = Callable[..., RunRecord]

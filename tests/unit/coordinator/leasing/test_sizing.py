@@ -1,7 +1,14 @@
 import pytest
 
-from oku_coordinator.leasing.hands import Hands, HeldLease
-from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_most_held, find_weight, size_lease
+from oku_coordinator.leasing.sizing import (
+    Hands,
+    HeldLease,
+    choose_sizes,
+    find_full,
+    find_most_held,
+    find_weight,
+    size_lease,
+)
 
 
 def build_hands(

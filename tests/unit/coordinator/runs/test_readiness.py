@@ -12,7 +12,7 @@ from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.files.file_store import FileStore
-from oku_coordinator.kube.pod_readiness import PodReadiness
+from oku_coordinator.kube.pods import PodReadiness
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import begin_attempt, lose_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
@@ -20,11 +20,11 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import (
     LONGEST_NOTICE,
     QueueFullError,
     Readiness,
-    Troubles,
     UserCodeRefusedError,
     round_up_latency,
 )

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.kit.runs.scanned import keep_data
 
-from oku_coordinator.runs.row_lookup import read_run_rows
+from oku_coordinator.runs.run_documents import read_run_rows
 from oku_core.errors import UserError
 from oku_core.results.run_rows import MOST_ROWS
 from oku_core.spec.spec import Spec

@@ -6,8 +6,13 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.runs.retention import delete_run
-from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError, build_end, find_submitted
+from oku_coordinator.runs.retention import (
+    KeyTakenError,
+    RunDeletedError,
+    build_end,
+    delete_run,
+    find_submitted,
+)
 from oku_core.accounting.run_state import RunState
 from oku_core.json_reader import JsonDecoder
 from oku_core.results.summary import Summary

@@ -11,8 +11,7 @@ from oku_coordinator.ledger.storage.storage_health import Space, StorageError, S
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
-from oku_coordinator.telemetry.ledger_metrics import LedgerCollector
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.metrics import LedgerCollector, Metrics
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 

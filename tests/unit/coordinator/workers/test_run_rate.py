@@ -1,6 +1,6 @@
 import pytest
 
-from oku_coordinator.workers.run_rate import RunRate
+from oku_coordinator.workers.worker_state import RunRate
 
 
 def test_the_first_interval_does_not_count() -> None:

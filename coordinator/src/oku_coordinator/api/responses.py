@@ -1,0 +1,111 @@
+"""The answers of the API: runs as JSON, pieces of documents, and the ticks of a run as server-sent events."""
+
+import logging
+import sqlite3
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from oku_coordinator.ledger.storage.records import RunRecord, RunRow
+from oku_coordinator.runs.runs import Runs
+from oku_coordinator.runs.summaries import format_time
+from oku_core.spec.parser import build_mapping
+
+
+def build_row_object(row: RunRow) -> dict[str, Any]:
+    """A run as the API lists it, without its spec, which may be large."""
+    return {
+        "run": row.run,
+        "name": row.name,
+        "state": row.state,
+        "reason": row.reason,
+        "requests": row.requests,
+        "accounted": row.accounted,
+        "ok": row.outcomes[0],
+        "engine": row.engine,
+        "target": row.target,
+        "load": row.load,
+        "created_at": format_time(row.created_at),
+        "started_at": format_time(row.started_at),
+        "ended_at": format_time(row.ended_at),
+        "active_s": round(row.active_s, 3),
+    }
+
+
+def build_run_object(record: RunRecord) -> dict[str, Any]:
+    """A run as calls that change it answer: as it is listed, and its spec."""
+    return build_row_object(record) | {"spec": build_mapping(record.spec)}
+
+
+_log = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+MOST_FOLLOWERS = 48
+"""Half of the connections that one address may have: those behind one proxy have the rest for other calls."""
+_NO_TICK = b":\n\n"
+"""A comment (WHATWG HTML, section 9.2)."""
+
+
+class TooManyFollowersError(Exception):
+    """As many callers follow runs as may."""
+
+
+def build_follower(runs: Runs) -> Handler:
+    """Answers who follows a run with its ticks, as server-sent events."""
+    followers = 0
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        nonlocal followers
+        if followers >= MOST_FOLLOWERS:
+            raise TooManyFollowersError(f"{MOST_FOLLOWERS} callers already follow runs, which is the limit")
+        followers += 1
+        try:
+            return await _stream_ticks(request, runs)
+        finally:
+            followers -= 1
+
+    return follow
+
+
+async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
+    run = request.match_info["run"]
+    await runs.summarize(run)  # answers 404 before the stream begins
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    try:
+        async for tick in runs.followers.follow(run):
+            if tick is None:
+                await response.write(_NO_TICK)
+            else:
+                await _write_event(response, "tick", tick)
+        await _write_event(response, "end", await runs.summarize(run))
+    except ConnectionResetError:
+        pass  # the follower has left
+    except sqlite3.OperationalError as error:
+        _log.error("the ledger cannot be used: %s", error)  # the follower comes again
+    return response
+
+
+async def stream_pieces(request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
+    """Answer with a JSON document that is made piece by piece."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await response.write(piece)
+    except ConnectionResetError:
+        pass  # the caller has left
+    except Exception:  # noqa: BLE001  # it is logged; who reads must not take what he has for all of it
+        _log.exception("%s %s", request.method, request.path)
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+async def _write_event(response: web.StreamResponse, event: str, data: msgspec.Struct) -> None:
+    await response.write(b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data)))

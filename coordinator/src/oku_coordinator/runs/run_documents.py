@@ -1,0 +1,136 @@
+"""What is kept of a run, as JSON documents: its history, its failed requests, the rows of its data.
+
+A run may have millions of leases, so the history is never in memory as a whole. Its first line has all that
+exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
+reader (`oku_cli.report.history_reader`) can go line by line, and keep only what it needs. So it is with the
+failed requests.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules import closing, failed_requests
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
+from oku_core.data.data_format import DataError
+from oku_core.data.row_reader import read_rows
+from oku_core.errors import UserError
+from oku_core.results.failed_range import FailedRange, FailuresHead
+from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_rows import MOST_ROWS, RunRows
+from oku_core.results.summary import Summary
+from oku_core.spec.parser import build_mapping
+from oku_core.spec.spec import Spec
+
+_SAMPLES_AT_ONCE = 100
+
+
+def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
+    """Whole lines, some at a time: `at`, `summary`, `spec`, `extent`, `periods`, and the lists below.
+
+    Each piece shows the ledger as it is when the piece is taken, so leases of a run that goes on may be newer
+    than the summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow.
+
+    Args:
+        ledger: keeps the run; it is read as the pieces are taken.
+        summary: the summary of the run.
+        now: Unix time.
+    """
+    run = summary.run
+    with ledger.read() as t:
+        extent = closing.measure_extent(t, run)
+        spec = run_table.fetch_run(t, run).spec
+        periods = schedule_table.fetch_periods(t, run)
+    head = {
+        "at": now,
+        "summary": summary,
+        "spec": build_mapping(spec),
+        "extent": extent,
+        "periods": [RunPeriod(*period) for period in periods],
+    }
+    yield msgspec.json.encode(head)[:-1] + b"\n"
+    with ledger.read() as t:
+        history = fetch_history(t, run)
+    yield from _write_list("samples", _cut(history.samples, _SAMPLES_AT_ONCE))
+    yield from _write_list("events", [history.events])
+    yield from _write_list("leases", batches.read_leases(ledger, run))
+    yield from _write_list("slices", batches.read_slices(ledger, run))
+    with ledger.read() as t:
+        taken_back = lease_table.fetch_taken_back(t, run)
+    yield from _write_list("again", [taken_back])
+    yield b"}\n"
+
+
+def _write_list(name: str, pages: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    comma = b""
+    yield b',"%s":[\n' % name.encode()
+    for page in pages:
+        if page:
+            yield comma + b"\n,".join(map(msgspec.json.encode, page)) + b"\n"
+            comma = b","
+    yield b"]\n"
+
+
+def _cut(things: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (things[place : place + size] for place in range(0, len(things), size))
+
+
+_SPANS_AT_ONCE = 1000
+
+
+def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
+    """Whole lines, some at a time; `UnknownRunError` with the first when there is no such run."""
+    with ledger.read() as t:
+        record = run_table.fetch_run(t, run)
+    with ledger.read() as t:
+        failed = failed_requests.fetch_failed_requests(t, run)
+    head = FailuresHead(
+        run=run,
+        state=record.state,
+        requests=failed.requests,
+        unlisted=failed.unlisted,
+        spec=build_mapping(record.spec),
+    )
+    yield msgspec.json.encode(head)[:-1] + b',"failures":[\n'
+    comma = b""
+    for place in range(0, len(failed.spans), _SPANS_AT_ONCE):
+        spans = (
+            FailedRange(start=span.start, stop=span.stop, outcome=span.outcome, target=span.name)
+            for span in failed.spans[place : place + _SPANS_AT_ONCE]
+        )
+        yield comma + b"\n,".join(map(msgspec.json.encode, spans)) + b"\n"
+        comma = b","
+    yield b"]}\n"
+
+
+def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted: range) -> RunRows:
+    """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
+
+    Args:
+        run: the id of the run.
+        spec: its spec.
+        find_file: gives the path of a file by its digest.
+        wanted: the indices of the requests.
+
+    Raises:
+        UserError: the run has no data, or it cannot be read; or there are no such indices, or too many.
+    """
+    if spec.data is None:
+        raise UserError(f"run {run} has no data")
+    if not 0 <= wanted.start < wanted.stop <= spec.requests:
+        raise UserError(
+            f"start {wanted.start} and stop {wanted.stop} are not a range of the {spec.requests:,} indices"
+            f" of run {run}"
+        )
+    if len(wanted) > MOST_ROWS:
+        raise UserError(f"{len(wanted):,} rows are wanted, and one answer has at most {MOST_ROWS:,}")
+    data = spec.data
+    try:
+        rows = read_rows(find_file(data.digest), find_file(data.index), data.table, data.rows, wanted)
+    except DataError as error:
+        raise UserError(f"data {data.name} cannot be used: {error}") from error
+    return RunRows(run=run, start=wanted.start, rows=rows)

@@ -1,0 +1,254 @@
+"""Reports at once that the target of a run is gone, and that it answers again; ends a run for that.
+
+A target is gone when nothing was ok for a while after something was. Only seconds count in which the run
+could have had an ok: from the first in which a request was in flight or ended, and not those in which all
+requests that are left are in flight, as at the end of a run. Failures alone are not enough where requests are
+rare, nor is silence where answers are slow. The rule is about the run as a whole: what workers say each
+second does not tell targets apart.
+
+It is kept in memory: a restarted coordinator begins to count anew, as does a run that is resumed.
+"""
+
+import contextlib
+import logging
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, lifecycle
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.notices import TargetNotices
+from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES, build_no_counts, count_sent
+from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.results.event import Event, EventType
+from oku_core.results.tick import Tick
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.quantity import format_duration
+
+GONE_AFTER_S = 10.0
+"""A target is gone when nothing was ok for this long."""
+FEWEST_FAILURES = 2
+"""A single request may fail for reasons of its own."""
+NEVER_OK_STOP_S = 30.0
+"""A run of which nothing was ever ok ends after this time, unless its spec says otherwise."""
+BEYOND_TIMEOUT_S = 5.0
+"""It does not end before its first timeouts could have been seen: an engine notices them within a second."""
+_SLOWEST_TIMES = 2.0
+"""Silence means something once it is this much longer than the slowest answers."""
+
+
+class Change(Enum):
+    """What a second changed."""
+
+    GONE = auto()
+    BACK = auto()
+
+
+@dataclass
+class TargetOutage:
+    """What is known of the target since a run began, was resumed, or got another coordinator.
+
+    Attributes:
+        was_ok: whether anything of the run was ever ok.
+        is_gone: whether the target is gone.
+        silent_s: for how many seconds nothing was ok although something could have been.
+        away_s: when the target has come back, how long that took.
+        in_flight: the requests that were in flight at the last tick.
+    """
+
+    was_ok: bool = False
+    is_gone: bool = False
+    silent_s: float = 0.0
+    away_s: float = 0.0
+    in_flight: int = 0
+    _hung_s: float = 0.0
+    """For how much of that there were requests in flight all the time."""
+    _failures: list[int] = field(default_factory=build_no_counts)
+    """The outcomes of the requests that ended in it."""
+    _slowest_s: float | None = None
+    """How long the slowest answers of a second took; None until something was ok."""
+    _most_ok: int = 0
+    _ok_at: float = 0.0
+
+    def record(self, tick: Tick) -> Change | None:
+        """Record a second of a running run in which its workers were heard."""
+        sample = tick.sample
+        ok, had_ok = sample.outcomes_so_far[0], self.was_ok
+        is_ok = sample.outcomes[0] > 0 or (had_ok and ok > self._most_ok)
+        self._most_ok = max(self._most_ok, ok)
+        self.was_ok = had_ok or is_ok or ok > 0
+        self.in_flight = round(sample.in_flight or 0)
+        if is_ok:
+            return self._record_ok(tick)
+        if not _is_waiting_for_last(tick):
+            self._record_silence(tick)
+        patience_s = max(GONE_AFTER_S, _SLOWEST_TIMES * (self._slowest_s or 0.0))
+        if self.is_gone or not self.was_ok or not self._is_silent_for(patience_s):
+            return None
+        self.is_gone = True
+        return Change.GONE
+
+    def is_down_for(self, spec: Spec) -> float | None:
+        """For how many seconds nothing was ok if the run should end for that, else None."""
+        limit_s = find_stop_after_s(spec, was_ok=self.was_ok)
+        if limit_s is None or not self._is_silent_for(limit_s) or self._may_be_slow(spec):
+            return None
+        return limit_s
+
+    def is_worth_saying(self, spec: Spec) -> bool:
+        """Whether the target is gone, or nothing of the run was ever ok for as long."""
+        is_down = not self.was_ok and self._is_silent_for(GONE_AFTER_S)
+        return self.is_gone or (is_down and not self._may_be_slow(spec))
+
+    def describe_failures(self) -> str:
+        """How most of the requests ended of which none was ok, or that none has ended."""
+        most = max(range(len(OUTCOMES)), key=lambda outcome: self._failures[outcome])
+        if not self._failures[most]:
+            return "none of those in flight has ended"
+        return f"most ended as {OUTCOMES[most].replace('_', ' ')}"
+
+    def _record_ok(self, tick: Tick) -> Change | None:
+        was_gone = self.is_gone
+        if was_gone:
+            self.away_s = tick.sample.at - self._ok_at
+        self.is_gone, self.silent_s, self._hung_s, self._failures = False, 0.0, 0.0, build_no_counts()
+        self._ok_at = tick.sample.at
+        self._slowest_s = max(self._slowest_s or 0.0, (tick.sample.p99_ms or 0.0) / 1000)
+        return Change.BACK if was_gone else None
+
+    def _record_silence(self, tick: Tick) -> None:
+        sample = tick.sample
+        ended = count_sent(sample.outcomes)
+        if not (self.silent_s or self.in_flight or ended):
+            return
+        self._ok_at = self._ok_at or sample.at - sample.seconds
+        self.silent_s += sample.seconds
+        self._hung_s = self._hung_s + sample.seconds if self.in_flight else 0.0
+        for outcome, count in enumerate(sample.outcomes):
+            self._failures[outcome] += 0 if outcome in (NOT_SENT, LOST) else count
+
+    def _may_be_slow(self, spec: Spec) -> bool:
+        """Whether those in flight may simply not have ended yet: no timeout bounds an iteration of user code.
+
+        A few may fail at once although most are sessions of minutes.
+        """
+        is_bounded = not spec.runs_user_code or spec.stop_when_down_s is not None
+        return not is_bounded and sum(self._failures) < self.in_flight
+
+    def _is_silent_for(self, seconds: float) -> bool:
+        has_failed = sum(self._failures) >= FEWEST_FAILURES
+        has_hung = self._slowest_s is not None and self._hung_s >= seconds
+        return self.silent_s >= seconds and (has_failed or has_hung)
+
+
+def find_stop_after_s(spec: Spec, *, was_ok: bool) -> float | None:
+    """After how many seconds without an ok a run ends; None if it does not end for that."""
+    if spec.stop_when_down_s is not None:
+        return spec.stop_when_down_s or None
+    return None if was_ok else max(NEVER_OK_STOP_S, spec.timeout_s + BEYOND_TIMEOUT_S)
+
+
+def format_limit(seconds: float) -> str:
+    """Format a limit for people: `30 s`, `2 min 00 s`."""
+    return f"{seconds:.0f} s" if seconds < 100 else format_duration(seconds)
+
+
+def _is_waiting_for_last(tick: Tick) -> bool:
+    """Whether no request will be sent any more: those in flight may simply be the slowest ones."""
+    sample = tick.sample
+    is_over = tick.clock_s is not None and tick.length_s is not None and tick.clock_s >= tick.length_s
+    return is_over or sample.requests_total - sample.done <= (sample.in_flight or 0)
+
+
+_log = logging.getLogger(__name__)
+
+BACK_SHOWN_S = 10.0
+"""For this long those who watch are told that the target answers again."""
+
+
+class TargetWatch:
+    """Watches the target of one run.
+
+    Args:
+        ledger: keeps the events, and the states of runs.
+        notices: show what there is to say.
+        signals: begin a round when a run was ended.
+    """
+
+    def __init__(self, ledger: Ledger, notices: TargetNotices, signals: LoopSignals) -> None:
+        self._ledger = ledger
+        self._notices = notices
+        self._signals = signals
+        self._outage = TargetOutage()
+        self._notice = ""
+        self._back_at: float | None = None
+
+    def record(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
+        """Record a second of the run.
+
+        Args:
+            run: the run.
+            tick: the second.
+            is_heard: whether its workers were heard in it; otherwise nobody knows what was ok.
+        """
+        if run.state != RunState.RUNNING:
+            self._reset()
+        elif is_heard:
+            self._follow(run, tick, self._outage.record(tick))
+            if (down_s := self._outage.is_down_for(run.spec)) is not None:
+                self._end(run, tick, down_s)
+        self._notices.show(run.run, self._notice)
+
+    def _reset(self) -> None:
+        self._outage, self._notice, self._back_at = TargetOutage(), "", None
+
+    def _follow(self, run: RunRecord, tick: Tick, change: Change | None) -> None:
+        at = tick.sample.at
+        if change is Change.GONE:
+            self._report(run, at, EventType.TARGET_GONE, f"the target is gone: {self._describe_silence(run)}")
+            self._notice += _describe_end(run, was_ok=True)
+        elif change is Change.BACK:
+            text = f"the target answers again after {format_limit(self._outage.away_s)}"
+            self._report(run, at, EventType.TARGET_BACK, text)
+            self._back_at = at
+        elif self._outage.is_worth_saying(run.spec):
+            text = f"{self._describe_silence(run)}{_describe_end(run, was_ok=False)}"
+            self._notice = self._notice or text
+        elif self._back_at is None or at - self._back_at > BACK_SHOWN_S:
+            self._notice, self._back_at = "", None
+
+    def _describe_silence(self, run: RunRecord) -> str:
+        silent_s = format_limit(self._outage.silent_s)
+        return f"no {_name_one(run)} has been ok for {silent_s}, {self._outage.describe_failures()}"
+
+    def _report(self, run: RunRecord, at: float, what: EventType, text: str) -> None:
+        _log.warning("run %s: %s", run.run, text, extra={"run": run.run})
+        with self._ledger.change() as t:
+            history.keep_events(t, run.run, [Event(at=at, type=what, text=text)])
+        self._notice, self._back_at = text, None
+
+    def _end(self, run: RunRecord, tick: Tick, down_s: float) -> None:
+        """Let the run come to rest: what is in flight may finish, so that its account stays exact."""
+        ever = "" if self._outage.was_ok else "ever "
+        reason = (
+            f"the target is down: no {_name_one(run)} was {ever}ok within {format_limit(down_s)}, "
+            f"{self._outage.describe_failures()}; --stop-when-down says how long to go on"
+        )
+        self._reset()
+        with contextlib.suppress(TransitionError):  # it ends already: its last request did, or a threshold
+            with self._ledger.change(tick.sample.at) as t:
+                lifecycle.change_state(t, run.run, RunState.PAUSING, tick.sample.at, reason)
+            _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
+            self._signals.wake()
+
+
+def _name_one(run: RunRecord) -> str:
+    """What an index of the run is: `request` or `iteration`."""
+    return run.spec.counted.removesuffix("s")
+
+
+def _describe_end(run: RunRecord, *, was_ok: bool) -> str:
+    """What becomes of the run if that goes on, as the end of a sentence; empty if it goes on, too."""
+    stop_after_s = find_stop_after_s(run.spec, was_ok=was_ok)
+    return "" if stop_after_s is None else f"; the run ends after {format_limit(stop_after_s)} of this"
