@@ -297,8 +297,9 @@ class Judge:
         counts: Counter[str] = Counter()
         steps = ("connect", "tls", "transfer")
         for row in self._select("SELECT * FROM account_times WHERE run = ?", self._run):
-            if row["time"] in steps:
-                counts[row["time"]] += build_time(row)[1].total
+            time, histogram = build_time(row)
+            if time in steps:
+                counts[time] += histogram.total
         cut_off, split = standing.outcomes[DISCONNECTED], standing.outcomes[UNEXPECTED_STATUS]
         if counts != Counter(connect=cut_off, tls=cut_off, transfer=split):
             raise LawBrokenError(f"the timings are of {dict(counts)}, but the account is {standing.outcomes}")

@@ -5,7 +5,7 @@ import contextlib
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.loki_delivery import wait_for_delivery
+from oku_cli.local.run_ending import leave_report, wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
@@ -72,9 +72,6 @@ def _park(ledger: LedgerBackend) -> None:
 
 async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
     try:
-        # A summary is read before a report is opened, so what makes one is loaded after that.
-        from oku_cli.local.local_report import leave_report  # noqa: PLC0415
-
         path = await leave_report(data_dir, run)
     except Exception as error:  # noqa: BLE001  # the run is over, whatever becomes of its report
         write_error(f"the report could not be written: {error}")

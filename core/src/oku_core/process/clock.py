@@ -31,8 +31,8 @@ class SteadyClock:
 
     def __init__(
         self,
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
+        wall: Clock = time.time,
+        monotonic: Clock = time.monotonic,
     ) -> None:
         self._wall = wall
         self._monotonic = monotonic

@@ -4,16 +4,10 @@ A body that all requests share is in memory once. One with a placeholder is made
 in memory until the answer has come.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import FileRef, find_file_reference
+from oku_core.spec.values.file_reference import FindFile, find_file_reference
 from oku_core.spec.values.quantity import format_bytes
 from oku_core.spec.values.template import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER, measure_body, read_body
-
-FindFile = Callable[[FileRef], Path]
-"""Gives the path of a file of a run; `OSError` if it is not here."""
 
 
 def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: FindFile) -> str:

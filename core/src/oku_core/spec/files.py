@@ -8,7 +8,7 @@ submitted it has sent them along.
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import msgspec
 from oku_core.errors import UserError, format_value
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import FileRef, describe_file, find_file_reference
+from oku_core.spec.values.file_reference import FileRef, FindFile, describe_file, find_file_reference
 from oku_core.spec.values.request_content import MOST_BODY_BYTES, Header, find_framing_fault
 from oku_core.spec.values.template import read_body
 
@@ -70,7 +70,7 @@ class SpecFiles:
     """
 
     folders: tuple[Path, ...] = ()
-    find: Callable[[FileRef], Path] = field(default=_find_none, compare=False)
+    find: FindFile = field(default=_find_none, compare=False)
 
     def check(self, spec: Spec) -> None:
         """Check that a spec names files only in allowed folders; this looks at paths, never at the disk.

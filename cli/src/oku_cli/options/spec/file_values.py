@@ -1,6 +1,6 @@
 """`@FILE`: a file of this machine becomes a body, or a file of the run for its workers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES, TLS_FILE_KEYS, SpecFileError
 from oku_core.spec.parser import Source
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import FileRef, FindFile
 from oku_core.spec.values.request_content import MOST_BODY_BYTES, parse_body
 
 MARK = "@"
@@ -156,7 +156,7 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
     return ReadSources(read, [*files, *bodies.files])
 
 
-def build_finder(files: Sequence[LocalFile]) -> Callable[[FileRef], Path]:
+def build_finder(files: Sequence[LocalFile]) -> FindFile:
     """A function that gives the path of a file that is to be uploaded; `SpecFileError` for any other."""
     paths = {file.reference.digest: file.path for file in files}
 

@@ -8,7 +8,8 @@ opens them.
 import hashlib
 import hmac
 import re
-from pathlib import PurePosixPath
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Self
 
 from oku_core.errors import format_value
@@ -51,6 +52,10 @@ class FileRef(str):
         """The reference of a file; characters that no name may have are replaced, and a long name is cut."""
         clean = "".join(char if char.isprintable() and char != "/" else "_" for char in name)
         return cls(f"{_BEGIN}{digest}:{size}:{clean[:_LONGEST_NAME] or '_'}")
+
+
+FindFile = Callable[[FileRef], Path]
+"""Gives the path of a file of a run; `OSError` or a `UserError` if it is not here."""
 
 
 def find_file_reference(text: str | None) -> FileRef | None:

@@ -1,11 +1,31 @@
-"""Waits at the end of a local run with Loki for as long as Loki takes lines."""
+"""What a local run leaves when it comes to rest: a report in its data folder, and its lines in Loki."""
 
 import asyncio
 import math
 import time
+from pathlib import Path
 
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.remote.client import Client, wait_before_retry
 from oku_cli.remote.coordinator_ref import UnreachableError
+from oku_core.process.private_files import make_private_folder, write_private
+
+
+async def leave_report(data_dir: DataDir, run: str) -> Path:
+    """Write the report of a run; return its path under the data folder as the user named it."""
+    # A summary is read before a report is opened, so what makes one is loaded after that.
+    from oku_cli.report.history_reader import RunHistoryReader  # noqa: PLC0415
+    from oku_cli.report.page import build_page  # noqa: PLC0415
+
+    path = data_dir.find_report(run)
+    reader = RunHistoryReader()
+    async for line in LedgerBackend(data_dir).read_run_history(run):
+        reader.take(line)
+    make_private_folder(path.parent)
+    write_private(path, build_page(reader.finish()))
+    return data_dir.path / path.relative_to(data_dir.absolute)
+
 
 PATIENCE_S = 5.0
 """How long Loki may take no line before the command stops waiting."""
