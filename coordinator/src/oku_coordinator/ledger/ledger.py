@@ -5,63 +5,26 @@ with a check of the first law for each run that it touched. A breach rolls it ba
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 
 from oku_coordinator.ledger.rules import conservation, lifecycle
 from oku_coordinator.ledger.storage.records import BreachError
-from oku_coordinator.ledger.storage.schema import BUSY_TIMEOUT_S
-from oku_coordinator.ledger.storage.storage_health import StorageHealth
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 
-_PAGES_AT_ONCE = 50
-"""Of 4 KiB; giving them back takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
 
-
-class Ledger:
-    """An open ledger. Safe to use from several threads, one transaction at a time.
+class Ledger(LedgerFile):
+    """A ledger file whose changes keep the first law.
 
     Functions of `tables` and `rules` take a transaction; every time is Unix time, given by the caller.
-
-    Args:
-        path: where its file is.
-        read_only: whether another process may write it.
-        publishes: whether lines of the runs that are created or resumed here are kept for Loki.
-        storage: records whether the file can be used.
-        busy_timeout_s: how long to wait for another process that writes.
     """
-
-    def __init__(
-        self,
-        path: Path,
-        *,
-        read_only: bool = False,
-        publishes: bool = False,
-        storage: StorageHealth | None = None,
-        busy_timeout_s: float = BUSY_TIMEOUT_S,
-    ) -> None:
-        self._path = path
-        self.storage = storage or StorageHealth()
-        self._file = LedgerFile(
-            path, conservation.finish, self.storage, publishes=publishes, read_only=read_only,
-            busy_timeout_s=busy_timeout_s,
-        )  # fmt: skip
-
-    def close(self) -> None:
-        """Close the file as soon as nobody uses it."""
-        self._file.close()
 
     def open_reader(self) -> "Ledger":
         """Open the same ledger to read much of it: the reader waits for nobody, and nobody for the reader."""
-        return Ledger(self._path, read_only=True)
+        return Ledger(self.path, read_only=True)
 
-    def read(self) -> AbstractContextManager[Transaction]:
-        """Read one state of the ledger; keep it short, as nothing else is read or changed meanwhile.
-
-        Raises:
-            StorageError: the file cannot be read.
-        """
-        return self._file.read()
+    def finish(self, transaction: Transaction) -> None:
+        """Check every run that was touched; `BreachError` if the account of one would not balance."""
+        conservation.finish(transaction)
 
     @contextmanager
     def change(self, now: float | None = None) -> Iterator[Transaction]:
@@ -75,18 +38,10 @@ class Ledger:
             StorageError: the file cannot be written.
         """
         try:
-            with self._file.change() as transaction:
+            with super().change() as transaction:
                 yield transaction
         except BreachError as error:
             if now is not None:
-                with self._file.change() as transaction:
+                with super().change() as transaction:
                     lifecycle.fail(transaction, error.run, error.detail, now)
             raise
-
-    def try_writing(self) -> None:
-        """Write without changing anything; `StorageError` if that fails."""
-        self._file.try_writing()
-
-    def give_back(self) -> bool:
-        """Give some free space back to the file system; gives whether there may be more."""
-        return self._file.give_back(_PAGES_AT_ONCE)

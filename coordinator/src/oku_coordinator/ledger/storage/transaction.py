@@ -6,7 +6,7 @@ returned survives the process and the machine.
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +15,12 @@ from typing import Any
 from oku_coordinator.ledger.storage.row_tally import RowTally
 from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
-from oku_coordinator.ledger.storage.schema import VERSION, open_database
+from oku_coordinator.ledger.storage.schema import BUSY_TIMEOUT_S, VERSION, open_database
 from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_space
 from oku_core.spec.spec import Spec
+
+_PAGES_AT_ONCE = 50
+"""Of 4 KiB; giving them back takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -85,31 +88,28 @@ class Transaction:
 
 
 class LedgerFile:
-    """An open ledger file. Safe to use from several threads.
+    """An open ledger file. Safe to use from several threads, one transaction at a time.
 
     Args:
         path: where the file is.
-        check: called at the end of every change; the change is rolled back if it raises.
-        storage: records whether the file can be used.
-        publishes: whether lines of the runs that are created or resumed here are kept for Loki.
         read_only: whether only `read` will be called; another process may write meanwhile.
+        publishes: whether lines of the runs that are created or resumed here are kept for Loki.
+        storage: records whether the file can be used.
         busy_timeout_s: how long to wait for another process that writes.
     """
 
     def __init__(
         self,
         path: Path,
-        check: Callable[[Transaction], None],
-        storage: StorageHealth,
         *,
-        publishes: bool,
-        read_only: bool,
-        busy_timeout_s: float,
+        read_only: bool = False,
+        publishes: bool = False,
+        storage: StorageHealth | None = None,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
     ) -> None:
-        self._path = path
+        self.path = path
         self._database = open_database(path, read_only=read_only, busy_timeout_s=busy_timeout_s)
-        self._check = check
-        self._storage = storage
+        self.storage = storage or StorageHealth()
         self._publishes = publishes
         self._mutex = threading.RLock()
         self._memory = Memory()
@@ -124,6 +124,9 @@ class LedgerFile:
         with self._mutex:
             self._database.close()
 
+    def finish(self, transaction: Transaction) -> None:
+        """End a change, before it is committed; it is rolled back if this raises."""
+
     @contextmanager
     def change(self) -> Iterator[Transaction]:
         """One durable transaction, in which all of it is changed or, if the block raises, nothing.
@@ -131,12 +134,12 @@ class LedgerFile:
         Raises:
             StorageError: the file cannot be written; nothing was changed.
         """
-        with self._mutex, self._storage.watching():
+        with self._mutex, self.storage.watching():
             changes = self._database.total_changes
             transaction = self._begin("BEGIN IMMEDIATE")
             try:
                 yield transaction
-                self._check(transaction)
+                self.finish(transaction)
                 self._database.execute("COMMIT")
             except BaseException:
                 self._memory.forget()
@@ -145,7 +148,7 @@ class LedgerFile:
             finally:
                 self._is_busy = False
             if self._database.total_changes != changes:
-                self._storage.note_written()
+                self.storage.note_written()
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -159,7 +162,7 @@ class LedgerFile:
                     self._is_busy = False
                     self._roll_back()
             except sqlite3.OperationalError as error:
-                self._storage.raise_fault(error)
+                self.storage.raise_fault(error)
                 raise
 
     def try_writing(self) -> None:
@@ -168,8 +171,8 @@ class LedgerFile:
         Raises:
             StorageError: the file cannot be written.
         """
-        self._storage.note_space(measure_space(self._path))
-        with self._mutex, self._storage.watching():
+        self.storage.note_space(measure_space(self.path))
+        with self._mutex, self.storage.watching():
             try:
                 self._begin("BEGIN IMMEDIATE")
                 # Unlike an UPDATE to the same value, this writes the page.
@@ -178,16 +181,16 @@ class LedgerFile:
             finally:
                 self._is_busy = False
                 self._roll_back()
-            self._storage.note_written()
+            self.storage.note_written()
 
-    def give_back(self, pages: int) -> bool:
-        """Give at most so many free pages back to the file system; gives whether more can be given back."""
-        with self._mutex, self._storage.watching():
+    def give_back(self) -> bool:
+        """Give some free space back to the file system; gives whether there may be more."""
+        with self._mutex, self.storage.watching():
             before = self._count_free()
             if before == 0:
                 return False
             # Each step of this statement frees one page, and `execute` takes a single one.
-            self._database.executescript(f"PRAGMA incremental_vacuum({pages})")
+            self._database.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
             return 0 < self._count_free() < before
 
     def _count_free(self) -> int:
