@@ -17,7 +17,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SpecSources
 from oku_core.spec.spec import Spec
-from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
+from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.worker_parts import WorkerParts
 from oku_workers.loop_thread import LoopThread
 from oku_workers.runs.engine_slot import EngineSettings
 from oku_workers.runs.engine_switch import EngineSwitch

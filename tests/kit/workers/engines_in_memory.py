@@ -17,7 +17,8 @@ from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import OK, Tally
 from oku_workers.feed.feed import Feed
-from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
+from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.worker_parts import WorkerParts
 from oku_workers.meters.saturation import SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
 from oku_workers.runs.engine_slot import EngineSettings

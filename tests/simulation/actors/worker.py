@@ -36,7 +36,8 @@ from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE
 from oku_workers.feed.feed_protocol import FeedProtocol
-from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
+from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.worker_parts import WorkerParts
 from oku_workers.meters.lag_meter import LagMeter
 from oku_workers.meters.saturation import SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter

@@ -49,7 +49,8 @@ from oku_workers.health.health_port import HealthPort
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.health.loop_watchdog import LoopWatchdog
-from oku_workers.leases.lease_runner import LeaseRunner, WorkerParts
+from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.worker_parts import WorkerParts
 from oku_workers.loop_thread import LoopThread
 from oku_workers.meters.saturation import SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter

@@ -92,8 +92,8 @@ async def _compare(
 
 def _show(comparison: Comparison, *, as_json: bool, html_file: str | None) -> None:
     if html_file is not None:
-        with open_output("--html", html_file) as write:
-            write(build_comparison_page(comparison).encode())
+        with open_output("--html", html_file) as output_stream:
+            output_stream.write(build_comparison_page(comparison).encode())
     if as_json:
         print_json(comparison)
     elif html_file != STANDARD_OUTPUT:

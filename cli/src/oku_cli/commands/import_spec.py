@@ -100,8 +100,8 @@ def command(
     except ValueError as error:
         label = "curl" if kind == "curl" else _name(source)
         raise UserError(f"{label}: {_describe(error)}") from error
-    with open_output("--output", output) as write:
-        write(text.encode())
+    with open_output("--output", output) as output_stream:
+        output_stream.write(text.encode())
     for line in secrets.literal.describe():
         write_note(line)
     return ExitCode.COMPLETED

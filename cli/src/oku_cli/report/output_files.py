@@ -1,11 +1,11 @@
 """Writes the files that are made from the history of a run, and prints a note for each of them."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Protocol, Self
 
 from oku_cli.report.exports import mask_head
 from oku_cli.report.history_reader import RunHistory, RunHistoryReader
@@ -14,6 +14,30 @@ from oku_core.errors import UserError
 from oku_core.spec.values.quantity import format_bytes
 
 STANDARD_OUTPUT = "-"
+
+
+class HistoryFormat(Protocol):
+    """Makes the content of a file from the history of a run."""
+
+    def __call__(self, history: RunHistory, /) -> str | bytes:
+        """The content."""
+
+
+class OutputStream:
+    """Takes the content of a file, and knows how much that is: a pipe cannot tell.
+
+    Args:
+        file: where it is written.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Write all of it."""
+        self._file.write(data)
+        self.size += len(data)
 
 
 @dataclass(frozen=True)
@@ -28,7 +52,7 @@ class OutputFile:
 
     flag: str
     path: str | None
-    build: Callable[[RunHistory], str | bytes] | None
+    build: HistoryFormat | None
 
     def check(self) -> None:
         """Raise `UserError` early if it is already clear that the file cannot be written."""
@@ -40,8 +64,8 @@ class OutputFile:
         if self.path is None or self.build is None:
             return
         content = self.build(history)
-        with open_output(self.flag, self.path) as write:
-            write(content if isinstance(content, bytes) else content.encode())
+        with open_output(self.flag, self.path) as output:
+            output.write(content if isinstance(content, bytes) else content.encode())
 
 
 class ReportWriter:
@@ -57,7 +81,7 @@ class ReportWriter:
         self._show_secrets = show_secrets
         self._reader = RunHistoryReader()
         self._files = ExitStack()
-        self._writers: list[Callable[[bytes], None]] | None = None
+        self._streams: list[OutputStream] | None = None
 
     def __enter__(self) -> Self:
         """Open nothing yet: the files are opened at the first line."""
@@ -73,14 +97,14 @@ class ReportWriter:
             self._reader.take(line)
         except ValueError as error:
             raise _build_error(error) from error
-        if self._writers is None:
+        if self._streams is None:
             line = line if self._show_secrets else mask_head(line)
             streamed = [output for output in self._outputs if output.build is None]
-            self._writers = [
+            self._streams = [
                 self._files.enter_context(open_output(output.flag, str(output.path))) for output in streamed
             ]
-        for write in self._writers:
-            write(escape_json(line, is_ascii=needs_ascii()) + b"\n")
+        for stream in self._streams:
+            stream.write(escape_json(line, is_ascii=needs_ascii()) + b"\n")
 
     def finish(self) -> None:
         """Write what needs the whole history; raise `UserError` if lines are missing."""
@@ -111,8 +135,8 @@ def check_output(flag: str, path: str) -> None:
 
 
 @contextmanager
-def open_output(flag: str, path: str) -> Iterator[Callable[[bytes], None]]:
-    """Yield a function that writes into a file, and print a note once a file on disk is complete.
+def open_output(flag: str, path: str) -> Iterator[OutputStream]:
+    """Open a file for writing, and print a note once a file on disk is complete.
 
     Args:
         flag: the flag that asked for it.
@@ -121,21 +145,14 @@ def open_output(flag: str, path: str) -> Iterator[Callable[[bytes], None]]:
     Raises:
         UserError: the file cannot be written.
     """
-    size = 0
-
-    def write(data: bytes) -> None:
-        nonlocal size
-        file.write(data)
-        size += len(data)
-
     if path == STANDARD_OUTPUT:
-        file = sys.stdout.buffer
-        yield write
-        file.flush()
+        yield OutputStream(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
         return
     try:
         with Path(path).open("wb") as file:
-            yield write
+            stream = OutputStream(file)
+            yield stream
     except OSError as error:
         raise UserError(f"{flag}: {path}: {error.strerror}") from error
-    write_note(f"wrote {path} ({format_bytes(size)})")
+    write_note(f"wrote {path} ({format_bytes(stream.size)})")

@@ -3,7 +3,7 @@
 At any width from `FEWEST_COLUMNS` on, no number is cut and none is separated from its unit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.console import ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -50,54 +50,6 @@ class Flow:
         widths = [phrase.cell_len for phrase in self._phrases]
         longest = sum(widths) + self._gap * max(0, len(widths) - 1)
         return Measurement(max(widths, default=0), longest).with_maximum(options.max_width)
-
-
-class AlignedTable:
-    """Shows rows of cells in aligned columns; where these do not fit, each row is a flow of its cells.
-
-    Args:
-        justify: the alignment of each column.
-        gap: the number of blanks between two columns.
-        fold_to: the least width to which cells of the first column may be folded; None if they may not.
-    """
-
-    def __init__(self, justify: Sequence[JustifyMethod], *, gap: int = 3, fold_to: int | None = None) -> None:
-        self._justify = justify
-        self._gap = gap
-        self._fold_to = fold_to
-        self._rows: list[list[Text]] = []
-
-    def add_row(self, *cells: Text | str, style: str = "") -> None:
-        """Add a row; missing cells are empty."""
-        self._rows.append([Text(cell, style=style) if isinstance(cell, str) else cell for cell in cells])
-
-    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Draw a grid, or the flows."""
-        first, others = self._measure()
-        least = first if self._fold_to is None else min(first, self._fold_to)
-        if least + others > options.max_width:
-            for row in self._rows:
-                yield Flow(*filter(None, row), gap=2, indent=_INDENT)
-            return
-        table = Table.grid(padding=(0, self._gap, 0, 0))
-        for number, justify in enumerate(self._justify):
-            width = min(first, options.max_width - others) if number == 0 else None
-            table.add_column(justify=justify, no_wrap=number > 0, overflow="fold", width=width)
-        for row in self._rows:
-            table.add_row(*row)
-        yield table
-
-    def __rich_measure__(self, _: object, options: ConsoleOptions) -> Measurement:
-        """Measure from one column to the width of the grid."""
-        return Measurement(1, sum(self._measure())).with_maximum(options.max_width)
-
-    def _measure(self) -> tuple[int, int]:
-        """Return the width of the first column, and that of all others with their gaps."""
-        widths = [
-            max((row[number].cell_len for row in self._rows if number < len(row)), default=0)
-            for number in range(len(self._justify))
-        ]
-        return widths[0], sum(widths[1:]) + self._gap * (len(widths) - 1)
 
 
 class PairGrid:

@@ -16,7 +16,7 @@ from oku_cli.comparison.comparison_tables import (
     list_quantile_tables,
 )
 from oku_cli.comparison.obstacles import SIDES
-from oku_cli.terminal.layout import AlignedTable, Flow
+from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.table_view import TableView
 from oku_cli.views.account_view import build_summary_state
@@ -33,7 +33,7 @@ _STYLES = {
 
 def build_comparison(comparison: Comparison) -> RenderableType:
     """Build the whole screen."""
-    sections: list[RenderableType] = [_build_runs(comparison), "", *_build_verdict(comparison), ""]
+    sections: list[RenderableType] = [*_list_runs(comparison), "", *_build_verdict(comparison), ""]
     sections.append(TableView(build_accounts(comparison)))
     tables = list_quantile_tables(comparison)
     for table in tables:
@@ -46,15 +46,13 @@ def build_comparison(comparison: Comparison) -> RenderableType:
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
 
 
-def _build_runs(comparison: Comparison) -> RenderableType:
-    table = AlignedTable(("left", "left", "left", "left"), gap=2)
+def _list_runs(comparison: Comparison) -> Iterator[RenderableType]:
     for side, summary in zip(SIDES, (comparison.a, comparison.b), strict=True):
         at = summary.started_at
         began = format_date_minute(datetime.fromisoformat(at).timestamp()) if at else "not begun"
         title = " · ".join(filter(None, (summary.name, summary.load)))
         run = Text(f"{side} {summary.run}", style=STRONG)
-        table.add_row(run, began, build_summary_state(summary), title)
-    return table
+        yield Flow(run, began, build_summary_state(summary), title, gap=2, indent=2)
 
 
 def _build_verdict(comparison: Comparison) -> Iterator[RenderableType]:

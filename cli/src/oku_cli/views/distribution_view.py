@@ -15,8 +15,9 @@ from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table as Grid
 from rich.text import Text
 
-from oku_cli.terminal.layout import AlignedTable, Flow, PairGrid
+from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import ACCENT, STRONG
+from oku_cli.terminal.table_view import TableView
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 from oku_core.results.latency_summary import QuantileIntervals
 from oku_core.results.summary import Summary
@@ -28,7 +29,7 @@ from oku_core.tables.formatting import (
     format_latency,
     format_share,
 )
-from oku_core.tables.table import Table
+from oku_core.tables.table import Column, Quantity, Role, Table, Value, build_table
 from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_times
 
 MOST_BARS = 14
@@ -49,6 +50,11 @@ _LADDERS = (
     (1,),
 )
 """Round numbers of a decade in even ratios, finest first: R20, R10 and R5 of ISO 3, then coarser ones."""
+_NUMBER_COLUMNS = (
+    Column(key="bounds", head="", role=Role.TEXT),
+    Column(key="requests", head="requests", quantity=Quantity.COUNT),
+    Column(key="share", head="share", quantity=Quantity.SHARE),
+)
 _CLOSE = 2
 """Latencies within this factor of each other are shown on a linear scale."""
 
@@ -125,12 +131,13 @@ class LatencyBars:
             table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *numbers)
         yield table
 
-    def _build_numbers(self) -> AlignedTable:
-        table = AlignedTable(("left", "right", "right"), gap=2)
+    def _build_numbers(self) -> TableView:
         low_columns, high_columns = (max(map(len, column)) for column in zip(*self._bounds, strict=True))
-        for (low, high), numbers in zip(self._bounds, self._numbers, strict=True):
-            table.add_row(f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", *numbers)
-        return table
+        rows: list[list[Value]] = [
+            [f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", count, count / sum(self._counts)]
+            for (low, high), count in zip(self._bounds, self._counts, strict=True)
+        ]
+        return TableView(build_table("bars", "", _NUMBER_COLUMNS, rows), has_heads=False)
 
 
 def build_histogram(latency: HistogramSnapshot) -> RenderableType:

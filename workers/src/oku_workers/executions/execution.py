@@ -23,8 +23,7 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.clock import Clock
 from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
-from oku_workers.executions.inner_tally import InnerTally
-from oku_workers.executions.tally import Tally
+from oku_workers.executions.tally import InnerTally, Tally
 
 if TYPE_CHECKING:
     from oku_workers.executions.flight_recording import FlightRecording

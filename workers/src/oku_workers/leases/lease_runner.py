@@ -9,85 +9,40 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
 
 from oku_core.messaging.codec import LeaseBatchHead
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import Progress
-from oku_core.process.supervision import Supervisor, cancel
+from oku_core.process.supervision import cancel
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.contract.engine_context import EngineError
-from oku_workers.engines.user_code.hook_caller import call_hook
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.flight_recording import FlightRecording
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.executions.scheduled_execution import ScheduledExecution
-from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
-from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, CheckpointSink
-from oku_workers.leases.hook_runner import HookCaller, HookRunner
+from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer
+from oku_workers.leases.hook_runner import HookRunner
 from oku_workers.leases.lease_inbox import LeaseInbox, Objection
 from oku_workers.leases.lease_stopper import LeaseStopper
 from oku_workers.leases.progress_maker import ProgressMaker
 from oku_workers.leases.run_log import RunLog
 from oku_workers.leases.run_watch import RunWatch
+from oku_workers.leases.worker_parts import WorkerParts
 from oku_workers.meters.worker_meter import WorkerMeter
 from oku_workers.runs.engine_switch import EngineSwitch
 from oku_workers.runs.run_pacer import RunPacer
-from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 
 _MOST_SCHEDULES = 4
-
-
-class WorkerProcess(Protocol):
-    """The process of a worker, as its leases know it."""
-
-    def renew(self) -> None:
-        """Leave, for a fresh process: the run is over whose user code this one has run."""
-
-    def send_progress(self) -> None:
-        """Send progress at once."""
-
-
-class _NoProcess:
-    """A process that stays as it is."""
-
-    def renew(self) -> None:
-        """It stays."""
-
-    def send_progress(self) -> None:
-        """It is sent in time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkerParts:
-    """What a process gives its leases.
-
-    Attributes:
-        worker: whose leases they are.
-        supervisor: knows the troubles of the process.
-        sink: gives checkpoints to the broker.
-        process: of the worker.
-        recorder: keeps how far the leases have gone, for the case of a death.
-        call: calls a hook of user code.
-    """
-
-    worker: WorkerIdentity
-    supervisor: Supervisor
-    sink: CheckpointSink
-    process: WorkerProcess = field(default_factory=_NoProcess)
-    recorder: FlightRecorder = field(default_factory=NoRecorder)
-    call: HookCaller = call_hook
 
 
 class LeaseRunner:

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.outcome import build_no_counts
-from oku_workers.executions.second_counts import SecondCounts
+from oku_workers.executions.open_part import SecondCounts
 
 
 def add_up(*sent: dict[int, list[int]]) -> list[int]:
