@@ -5,12 +5,17 @@ loop and, beside it, the ticker.
 """
 
 import asyncio
+import contextlib
 import gc
 import logging
 import signal
 import sys
 
 from oku_coordinator.assembly import REAL, Assembly, Platform
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.storage.storage_health import StorageError
+from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.supervision import cancel
 
@@ -57,6 +62,7 @@ class Coordinator:
         parts, loop = self._parts, asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.end)
+        await asyncio.to_thread(_load_account, parts.ledger)
         for service in parts.services:
             service.start(parts.supervisor)
         parts.inbound.start(parts.receiver, parts.message_handler)
@@ -71,6 +77,15 @@ class Coordinator:
         for service in parts.services:
             await service.end()
         parts.close()
+
+
+def _load_account(ledger: Ledger) -> None:
+    """Have the account of the active run in memory before anything in the event loop asks for it."""
+    # What cannot be read is found again, and reported, by those who need it.
+    with contextlib.suppress(BreachError, StorageError), ledger.read() as t:
+        run = run_table.fetch_current_run(t)
+        if run is not None and run.is_active:
+            account_table.load_account(t, run.run)
 
 
 def serve(settings: CoordinatorSettings) -> None:

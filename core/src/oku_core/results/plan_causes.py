@@ -1,10 +1,11 @@
 """Why the arrivals of a run with a rate missed its plan: a pure rule."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from oku_core.accounting.histogram import Histogram, bucket_bounds_us
+from oku_core.accounting.account import Account
+from oku_core.accounting.histogram import bucket_bounds_us
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import LOST, count_answered, count_sent
 from oku_core.spec.load import IN_FLIGHT_S
 
@@ -30,17 +31,13 @@ class Load(NamedTuple):
     """What is known of a run beside its seconds, to say why it missed its plan.
 
     Attributes:
-        outcomes: of its requests.
-        not_sent: the causes for which requests were not sent.
-        latency: the latencies of what was answered.
+        account: of all its requests.
         peak_rps: the highest rate of the schedule.
         window: how many requests may be in flight, over all workers.
         is_own_window: whether the user has said so.
     """
 
-    outcomes: Sequence[int]
-    not_sent: Sequence[int]
-    latency: Histogram
+    account: Account
     peak_rps: float
     window: int
     is_own_window: bool
@@ -56,17 +53,19 @@ class Load(NamedTuple):
 
         When it is, the requests in it were sent over `held_s` or more, so half of them take half of that.
         """
-        slow = count_sent(self.outcomes) - count_answered(self.outcomes)
+        outcomes, latency = self.account.outcomes, self.account.histogram(Time.LATENCY)
+        slow = count_sent(outcomes) - count_answered(outcomes)
         half_us = self.held_s / 2 * 1e6
-        slow += sum(count for place, count in self.latency.filled() if bucket_bounds_us(place)[1] >= half_us)
+        slow += sum(count for place, count in latency.filled() if bucket_bounds_us(place)[1] >= half_us)
         return 2 * slow >= self.window
 
     @property
     def cause_of_full(self) -> OffPlanCause:
         """Why the window was full: it does not hold the rate as a rule, or the target was slow."""
-        if not self.is_own_window or self.held_s >= IN_FLIGHT_S or not self.latency.total:
+        latency = self.account.histogram(Time.LATENCY)
+        if not self.is_own_window or self.held_s >= IN_FLIGHT_S or not latency.total:
             return OffPlanCause.TARGET
-        usual_s = self.latency.quantile_us(0.5) / 1e6
+        usual_s = latency.quantile_us(0.5) / 1e6
         return OffPlanCause.CAP if usual_s > self.held_s else OffPlanCause.TARGET
 
 
@@ -75,11 +74,11 @@ def find_causes(load: Load, missed: int) -> list[OffPlanCause]:
 
     What was sent late is the window's fault if that may have been full, else the worker's.
     """
-    capped, late, not_dealt = load.not_sent
+    capped, late, not_dealt = load.account.not_sent
     full = load.cause_of_full
     counts = dict.fromkeys(OffPlanCause, 0)
     counts[full] = capped
-    counts[OffPlanCause.WORKER] = late + load.outcomes[LOST]
+    counts[OffPlanCause.WORKER] = late + load.account.outcomes[LOST]
     counts[OffPlanCause.BROKER] = not_dealt
     shifted = missed - sum(counts.values())
     if shifted > 0 or not any(counts.values()):

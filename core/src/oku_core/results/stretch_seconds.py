@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from oku_core.accounting.counts import Counts
 from oku_core.accounting.outcome import count_sent
 from oku_core.results.active_seconds import ActiveSecond, find_whole_end, list_active
 from oku_core.results.sample import Sample
@@ -121,8 +122,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
         seconds=sample.seconds,
         clock_s=end_s,
         phases=plan.list_phases(begin_s, end_s),
-        outcomes=sample.outcomes,
-        times=sample.times,
+        counts=Counts(outcomes=sample.outcomes, times=sample.times),
     )
 
 
@@ -145,6 +145,6 @@ def _build(each: ActiveSecond, plan: LoadPlan) -> SeenSecond:
         seconds=float(each.seconds),
         clock_s=each.end_s,
         phases=plan.list_phases(each.begin_s, each.end_s),
-        outcomes=each.outcomes,
+        counts=Counts(outcomes=list(each.outcomes)),
         sent=count_sent(each.outcomes),
     )

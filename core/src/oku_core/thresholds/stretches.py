@@ -6,13 +6,12 @@ begins anew behind all others.
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.accounting.measured_time import Time
+from oku_core.accounting.counts import Counts
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.threshold import FigureKind, FigureUnit, Threshold
@@ -37,27 +36,25 @@ class SeenSecond:
         seconds: its length.
         clock_s: what the clock of the run says at its end.
         phases: those that it lies in, in their order.
-        outcomes: of the requests that ended in it, in the order of `OUTCOMES`.
+        counts: of the requests that ended in it: their outcomes, and their times as far as they are known.
         sent: how many were sent in it.
         planned: how many were due in it; None without a rate.
         carried_in: how many of those that were sent in it count in the second before, for which they were
             only a little late.
         carried_out: how many of those that were sent in the next second count in this one.
         variance: that of how many were due before it began, and before it ended, where these are estimates.
-        times: of those that ended in it.
     """
 
     at: float
     seconds: float
     clock_s: float = 0.0
     phases: Sequence[str] = ("",)
-    outcomes: Sequence[int] = field(default_factory=build_no_counts)
+    counts: Counts = field(default_factory=Counts)
     sent: int = 0
     planned: float | None = None
     carried_in: int = 0
     carried_out: int = 0
     variance: tuple[float, float] = (0.0, 0.0)
-    times: Mapping[Time, HistogramSnapshot] = field(default_factory=dict)
 
 
 class StretchValue(NamedTuple):
@@ -138,8 +135,9 @@ class Stretch:
 
     def _measure_ended(self) -> StretchValue | None:
         """What is judged by the requests that ended."""
-        parts = self._seconds if looks_live(self.threshold) else [self._totals]
-        summary = judge(self.threshold, Measurement(parts=list(parts), is_over=True))
+        is_live = looks_live(self.threshold)
+        parts = [second.counts for second in self._seconds] if is_live else [self._totals.build_counts()]
+        summary = judge(self.threshold, Measurement(parts=parts, is_over=True))
         if summary.holds is None:
             return None
         return StretchValue(math.inf if summary.value is None else summary.value, summary.holds)
@@ -167,7 +165,6 @@ class _Totals:
     Attributes:
         seconds: how long they are together.
         outcomes: of the requests that ended in them.
-        times: none, for these are not summed up.
         sent: how many requests were sent.
         planned: how many were due; None without a rate.
     """
@@ -175,7 +172,6 @@ class _Totals:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.outcomes = build_no_counts()
-        self.times: Mapping[Time, HistogramSnapshot] = {}
         self.sent = 0
         self.planned: float | None = None
 
@@ -183,11 +179,15 @@ class _Totals:
         """Add a second, or with a sign of -1 take it away."""
         self.seconds += sign * second.seconds
         self.sent += sign * second.sent
-        for place, count in enumerate(second.outcomes):
+        for place, count in enumerate(second.counts.outcomes):
             self.outcomes[place] += sign * count
         if second.planned is not None:
             # Sums of estimates are rounded, so that what was added and taken away again leaves nothing.
             self.planned = round((self.planned or 0.0) + sign * second.planned, 6)
+
+    def build_counts(self) -> Counts:
+        """Their outcomes; times are not summed up."""
+        return Counts(outcomes=list(self.outcomes))
 
 
 def looks_live(threshold: Threshold) -> bool:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from yarl import URL
 
-from oku.client.client_connection import CONNECT_ERROR, ClientConnection, TransportError
+from oku.client.outbound_connection import CONNECT_ERROR, OutboundConnection, TransportError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
 
@@ -59,7 +59,7 @@ class ClientOrigin:
         self._way = way
         self._name, self._port = url.raw_host or "", url.port or 0
         self._is_https = url.scheme == "https"
-        self._idle: list[ClientConnection] = []
+        self._idle: list[OutboundConnection] = []
         self._is_retired = False
         proxy = way.proxy
         authorization = "" if proxy is None else build_basic(proxy.user, proxy.password)
@@ -75,7 +75,7 @@ class ClientOrigin:
         authorization = self.proxy_authorization
         return [("Proxy-Authorization", authorization)] if authorization else []
 
-    def pop_idle(self) -> ClientConnection | None:
+    def pop_idle(self) -> OutboundConnection | None:
         """A connection that can take a request, the one that was used last; None if there is none."""
         idle = self._idle
         while idle:
@@ -85,7 +85,7 @@ class ClientOrigin:
             connection.close()
         return None
 
-    def rest(self, connection: ClientConnection) -> None:
+    def rest(self, connection: OutboundConnection) -> None:
         """Keep a connection for another request."""
         if self._is_retired:
             connection.close()
@@ -99,7 +99,7 @@ class ClientOrigin:
         while self._idle and self._idle[0].rested_at_ns < oldest_ns:
             self._idle.pop(0).close()
 
-    async def connect(self, deadline_ns: int) -> ClientConnection:
+    async def connect(self, deadline_ns: int) -> OutboundConnection:
         """Make a connection.
 
         Args:
@@ -128,7 +128,7 @@ class ClientOrigin:
             connection.close()
         self._idle.clear()
 
-    async def _connect(self, deadline_ns: int) -> ClientConnection:
+    async def _connect(self, deadline_ns: int) -> OutboundConnection:
         loop = asyncio.get_running_loop()
         if self._is_https and self._way.proxy is not None:
             return await self._connect_through_tunnel(deadline_ns)
@@ -136,13 +136,13 @@ class ClientOrigin:
         if self._is_https:
             tls, name = self._way.tls.build(), self._name.rstrip(".")
             _, connection = await loop.create_connection(
-                ClientConnection, sock=lent, ssl=tls, server_hostname=name
+                OutboundConnection, sock=lent, ssl=tls, server_hostname=name
             )
         else:
-            _, connection = await loop.create_connection(ClientConnection, sock=lent)
+            _, connection = await loop.create_connection(OutboundConnection, sock=lent)
         return connection
 
-    async def _connect_through_tunnel(self, deadline_ns: int) -> ClientConnection:
+    async def _connect_through_tunnel(self, deadline_ns: int) -> OutboundConnection:
         """Have the proxy pass bytes on, and speak TLS with who is behind it (RFC 9110, section 9.3.6)."""
         loop = asyncio.get_running_loop()
         transport, tunnel = await loop.create_connection(_Tunnel, sock=await self._addresses.connect())
@@ -154,7 +154,7 @@ class ClientOrigin:
             status = await tunnel.open(f"{head}\r\n".encode())
             if status // 100 != 2:  # a class of statuses
                 raise TransportError(CONNECT_ERROR, f"the proxy has answered with status {status}")
-            connection = ClientConnection()
+            connection = OutboundConnection()
             name = self._name.rstrip(".")
             over_tls = await loop.start_tls(
                 transport, connection, self._way.tls.build(), server_hostname=name
@@ -169,7 +169,7 @@ class ClientOrigin:
         return connection
 
 
-class _Tunnel(ClientConnection):
+class _Tunnel(OutboundConnection):
     """A connection to a proxy, until it passes bytes on."""
 
     async def open(self, request: bytes) -> int:

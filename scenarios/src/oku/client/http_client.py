@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku.client.client_connection import CONNECT_ERROR, TIMEOUT, ClientConnection, TransportError
 from oku.client.client_origin import ClientOrigin, TlsSettings, Way
+from oku.client.outbound_connection import CONNECT_ERROR, TIMEOUT, OutboundConnection, TransportError
 from oku.client.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
 from oku_core.http_client.client_rules import DEFAULT_HEADERS, build_origin
@@ -84,7 +84,7 @@ class HttpClient:
         )
         self._plans: dict[tuple[str, str], RequestPlan] = {}
         self._origins: dict[tuple[str, str | None, int | None], ClientOrigin] = {}
-        self._busy: set[ClientConnection] = set()
+        self._busy: set[OutboundConnection] = set()
         self._sweep_s = _SWEEP_S
         self.allow_timeout(spec.timeout_s)
         self._loop = asyncio.get_running_loop()
@@ -237,7 +237,7 @@ class HttpClient:
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
 
-async def _connect(origin: ClientOrigin, deadline_ns: int) -> ClientConnection:
+async def _connect(origin: ClientOrigin, deadline_ns: int) -> OutboundConnection:
     try:
         return await origin.connect(deadline_ns)
     except TimeoutError as error:

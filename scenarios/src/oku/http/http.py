@@ -7,9 +7,9 @@ from functools import lru_cache
 from time import monotonic_ns
 from typing import Unpack
 
-from oku.client.client_connection import TransportError
 from oku.client.cookie_store import CookieStore
 from oku.client.http_client import HttpClient
+from oku.client.outbound_connection import TransportError
 from oku.host_session import RequestResult
 from oku.http.call import Expected, HttpCall, RequestOptions
 from oku.http.outgoing_request import OutgoingRequest

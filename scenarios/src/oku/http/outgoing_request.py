@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from yarl import URL
 
-from oku.client.client_connection import PROTOCOL_ERROR, TransportError
 from oku.client.client_origin import build_basic
 from oku.client.cookie_store import CookieStore, has_cookies, merge_cookies
 from oku.client.http_client import MOST_KEPT_BYTES, Answer, HttpClient
+from oku.client.outbound_connection import PROTOCOL_ERROR, TransportError
 from oku.client.request_body import Body, encode_data, encode_fields, encode_files, encode_json
 from oku.client.request_plan import RequestPlan, check_value
 from oku.http.call import RequestOptions

@@ -4,7 +4,9 @@ from typing import Any
 import pytest
 from tests.kit.outcomes import make_counts
 
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.results.plan_causes import Load, OffPlanCause, find_causes
 
 TARGET, CAP, WORKER, BROKER = OffPlanCause
@@ -16,11 +18,11 @@ def build_load(latencies_ms: Mapping[int, int] | None = None, **changes: Any) ->
     for latency_ms, count in (latencies_ms or {10: 1000}).items():
         for _ in range(count):
             latency.record(1000 * latency_ms)
-    values: dict[str, Any] = {
-        "outcomes": make_counts(latency.total), "not_sent": [0, 0, 0], "latency": latency,
-        "peak_rps": 100.0, "window": 20, "is_own_window": True,
-    }  # fmt: skip
-    return Load(**values | changes)
+    account = Account(outcomes=make_counts(latency.total), times={Time.LATENCY: latency})
+    for name in ("outcomes", "not_sent"):
+        setattr(account, name, changes.pop(name, getattr(account, name)))
+    values: dict[str, Any] = {"peak_rps": 100.0, "window": 20, "is_own_window": True}
+    return Load(account, **values | changes)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_a_window_as_large_as_that_of_others_is_not_too_small(changes: dict[str,
 
 def test_a_target_that_never_answers_is_to_blame() -> None:
     """Nobody knows how long it usually takes."""
-    load = build_load(outcomes=make_counts(0, timeout=100), latency=Histogram(), not_sent=[500, 0, 0])
+    load = build_load({10: 0}, outcomes=make_counts(0, timeout=100), not_sent=[500, 0, 0])
     assert find_causes(load, 500) == [TARGET]
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.account import Account
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.plan_causes import Load, OffPlanCause
 from oku_core.results.plan_check import PlannedSeconds, check_plan, list_planned
@@ -14,7 +14,7 @@ from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
 from oku_core.schedule.wave import ActivePeriod
 
-LOAD = Load(make_counts(1000), [0, 0, 0], Histogram(), 10.0, 20, is_own_window=False)
+LOAD = Load(Account(outcomes=make_counts(1000)), 10.0, 20, is_own_window=False)
 
 
 def build_dues(rate: int, duration_s: int) -> DueCounts:
@@ -119,7 +119,7 @@ def test_the_share_is_that_of_the_seconds() -> None:
 
 def test_a_run_as_planned_has_no_causes() -> None:
     """Requests that were not sent are too few to matter then, or there are none."""
-    plan = check_plan([PlannedSeconds(1, 100, 99)], LOAD._replace(not_sent=[0, 1, 0]))
+    plan = check_plan([PlannedSeconds(1, 100, 99)], LOAD._replace(account=Account(not_sent=[0, 1, 0])))
     assert (plan.off_seconds, plan.missed, plan.causes) == (0, 0, [])
     assert check_plan([], LOAD).off_share == 0
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.kit.outcomes import make_counts
 
+from oku_core.accounting.counts import Counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.spec.values.threshold import Threshold
@@ -18,8 +19,10 @@ def _see(stretch: Stretch, at: float, **known: Any) -> StretchValue | None:
     figures: dict[str, Any] = {
         "seconds": 1.0,
         "clock_s": at,
-        "outcomes": make_counts(latency.total, timeout=known.pop("timeouts", 0)),
-        "times": {Time.LATENCY: latency.build_latency()} if latency.total else {},
+        "counts": Counts(
+            outcomes=make_counts(latency.total, timeout=known.pop("timeouts", 0)),
+            times={Time.LATENCY: latency.build_latency()} if latency.total else {},
+        ),
     }
     return stretch.add(SeenSecond(at=at, **(figures | known)))
 

@@ -1,10 +1,14 @@
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
-from tests.kit.coordinators.transactions import read
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.tables.account_table import fetch_account, is_in_memory, load_account
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -61,3 +65,29 @@ def test_the_last_checkpoint_is_remembered(
     assert read(ledger, fetch_run, "r1").last_checkpoint_at is None
     apply([make_batch(lease)], 5.5)
     assert read(ledger, fetch_run, "r1").last_checkpoint_at == 5.5
+
+
+def test_the_account_of_the_run_that_came_to_rest_last_stays_in_memory(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Its summary is due. That of the one before goes, and so does that of a deleted run."""
+    runs = ("r1", "r2")
+    for run in runs:
+        lease = deal(100, run)
+        apply([make_batch(lease)], 5.0)
+        assert [read(ledger, is_in_memory, each) for each in runs] == [each == run for each in runs]
+    change(ledger, begin_deletion, "r2")
+    assert not read(ledger, is_in_memory, "r2")
+
+
+def test_an_account_can_be_read_ahead(
+    path: Path, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """By a coordinator that was just started."""
+    apply([make_batch(deal(50))], 5.0)
+    ledger.close()
+    with closing(Ledger(path)) as started:
+        assert not read(started, is_in_memory, "r1")
+        read(started, load_account, "r1")
+        assert read(started, is_in_memory, "r1")
+        assert read(started, fetch_account, "r1").parts.fetch_measured().accounted == 50

@@ -28,7 +28,7 @@ class TransportError(Exception):
         self.cause = cause
 
 
-class ClientConnection(asyncio.Protocol):
+class OutboundConnection(asyncio.Protocol):
     """One connection, TLS and tunnel included.
 
     Attributes:
