@@ -1,4 +1,4 @@
-"""What happened in the last second of each run: the difference between two measurements of the executions in hand.
+"""What happened in the last second of each run: a difference of two measurements of its executions.
 
 Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
 """
@@ -31,7 +31,7 @@ _NOTHING = [0] * _STRETCH
 
 @dataclass
 class ProgressDelta:
-    """What is new since the measurement before; the smallest and the largest time are bounds of their buckets.
+    """What is new since the last measurement; the smallest and the largest time are bounds of their buckets.
 
     Attributes:
         seconds: since then.
