@@ -75,7 +75,7 @@ class Ticker:
         replaced = self.roster.find_replaced(progress.worker, progress.incarnation)
         for end in self.roster.list_new_host_ends(progress):
             if end.run == self.active:
-                self.recorder.note_host_end(progress.worker, end, self.clock())
+                self.recorder.record_host_end(progress.worker, end, self.clock())
         self.roster.record(progress, now, self.clock())
         if replaced is not None:
             self.active_runs.forget_process(replaced.incarnation)
@@ -110,7 +110,7 @@ class Ticker:
             self._keep_last_ticks(before)
         self.active = active  # not before: a tick that could not be kept is made anew
         self._forget(before)
-        self.recent_runs.note_tick(None)
+        self.recent_runs.record_tick(None)
         return before
 
     async def run(self, health: Health) -> None:
@@ -135,7 +135,7 @@ class Ticker:
         active = self._follow(run)
         is_heard = active.ticks is not None and active.ticks.has_news and not self.assignment.has_suspects
         tick = active.thresholds.judge(run, self._build_tick(run.run, self._find_due(run)))
-        self.recent_runs.note_tick(tick)
+        self.recent_runs.record_tick(tick)
         self.runs.followers.publish(tick)
         if run.is_active:
             self.recorder.keep_tick(tick, settled_to=active.settled.find_end(tick.sample.at))
@@ -215,7 +215,7 @@ class Ticker:
 
     def _record_worker(self, what: EventType, worker: WorkerState) -> None:
         is_meant = self.active is not None and self.assignment.owns(worker.incarnation)
-        self.recorder.note_worker(what, worker.name, self.clock(), is_active=is_meant)
+        self.recorder.record_worker(what, worker.name, self.clock(), is_active=is_meant)
 
 
 def find_pause_s(now: float) -> float:

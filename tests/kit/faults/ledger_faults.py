@@ -10,6 +10,8 @@ import oku_coordinator
 from oku_coordinator import ledger
 
 _FOLDER, _LEDGER = (f"{Path(package.__path__[0])}/" for package in (oku_coordinator, ledger))
+_RARE = ("Assembly.", "CoverageRecorder.", "FileKeeper.", "MainLoop.record_start", "Retention.")
+"""Callers that use the ledger at the start, or less than once in most runs of a test."""
 _connect = sqlite3.connect
 ERRORS = ("database or disk is full", "database is locked", "disk I/O error")
 
@@ -73,6 +75,7 @@ def _find_call() -> str | None:
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_FOLDER) and not file.startswith(_LEDGER):
-            return frame.f_code.co_qualname
+            call = frame.f_code.co_qualname
+            return None if call.startswith(_RARE) else call
         frame = frame.f_back
     return None

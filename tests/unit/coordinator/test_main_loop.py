@@ -152,7 +152,9 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     caplog.set_level("INFO")
     noted: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        parts.telemetry.recorder, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
+        parts.telemetry.recorder,
+        "record_worker",
+        lambda type_, worker, *_, **__: noted.append((type_, worker)),
     )
     parts.message_handler.handle_progress(
         [Progress(worker="drained", incarnation="b1", at=0.0, stopping=True)]

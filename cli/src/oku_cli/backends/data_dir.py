@@ -26,7 +26,7 @@ from oku_core.process.private_files import (
 DEFAULT = Path(DATA_FOLDER)
 _SETTLES_S = 5.0
 """A run that is started or ended here takes a moment; whoever asks for runs meanwhile waits that long."""
-_LOOK_S = 0.05
+_POLL_S = 0.05
 
 
 class FolderHeldError(UserError):
@@ -172,7 +172,7 @@ class DataDir:
                 return endpoint
             if time.monotonic() > deadline:
                 raise FolderHeldError(f"{self.path}: a run is being started or ended here, try again")
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
         return None
 
     def is_held(self) -> bool:

@@ -22,7 +22,7 @@ from oku_cli.remote.coordinator_ref import UnreachableError
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05
-LOOK_S = 2.0
+POLL_S = 2.0
 PROBE_TIMEOUT = aiohttp.ClientTimeout(total=5)
 _MAX_SILENT_PROBES = 2
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
@@ -120,7 +120,7 @@ class Tunnel:
         """Restart the child whenever it leads nowhere, until cancelled."""
         async with aiohttp.ClientSession(timeout=PROBE_TIMEOUT) as session:
             while True:
-                await asyncio.sleep(self._pause_s if self._is_down() else LOOK_S)
+                await asyncio.sleep(self._pause_s if self._is_down() else POLL_S)
                 try:
                     await self._look(session)
                 except Exception as error:  # noqa: BLE001  # nothing else would forward the port again

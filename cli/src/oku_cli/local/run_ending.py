@@ -29,7 +29,7 @@ async def leave_report(data_dir: DataDir, run: str) -> Path:
 
 PATIENCE_S = 5.0
 """How long Loki may take no line before the command stops waiting."""
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
 async def wait_for_delivery(client: Client) -> str:
@@ -47,7 +47,7 @@ async def wait_for_delivery(client: Client) -> str:
             deadline, before = time.monotonic() + PATIENCE_S, outbox["lines"]
         if not outbox["lines"] or outbox["trouble"] or time.monotonic() > deadline:
             return _describe(**outbox)
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def _describe(*, lines: int, dropped: int, refused: int, trouble: str, **_: object) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _READY_TIMEOUT_S = 30.0
 _HEALTHY_S = 3.0
 _MAX_QUICK_ENDS = 5
@@ -139,7 +139,7 @@ class LocalStack:
     async def _watch(self, health: Health) -> None:
         while True:
             health.note_well()
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
             for child in self.children:
                 child.bound_log()
                 if (code := child.find_death()) is not None:

@@ -15,7 +15,7 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG = 1
-_LOOK_S = 0.2
+_POLL_S = 0.2
 
 
 def die_with_parent(parent: int, command: list[str], program: int | None = None) -> None:
@@ -41,7 +41,7 @@ def die_with_parent(parent: int, command: list[str], program: int | None = None)
     while child.poll() is None:
         if os.getppid() != parent:
             child.kill()
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     sys.exit(child.returncode)
 
 

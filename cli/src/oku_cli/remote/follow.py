@@ -29,7 +29,7 @@ the second."""
 STANDSTILL_S = 8.0
 """After a signal, `oku` gives up on a coordinator that has not been ready for this long: it cannot stop the
 run. Most supervisors send SIGKILL 10 s after SIGTERM."""
-READINESS_LOOK_S = 0.5
+READINESS_POLL_S = 0.5
 
 
 class Lifetime(Protocol):
@@ -127,7 +127,7 @@ class Follower:
                     raise
                 # The stack restarts a dead coordinator; workers continue the run meanwhile.
                 reason = str(error)
-            await asyncio.sleep(outage.note(reason))
+            await asyncio.sleep(outage.report(reason))
 
     async def _act_on_signal(self, run: str) -> None:
         action = await self._interrupts.take()
@@ -156,7 +156,7 @@ class Follower:
                 ready_at = time.monotonic()
             elif time.monotonic() - ready_at >= STANDSTILL_S:
                 return obstacle
-            await asyncio.sleep(READINESS_LOOK_S)
+            await asyncio.sleep(READINESS_POLL_S)
 
     async def _order(self, run: str, action: SignalAction) -> OrderDelivery:
         """Tell the coordinator to pause or cancel a run, until it has answered."""
@@ -168,7 +168,7 @@ class Follower:
                     await tell(run)
             except (UnreachableError, TimeoutError) as error:
                 reason = str(error) or f"no answer within {ORDER_TRY_S:g} s"
-                await asyncio.sleep(outage.note(f"run {run} could not be told to {action}: {reason}"))
+                await asyncio.sleep(outage.report(f"run {run} could not be told to {action}: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # the run has come to rest by itself
                 return OrderDelivery.REFUSED

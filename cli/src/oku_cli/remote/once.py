@@ -16,7 +16,7 @@ from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Summary
 from oku_core.spec.values.file_reference import FileClaim
 
-_PAUSING_LOOK_S = 0.2
+_PAUSING_POLL_S = 0.2
 _PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)
 
 
@@ -63,7 +63,7 @@ async def _resume(client: Client, run: str) -> None:
         except ConflictError:
             if (await client.fetch_summary(run)).state not in _PAUSED_STATES:
                 return
-            await sleep(_PAUSING_LOOK_S)
+            await sleep(_PAUSING_POLL_S)
         else:
             return
 

@@ -44,7 +44,7 @@ class Outage:
         self._heard_at = clock()
         self._said: set[str] = set()
 
-    def note(self, reason: str) -> float:
+    def report(self, reason: str) -> float:
         """Report why there is no answer, each reason once; return the seconds to wait before the next try."""
         silent_s = self._clock() - self._heard_at
         if silent_s >= self._patience_s and reason not in self._said:
@@ -69,7 +69,7 @@ async def try_again(call: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         except UnreachableError as error:
             if time.monotonic() > until:
                 raise
-            await sleep(outage.note(str(error)))
+            await sleep(outage.report(str(error)))
         else:
             outage.end()
             return answer

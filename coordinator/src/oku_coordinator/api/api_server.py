@@ -140,7 +140,7 @@ class ApiConnection(web.RequestHandler):
         if self._request_count > requests:
             self._table.enter(self, ConnectionPhase.BUSY)
         else:
-            self._table.note_partial_head(self, len(data))
+            self._table.record_partial_head(self, len(data))
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -159,12 +159,12 @@ class ApiConnection(web.RequestHandler):
     def pause_writing(self) -> None:
         """The answer is not read as fast as it is written."""
         super().pause_writing()
-        self._table.note_stalled(self, is_stalled=True)
+        self._table.record_stall(self, is_stalled=True)
 
     def resume_writing(self) -> None:
         """It is read again."""
         super().resume_writing()
-        self._table.note_stalled(self, is_stalled=False)
+        self._table.record_stall(self, is_stalled=False)
 
     def drop(self, reason: DropReason) -> None:
         """Close it at once."""

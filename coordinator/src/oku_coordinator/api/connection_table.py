@@ -134,7 +134,7 @@ class ConnectionTable:
         if phase is not ConnectionPhase.BUSY:
             self._waiting[connection] = None
 
-    def note_partial_head(self, connection: ClientConnection, size: int) -> None:
+    def record_partial_head(self, connection: ClientConnection, size: int) -> None:
         """More of an incomplete head has come; the connection is closed if the head is too long."""
         row = self._rows.get(connection)
         if row is None or row.phase in (ConnectionPhase.BUSY, ConnectionPhase.CLOSING):
@@ -145,7 +145,7 @@ class ConnectionTable:
         if row.head_bytes > self._limits.longest_head_bytes:
             self._drop(connection, DropReason.LONG_HEAD)
 
-    def note_stalled(self, connection: ClientConnection, *, is_stalled: bool) -> None:
+    def record_stall(self, connection: ClientConnection, *, is_stalled: bool) -> None:
         """It does not read its answer, or reads again."""
         if row := self._rows.get(connection):
             row.stalled_since = self._clock() if is_stalled else None

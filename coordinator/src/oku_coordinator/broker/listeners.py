@@ -97,7 +97,7 @@ class _Listener(threading.Thread):
             self.refusal = describe_error(error) if isinstance(error, self._refusals) else ""
             raise
 
-    def _note_connected(self) -> None:
+    def _record_connect(self) -> None:
         self.is_connected = True
         self._on_connect()
 
@@ -146,7 +146,7 @@ class CheckpointListener(_Listener):
             consumer.on_message = self._batch.append
             consumer.qos(prefetch_count=_BATCH)
             with consumer:
-                self._note_connected()
+                self._record_connect()
                 while not self._ending.is_set():
                     self._fill_batch(connection)
                     self.refusal = ""
@@ -222,7 +222,7 @@ class ProgressListener(_Listener):
             with consumer:
                 with suppress(TimeoutError):
                     connection.drain_events(timeout=0.0)  # on Redis, it is this that subscribes
-                self._note_connected()
+                self._record_connect()
                 while not self._ending.is_set():
                     has_heard = self._take_burst(connection)
                     self.refusal = ""

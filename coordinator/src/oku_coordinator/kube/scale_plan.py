@@ -60,7 +60,7 @@ class IdleClock:
         self._since = math.inf
         self._is_told = False
 
-    def note_run(self) -> None:
+    def record_run(self) -> None:
         """There is a run."""
         self._since, self._is_told = math.inf, False
 
@@ -69,6 +69,6 @@ class IdleClock:
         self._since = min(self._since, now)
         return not self._is_told and now - self._since >= self._idle_s
 
-    def note_done(self) -> None:
+    def record_done(self) -> None:
         """What was due is done."""
         self._is_told = True

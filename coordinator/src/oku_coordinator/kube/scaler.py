@@ -97,8 +97,8 @@ class Scaler:
         """How many worker pods there are to be; None until they were scaled for this run."""
         return self.workers.wanted if self._scaled_for == run.run else None
 
-    async def look(self) -> None:
-        """One look; what the API does not do is noted as trouble."""
+    async def scale(self) -> None:
+        """One scaling; what the API does not do is noted as trouble."""
         try:
             with self._ledger.read() as t:
                 run = run_table.fetch_current_run(t)
@@ -108,13 +108,13 @@ class Scaler:
                 await self._prepare(run)
             self._has_looked = True
         except ClusterError as error:
-            self._note_trouble(str(error))
+            self._record_trouble(str(error))
         else:
-            self._note_trouble(self._cost_marker.trouble)
+            self._record_trouble(self._cost_marker.trouble)
 
     async def _watch(self, health: Health) -> None:
         while True:
-            await self.look()
+            await self.scale()
             health.note_well()
             await asyncio.sleep(LOOK_S)
 
@@ -126,10 +126,10 @@ class Scaler:
         await self._resize(self._settings.workers, lambda _: 0)
         if self._settings.servers:
             await self._resize(self._settings.servers, lambda now: min(now, self._settings.min_servers))
-        self._idle.note_done()
+        self._idle.record_done()
 
     async def _prepare(self, run: RunRecord) -> None:
-        self._idle.note_run()
+        self._idle.record_run()
         if self._scaled_for != run.run:
             await self._scale_for(run)
         is_active = run.is_active
@@ -139,7 +139,7 @@ class Scaler:
             await self._await_servers(run)
         are_costs_due = is_active and self._cost_marker.is_due
         if not is_active or are_costs_due or not self.workers.is_complete:
-            pods = await self._look_at_workers()
+            pods = await self._fetch_pods()
             if are_costs_due:
                 with self._ledger.read() as t:
                     held = lease_table.count_held(t, run.run)
@@ -188,7 +188,7 @@ class Scaler:
             self._signals.wake()
         self.servers = servers
 
-    async def _look_at_workers(self) -> Sequence[Pod]:
+    async def _fetch_pods(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)
         pods = await self._cluster.fetch_pods(scale.selector)
         workers = build_worker_readiness(pods, scale.replicas)
@@ -201,7 +201,7 @@ class Scaler:
             return readiness
         return replace(readiness, obstacle=await self._cluster.fetch_failure(deployment))
 
-    def _note_trouble(self, trouble: str) -> None:
+    def _record_trouble(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
             _log.warning("Kubernetes refused a call or did not answer, trying again: %s", trouble)
         elif self.trouble and not trouble:

@@ -117,7 +117,7 @@ class HookGate:
             record = hooks.begin_attempt(t, run.run, hook, worker.name, worker.incarnation, wall_now)
         if record is not None:
             _log.info("run %s: worker %s calls %s", run.run, worker.name, hook, extra={"run": run.run})
-            self._tell(run, record, worker, now, wall_now)
+            self._send_call(run, record, worker, now, wall_now)
 
     def _wait_alone(self, run: RunRecord, now: float, wall_now: float) -> None:
         """Nobody can call the teardown of a run: other runs do not wait for that for ever."""
@@ -151,7 +151,7 @@ class HookGate:
         elif wall_now - record.since > self.limit_s + _UNANSWERED_S:
             self._lose(attempt, f"worker {record.worker} does not say what came of it", wall_now)
         elif worker is not None and attempt not in worker.hooks and self._is_to_tell(attempt, now):
-            self._tell(run, record, worker, now, wall_now)
+            self._send_call(run, record, worker, now, wall_now)
 
     def _is_to_tell(self, attempt: HookAttempt, now: float) -> bool:
         return self._told is None or self._told[0] != attempt or now - self._told[1] >= _TELL_EVERY_S
@@ -168,7 +168,7 @@ class HookGate:
         with self.ledger.change(wall_now) as t:
             hooks.lose_attempt(t, attempt, why, wall_now)
 
-    def _tell(
+    def _send_call(
         self, run: RunRecord, record: HookRecord, worker: WorkerState, now: float, wall_now: float
     ) -> None:
         attempt = HookAttempt(run.run, record.hook, record.attempt)

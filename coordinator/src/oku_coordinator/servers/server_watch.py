@@ -81,7 +81,7 @@ class ServerWatch:
         self._is_asked.set()
         return False
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """One look at the servers of the run that has its turn."""
         is_asked = self._is_asked.is_set()
         self._is_asked.clear()
@@ -90,11 +90,11 @@ class ServerWatch:
         if run is None or not run.spec.brings_servers:
             self._seen = None
         elif run.is_active:
-            await self._look_at_active(run)
+            await self._check_active(run)
         elif is_asked:
-            await self._look_before(run)
+            await self._check_before(run)
 
-    async def _look_before(self, run: RunRecord) -> None:
+    async def _check_before(self, run: RunRecord) -> None:
         if not await self._note(run):
             self._misses += 1
             if self._misses < _MOST_MISSES:
@@ -105,7 +105,7 @@ class ServerWatch:
         self._seen = run.run
         self._signals.wake()
 
-    async def _look_at_active(self, run: RunRecord) -> None:
+    async def _check_active(self, run: RunRecord) -> None:
         self._seen = run.run
         if not self._judge_gap(run):
             await self._note(run)
@@ -152,7 +152,7 @@ class ServerWatch:
 
     async def _watch(self, health: Health) -> None:
         while True:
-            await self.look()
+            await self.check()
             health.note_well()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):

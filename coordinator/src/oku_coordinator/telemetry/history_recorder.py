@@ -98,7 +98,7 @@ class HistoryRecorder:
         """A run has no lines any more."""
         self._workers.pop(run, None)
 
-    def note_worker(self, type_: EventType, worker: str, now: float, *, is_active: bool) -> None:
+    def record_worker(self, type_: EventType, worker: str, now: float, *, is_active: bool) -> None:
         """Note that a worker joined or is gone; kept with the next sample if a run is active."""
         if type_ != EventType.WORKER_JOINED:
             for workers in self._workers.values():
@@ -107,7 +107,7 @@ class HistoryRecorder:
             text = f"worker {worker} {_WORKER_TEXTS[type_][0]}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
-    def note_host_end(self, worker: str, end: HostEnd, now: float) -> None:
+    def record_host_end(self, worker: str, end: HostEnd, now: float) -> None:
         """Note that a process of the active run's user code ended unexpectedly; kept with the next sample."""
         what = _WORKER_TEXTS[EventType.HOST_ENDED][0]
         text = f"worker {worker} {what}: {end.text}; iterations in hand: {end.requests:,}"

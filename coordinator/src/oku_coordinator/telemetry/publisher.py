@@ -100,7 +100,7 @@ class Publisher:
 
     async def _publish(self, health: Health) -> None:
         # Each beginning has a pusher of its own: it asks first which of the lines Loki has already.
-        async with LokiPusher(self._target, on_trouble=self._note_trouble) as pusher:
+        async with LokiPusher(self._target, on_trouble=self._record_trouble) as pusher:
             while True:
                 lines = await asyncio.to_thread(self._take)
                 if not lines:
@@ -115,10 +115,10 @@ class Publisher:
                 self._count(entries, [refusal for refusal in refusals if not refusal.is_early])
                 await asyncio.to_thread(self._remove, list(entries.values()))
                 if early:
-                    self._note_trouble(_EARLY)
+                    self._record_trouble(_EARLY)
                     await asyncio.sleep(EARLY_PAUSE_S)
                 elif self.trouble == _EARLY:
-                    self._note_trouble("")
+                    self._record_trouble("")
                 health.note_well()
 
     def _measure(self) -> OutboxSize:
@@ -140,7 +140,7 @@ class Publisher:
         with self._ledger.change() as t:
             return outbox_table.take_batch(t, BATCH_LINES, BATCH_BYTES, now, wall_ahead_s)
 
-    def _note_trouble(self, trouble: str) -> None:
+    def _record_trouble(self, trouble: str) -> None:
         if trouble:
             _log.warning("Loki does not take lines: %s", trouble)
         elif self.trouble:

@@ -48,7 +48,7 @@ class RecentRuns:
         self._targets: _Kept[list[RequestFigures]] = {}
         self._inner: _Kept[list[RequestFigures]] = {}
 
-    def note_tick(self, tick: Tick | None) -> None:
+    def record_tick(self, tick: Tick | None) -> None:
         """Take in the last second of the run that has its turn; None when that run comes to rest."""
         self._tick = tick
 

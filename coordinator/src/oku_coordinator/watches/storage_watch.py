@@ -43,7 +43,7 @@ class StorageWatch:
         """Stop checking."""
         await cancel([self._task])
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Test the file if it is time, and log a change of its health."""
         storage = self._ledger.storage
         if storage.trouble or self._clock() - storage.written_at >= IDLE_S:
@@ -58,6 +58,6 @@ class StorageWatch:
 
     async def _work(self, health: Health) -> None:
         while True:
-            self.look()
+            self.check()
             health.note_well()
             await asyncio.sleep(_LOOK_S)

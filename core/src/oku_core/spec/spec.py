@@ -53,6 +53,18 @@ class Hook(StrEnum):
     """After the last one."""
 
 
+SCENARIO = "scenario"
+"""The coroutine function that each iteration calls."""
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    SCENARIO: ("index", "http", "row", "setup_data"),
+    Hook.SETUP: ("http",),
+    Hook.TEARDOWN: ("http", "setup_data"),
+}
+"""By function, the arguments that it may have; it gets those that it names."""
+
+LIBRARIES = frozenset({"oku", "locust"})
+"""The packages that user code is written for: an import of these names never finds a file of user code."""
+
 _UNTIL_SWEPT_S = 1.0
 """Longest time from a request's timeout until its engine notices; engines check a few times a second."""
 
@@ -239,16 +251,3 @@ _DECODER: JsonDecoder[Spec] = JsonDecoder(Spec, decode_part)
 def decode_spec(content: bytes | str) -> Spec:
     """Read a spec that `encode_spec` wrote."""
     return _DECODER.decode(content)
-
-
-SCENARIO = "scenario"
-"""The coroutine function that each iteration calls."""
-ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    SCENARIO: ("index", "http", "row", "setup_data"),
-    Hook.SETUP: ("http",),
-    Hook.TEARDOWN: ("http", "setup_data"),
-}
-"""By function, the arguments that it may have; it gets those that it names."""
-
-LIBRARIES = frozenset({"oku", "locust"})
-"""The packages that user code is written for: an import of these names never finds a file of user code."""

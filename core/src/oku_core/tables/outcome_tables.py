@@ -88,7 +88,7 @@ def build_failures(summary: Summary) -> Table:
         Column(key="requests", head=in_units("requests", summary.unit), quantity=Quantity.COUNT),
         Column(key="share", head="share", quantity=Quantity.SHARE, rank=Rank.SPARE),
         Column(key="first_index", head="first index"),
-        Column(key="last_index", head="last index", rank=Rank.SPARE),
+        Column(key="last_index", head="last index", rank=Rank.USEFUL),
         *(
             [Column(key="example", head="request of the first", role=Role.TEXT, rank=Rank.DETAIL)]
             * has_examples

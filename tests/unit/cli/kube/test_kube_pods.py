@@ -218,7 +218,7 @@ async def test_a_coordinator_that_goes_in_the_middle_is_explained(
     kubectl: KubectlOnPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reason is there as long as nothing answers."""
-    monkeypatch.setattr(tunnel_module, "LOOK_S", 0.1)
+    monkeypatch.setattr(tunnel_module, "POLL_S", 0.1)
     monkeypatch.setattr(tunnel_module, "FIRST_PAUSE_S", 0.1)
     monkeypatch.setattr(tunnel_module, "PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.5))
     async with KubeEndpoint(token=TOKEN).open() as endpoint:

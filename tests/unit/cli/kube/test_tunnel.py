@@ -44,7 +44,7 @@ PENDING = "unable to forward port because pod is not running. Current status=Pen
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tunnels that look often and wait little."""
-    monkeypatch.setattr(tunnel_module, "LOOK_S", 0.1)
+    monkeypatch.setattr(tunnel_module, "POLL_S", 0.1)
     monkeypatch.setattr(tunnel_module, "FIRST_PAUSE_S", 0.1)
     monkeypatch.setattr(tunnel_module, "LONGEST_PAUSE_S", 0.2)
     monkeypatch.setattr(tunnel_module, "PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.5))

@@ -183,7 +183,7 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
 ) -> None:
     """Its coordinator is not ready, and stays so; one that is ready again in between is waited for."""
     monkeypatch.setattr("oku_cli.remote.follow.STANDSTILL_S", 0.1)
-    monkeypatch.setattr("oku_cli.remote.follow.READINESS_LOOK_S", 0.01)
+    monkeypatch.setattr("oku_cli.remote.follow.READINESS_POLL_S", 0.01)
     statuses = iter([503, 200, 503, 200])
     asked: list[float] = []
 

@@ -18,7 +18,7 @@ class Coordinator:
         pauses: list[float] = []
         until_s = self.now_s + for_s
         while self.now_s < until_s:
-            pauses.append(self.silence.note(reason))
+            pauses.append(self.silence.report(reason))
             self.now_s += pauses[-1]
         return pauses
 
@@ -44,7 +44,7 @@ def test_pauses_grow_up_to_five_seconds_and_begin_anew(coordinator: Coordinator)
     assert pauses[-1] == 5.0
     assert len(pauses) < 200
     coordinator.silence.end()
-    assert coordinator.silence.note("no answer") == 0.2
+    assert coordinator.silence.report("no answer") == 0.2
 
 
 def test_each_reason_is_said_once(coordinator: Coordinator) -> None:
@@ -63,5 +63,5 @@ def test_each_reason_is_said_once(coordinator: Coordinator) -> None:
 def test_a_silence_begins_with_the_last_answer(coordinator: Coordinator) -> None:
     """A caller who waited half a minute for an answer in vain reports it at once."""
     coordinator.now_s += 30
-    assert coordinator.silence.note("timeout") == 3.0
+    assert coordinator.silence.report("timeout") == 3.0
     assert coordinator.said == ["timeout; trying again"]

@@ -112,7 +112,7 @@ def test_a_head_that_drips_has_no_more_time(world: World) -> None:
     world.table.enter(peer, ConnectionPhase.IDLE)
     world.pass_s(LIMITS.idle_s - 1)
     for _ in range(9):
-        world.table.note_partial_head(peer, 1)
+        world.table.record_partial_head(peer, 1)
         assert peer.reason is None
         world.pass_s(LIMITS.head_s / 8.5)
     assert peer.reason == DropReason.OVERDUE
@@ -121,13 +121,13 @@ def test_a_head_that_drips_has_no_more_time(world: World) -> None:
 def test_a_long_head_is_refused(world: World) -> None:
     """What came before it makes no difference; the bytes of a body are not counted."""
     peer = world.connect()
-    world.table.note_partial_head(peer, 100)
+    world.table.record_partial_head(peer, 100)
     world.table.enter(peer, ConnectionPhase.BUSY)
-    world.table.note_partial_head(peer, 1_000_000)
+    world.table.record_partial_head(peer, 1_000_000)
     world.table.enter(peer, ConnectionPhase.IDLE)
-    world.table.note_partial_head(peer, 100)
+    world.table.record_partial_head(peer, 100)
     assert peer.reason is None
-    world.table.note_partial_head(peer, 1)
+    world.table.record_partial_head(peer, 1)
     assert peer.reason == DropReason.LONG_HEAD
 
 
@@ -136,9 +136,9 @@ def test_who_does_not_read_is_let_go(world: World) -> None:
     reader, sleeper = world.connect(), world.connect()
     for peer in (reader, sleeper):
         world.table.enter(peer, ConnectionPhase.BUSY)
-        world.table.note_stalled(peer, is_stalled=True)
+        world.table.record_stall(peer, is_stalled=True)
     world.pass_s(LIMITS.stalled_s - 1)
-    world.table.note_stalled(reader, is_stalled=False)
+    world.table.record_stall(reader, is_stalled=False)
     world.pass_s(1)
     assert (reader.reason, sleeper.reason) == (None, DropReason.OVERDUE)
 

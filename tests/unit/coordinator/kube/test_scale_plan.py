@@ -81,9 +81,9 @@ def test_what_is_idle_is_told_once() -> None:
     assert not clock.is_due(159.0)
     assert clock.is_due(160.0)
     assert clock.is_due(161.0)  # what was to be done has failed
-    clock.note_done()
+    clock.record_done()
     assert not clock.is_due(1000.0)
-    clock.note_run()
+    clock.record_run()
     assert not clock.is_due(2000.0)
     assert clock.is_due(2060.0)
 

@@ -61,7 +61,7 @@ class World:
     async def look(self, after_s: float = 2.0) -> None:
         """A look, some time later."""
         self.now += after_s
-        await self.scaler.look()
+        await self.scaler.scale()
 
     async def _sleep(self, duration_s: float) -> None:
         self.now += duration_s
@@ -506,7 +506,7 @@ async def test_the_task_goes_on_after_what_nobody_foresaw(
         raise RuntimeError("unforeseen")
 
     monkeypatch.setattr(scaler_module, "LOOK_S", 0.0)
-    monkeypatch.setattr(world.scaler, "look", look)
+    monkeypatch.setattr(world.scaler, "scale", look)
     world.scaler.start(Supervisor(sleep=lambda _: asyncio.sleep(0)))
     for _ in range(3):
         await looks.get()

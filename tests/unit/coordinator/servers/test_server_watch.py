@@ -76,17 +76,17 @@ async def begin(world: World) -> RunRecord:
     """A run that was looked at and has begun."""
     run = submit(world.ledger)
     world.watch.may_begin(run)
-    await world.watch.look()
+    await world.watch.check()
     return change(world.ledger, change_state, "r1", RunState.RUNNING, world.now)
 
 
 async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> None:
     """No run begins before, so that no server is lost unseen; the coordinator is woken then."""
     run = submit(world.ledger)
-    await world.watch.look()
+    await world.watch.check()
     assert world.servers.asked == 0
     assert not world.watch.may_begin(run)
-    await world.watch.look()
+    await world.watch.check()
     assert world.watch.may_begin(run)
     assert (world.seen, world.signals.wakes) == ({"a", "b"}, 1)
 
@@ -103,7 +103,7 @@ async def test_servers_that_do_not_answer_at_the_beginning_leave_their_count_unk
     world.servers.stores = None
     for _ in range(3):
         assert not world.watch.may_begin(run)
-        await world.watch.look()
+        await world.watch.check()
     assert world.watch.may_begin(run)
     assert world.seen == {UNSEEN}
 
@@ -114,10 +114,10 @@ async def test_servers_are_asked_again_before_their_count_is_given_up(world: Wor
     world.servers.stores = None
     for _ in range(2):
         assert not world.watch.may_begin(run)
-        await world.watch.look()
+        await world.watch.check()
     world.servers.stores = ["a"]
     assert not world.watch.may_begin(run)
-    await world.watch.look()
+    await world.watch.check()
     assert world.watch.may_begin(run)
     assert world.seen == {"a"}
 
@@ -127,10 +127,10 @@ async def test_servers_that_come_during_a_run_are_seen(world: World) -> None:
     await begin(world)
     world.servers.stores = ["a", "b", "c"]
     world.now += 5
-    await world.watch.look()
+    await world.watch.check()
     world.servers.stores = ["a", "b"]
     world.now += 5
-    await world.watch.look()
+    await world.watch.check()
     assert world.seen == {"a", "b", "c"}
 
 
@@ -139,7 +139,7 @@ async def test_a_short_time_without_answers_is_not_a_loss(world: World) -> None:
     await begin(world)
     world.servers.stores = None
     world.now += LONGEST_GAP_S
-    await world.watch.look()
+    await world.watch.check()
     assert world.seen == {"a", "b"}
 
 
@@ -147,10 +147,10 @@ async def test_after_too_long_without_a_look_the_count_is_unknown(world: World) 
     """A server may have come and gone; nothing makes that good, so nobody is asked any more."""
     await begin(world)
     world.now += LONGEST_GAP_S + 1
-    await world.watch.look()
+    await world.watch.check()
     assert UNSEEN in world.seen
     asked = world.servers.asked
-    await world.watch.look()
+    await world.watch.check()
     assert world.servers.asked == asked
 
 
@@ -184,8 +184,8 @@ async def test_fixed_servers_are_looked_at_once(ledger: Ledger) -> None:
     world = World(ledger, is_fixed=True)
     await begin(world)
     world.now += 1000
-    await world.watch.look()
-    await world.build_watch().look()
+    await world.watch.check()
+    await world.build_watch().check()
     assert (world.seen, world.servers.asked) == ({"a", "b"}, 1)
 
 
@@ -194,11 +194,11 @@ async def test_a_run_that_is_resumed_is_looked_at_again(world: World) -> None:
     await begin(world)
     change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     world.now += 10_000
-    await world.watch.look()
+    await world.watch.check()
     run = change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     assert not world.watch.may_begin(run)
     world.servers.stores = ["c"]
-    await world.watch.look()
+    await world.watch.check()
     assert world.watch.may_begin(run)
     assert world.seen == {"a", "b", "c"}
 
@@ -228,8 +228,8 @@ async def test_a_server_that_comes_late_and_has_forgotten_names_makes_the_count_
     """The run may have been among them; what one forgot that was there from the beginning was not the run."""
     await begin(world)
     world.servers.forgotten = 7
-    await world.watch.look()
+    await world.watch.check()
     assert world.seen == {"a", "b"}
     world.servers.stores = ["a", "b", "c"]
-    await world.watch.look()
+    await world.watch.check()
     assert world.seen == {"a", "b", "c", UNSEEN}

@@ -168,7 +168,7 @@ def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
     """Neither has a worker that is gone."""
     recorder = HistoryRecorder(ledger, publishes=True)
     report(recorder, "w1", "w2")
-    recorder.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
+    recorder.record_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
     recorder.keep_tick(build_tick(1.0))
     assert [line["worker"] for line in take(ledger, LineKind.WORKER)] == ["w1"]
     recorder.keep_tick(build_tick(2.0))
@@ -178,9 +178,9 @@ def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
 def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None:
     """Nothing is kept while no run is active."""
     recorder = HistoryRecorder(ledger, publishes=True)
-    recorder.note_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
-    recorder.note_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
-    recorder.note_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)
+    recorder.record_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
+    recorder.record_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
+    recorder.record_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)
     recorder.keep_tick(build_tick(2.0))
     recorder.keep_tick(build_tick(3.0))
     events = take(ledger, LineKind.EVENT)
@@ -204,7 +204,7 @@ def test_the_end_of_a_process_of_user_code_is_an_event_with_its_reason(ledger: L
     """That of many at once has the reason, too, if it is the same."""
     recorder = HistoryRecorder(ledger, publishes=False)
     end = HostEnd(run="r1", number=1, reason=HostEndReason.OUT_OF_MEMORY, text="it was killed", requests=3)
-    recorder.note_host_end("w1", end, 1.0)
+    recorder.record_host_end("w1", end, 1.0)
     recorder.keep_tick(build_tick(2.0))
     event = read(ledger, fetch_history, "r1").events[-1]
     assert (event.type, event.worker, event.reason, event.requests) == (

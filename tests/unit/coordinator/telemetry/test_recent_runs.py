@@ -80,7 +80,7 @@ def test_an_active_run_is_shown_as_of_its_last_tick(world: World) -> None:
     world.begin("r1", queued_s=2.5)
     (first,) = world.recent.read_runs()
     assert (first.requests, first.in_flight, first.queued_s) == ((0, 10, 0, 0), 0.0, 2.5)
-    world.recent.note_tick(make_tick("r1"))
+    world.recent.record_tick(make_tick("r1"))
     (live,) = world.recent.read_runs()
     assert (list(live.requests), list(live.outcomes)) == ([4, 6, 0, 0], make_counts(7))
     assert (live.rate_rps, live.planned_rps, live.in_flight, live.queued_s) == (12.0, 15.0, 3, 2.5)
@@ -89,7 +89,7 @@ def test_an_active_run_is_shown_as_of_its_last_tick(world: World) -> None:
 def test_the_last_figures_of_a_run_are_those_of_its_summary(world: World) -> None:
     """To the last request, whatever its last tick had under way, also after a restart of the coordinator."""
     lease = world.begin("r1", queued_s=2.5)
-    world.recent.note_tick(make_tick("r1", accounted=4, done=12))
+    world.recent.record_tick(make_tick("r1", accounted=4, done=12))
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease))], world.now)
     for recent in (world.recent, world.restart()):
         (figures,) = recent.read_runs()
@@ -116,11 +116,11 @@ def test_a_run_is_shown_for_five_minutes_after_its_end(world: World) -> None:
 def test_no_figure_of_a_run_that_goes_on_falls(world: World) -> None:
     """A paused run is shown, not its last tick from before the pause, and while it waits again it is not."""
     lease = world.begin("r1")
-    world.recent.note_tick(make_tick("r1", accounted=4))
+    world.recent.record_tick(make_tick("r1", accounted=4))
     change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, done=6))], world.now)
     assert read_ledger(world.ledger, fetch_run, "r1").state == RunState.PAUSED
-    world.recent.note_tick(None)
+    world.recent.record_tick(None)
     accounted = [world.recent.read_runs()[0].requests[0]]
     change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
     assert world.list_runs() == []

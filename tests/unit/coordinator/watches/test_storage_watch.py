@@ -26,7 +26,7 @@ class World:
     def look(self, after_s: float) -> str:
         """What is wrong after so many seconds more."""
         self.now += after_s
-        self.watch.look()
+        self.watch.check()
         return self.ledger.storage.trouble
 
 
