@@ -5,10 +5,12 @@ from oku_benchmarks.sections.section import Goal, Section, build_table, fill_tex
 
 _PEAK_MB_GOAL, _GAP_MS_GOAL, _SUMMARY_S_GOAL = 400.0, 100.0, 1.0
 _TEXT = """\
-Runs with a rate, {workers} workers and a delay server that answers after `{delay}`, all on this machine. Each
-second a request of every target, in turn: an account has a part for each target and stage. Gaps are those of
-the coordinator's event loop, measured in it; a summary is one `GET /api/runs/RUN` by another process, which
-asks every two seconds. "Anew" is a coordinator that was started with the ledger of the run at rest.
+Runs with a rate, {workers} workers and a delay server that answers after `{delay}`, all on this machine. An
+account has a part for each target and stage, with three distributions. Gaps are those of the coordinator's
+event loop, measured in it; a summary is one `GET /api/runs/RUN` by another process, which asks every two
+seconds, and for `/metrics` as well. "Anew" is a coordinator that was started with the ledger of the run at
+rest. The last table has the size of the ledger and of the summary's JSON, the memory of the other processes,
+and how long commands take at that coordinator.
 
 {table}
 
