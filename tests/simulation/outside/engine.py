@@ -175,10 +175,10 @@ class SimulatedEngine:
             if answer.outcome != OK:
                 tally.explain(answer.outcome, coordinate, f"status {answer.status}")
             if answer.outcome == UNEXPECTED_STATUS:
-                tally.note_split(latency_us, latency_us // 2)
+                tally.record_split(latency_us, latency_us // 2)
             tally.answer(answer.outcome, answer.status, latency_us, answer.received, lateness_us)
         else:
             if answer.outcome == DISCONNECTED:
-                tally.note_connection(200, 900)
+                tally.record_connection(200, 900)
             tally.fail(answer.outcome, coordinate, OUTCOMES[answer.outcome], lateness_us)
         self._note_change()

@@ -220,7 +220,7 @@ class WorkedLease:
         failures = Failures(Room(MOST_FAILED_RANGES))
         for place, answer in self.answers.items():
             if NAMES[place % 2 == 0] == name and answer.outcome != Outcome.OK:
-                failures.note(OUTCOMES.index(answer.outcome), place, f"reason {answer.second % 3}")
+                failures.record(OUTCOMES.index(answer.outcome), place, f"reason {answer.second % 3}")
         sent = Counter(place % 6 for place in self.list_sent(self.taken) if NAMES[place % 2 == 0] == name)
         return Part(
             phase=self.phase, name=name, outcomes=list(outcomes.values()), not_sent=causes,

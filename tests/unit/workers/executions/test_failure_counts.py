@@ -11,8 +11,8 @@ def test_a_reason_has_its_count_and_its_first_and_last_position() -> None:
     """Requests end in any order."""
     failures = Failures(Room(9))
     for position in (7, 3, 9):
-        failures.note(TIMEOUT, position, "no answer within 10s")
-    failures.note(CONNECT_ERROR, 4, "refused")
+        failures.record(TIMEOUT, position, "no answer within 10s")
+    failures.record(CONNECT_ERROR, 4, "refused")
     assert failures.build_reasons() == [
         ReasonCount(TIMEOUT, "no answer within 10s", 3, 3, 9),
         ReasonCount(CONNECT_ERROR, "refused", 1, 4, 4),
@@ -27,7 +27,7 @@ def test_reasons_beyond_the_bound_are_others_of_their_outcome() -> None:
     """Their requests are still counted."""
     failures = Failures(Room(9))
     for position in range(MOST_REASONS + 5):
-        failures.note(TIMEOUT, position, f"reason {position}")
+        failures.record(TIMEOUT, position, f"reason {position}")
     reasons = failures.build_reasons()
     assert len(reasons) == MOST_REASONS + 1
     assert reasons[-1] == ReasonCount(TIMEOUT, OTHER, 5, MOST_REASONS, MOST_REASONS + 4)
@@ -38,7 +38,7 @@ def test_positions_without_room_are_counted_and_not_named() -> None:
     """The count says how many are missing."""
     failures = Failures(Room(1))
     for position in (0, 2, 4):
-        failures.note(TIMEOUT, position, "late")
+        failures.record(TIMEOUT, position, "late")
     assert failures.build_failed() == {Outcome.TIMEOUT: [0, 1]}
     assert failures.build_reasons() == [ReasonCount(TIMEOUT, "late", 3, 0, 4)]
 
@@ -49,14 +49,14 @@ def test_many_fail_at_once_as_one_after_the_other() -> None:
         at_once, one_by_one = Failures(Room(3)), Failures(Room(3))
         for failures in (at_once, one_by_one):
             for position in range(MOST_REASONS if fills_reasons else 1):
-                failures.note(TIMEOUT, position, f"reason {position}")
+                failures.record(TIMEOUT, position, f"reason {position}")
         for positions in (range(50, 60), range(60, 61), range(70, 75), range(80, 90), range(90, 99)):
-            at_once.note_many(NOT_SENT, positions, "late")
+            at_once.record_many(NOT_SENT, positions, "late")
             for position in positions:
-                one_by_one.note(NOT_SENT, position, "late")
+                one_by_one.record(NOT_SENT, position, "late")
         assert at_once.build_reasons() == one_by_one.build_reasons()
         assert at_once.build_failed() == one_by_one.build_failed()
-        at_once.note_many(NOT_SENT, range(100, 111), "late", 3)
+        at_once.record_many(NOT_SENT, range(100, 111), "late", 3)
         assert at_once.build_failed() == one_by_one.build_failed()
         reason = OTHER if fills_reasons else "late"
         assert at_once.build_reasons()[-1] == ReasonCount(NOT_SENT, reason, 38, 50, 110)

@@ -57,7 +57,7 @@ def test_first_byte_and_transfer_of_split_answers_are_their_latency(answers: lis
     """They sum up exactly, also where times are longer than can be told."""
     tally = Tally(build_execution(10**6))
     for latency_us, first_byte_us in answers:
-        tally.note_split(latency_us, first_byte_us)
+        tally.record_split(latency_us, first_byte_us)
         tally.answer(OK, 200, latency_us, 0)
     times = {time: distribution.build_snapshot() for time, distribution in tally.times.items()}
     assert find_time_fault(times, tally.outcomes) is None
@@ -68,8 +68,8 @@ def test_tallies_without_timings_share_nothing_that_changes() -> None:
     """One that has some has its own."""
     execution = build_execution(10)
     tally, other = Tally(execution), Tally(execution)
-    tally.note_connection(200, None)
-    tally.note_connection(300, 900)
+    tally.record_connection(200, None)
+    tally.record_connection(300, 900)
     assert (tally.times[Time.CONNECT].sum_us, tally.times[Time.TLS].sum_us) == (500, 900)
     assert list(other.times) == [Time.LATENCY]
 

@@ -19,7 +19,7 @@ class Failures:
         self._reasons: dict[tuple[int, str], list[int]] = {}
         self._failed: dict[int, RangeSet] = {}
 
-    def note(self, outcome: int, position: int, reason: str) -> None:
+    def record(self, outcome: int, position: int, reason: str) -> None:
         """A request has failed.
 
         Args:
@@ -38,7 +38,7 @@ class Failures:
             failed = self._add_failed(outcome)
         failed.add(position)
 
-    def note_many(self, outcome: int, positions: range, reason: str, requests: int | None = None) -> None:
+    def record_many(self, outcome: int, positions: range, reason: str, requests: int | None = None) -> None:
         """Several requests have failed in the same way.
 
         Args:

@@ -113,8 +113,8 @@ class OpenLease:
         if state.is_final and not self._final_sequence:
             self._final_sequence = self._sequence
         for part in self._inner.values():
-            part.note_changes(self._sequence)
-        has_changed = [part.note_changes(self._sequence) for part in self._parts.values()]
+            part.record_changes(self._sequence)
+        has_changed = [part.record_changes(self._sequence) for part in self._parts.values()]
         if any(has_changed) and not state.is_final:
             execution.ended_at = now
         positions = [execution.ranges.position_of(coordinate) for coordinate in in_flight]

@@ -62,7 +62,7 @@ class SentCounts:
         self._told: dict[int, int] = {}
         self._changed: dict[int, int] = {}
 
-    def note_changes(self, counts: Mapping[int, int], sequence: int) -> bool:
+    def record_changes(self, counts: Mapping[int, int], sequence: int) -> bool:
         """A checkpoint is about to be built: whether anything has changed since the one before.
 
         Args:
@@ -111,9 +111,9 @@ class OpenPart:
         if is_due or self._seconds.is_over(now):
             self._seconds.count(self._tally.outcomes, now, sequence)
 
-    def note_changes(self, sequence: int) -> bool:
+    def record_changes(self, sequence: int) -> bool:
         """A checkpoint of this number is about to be built; whether anything has ended since the last."""
-        has_sent = self._sent.note_changes(self._tally.sent_per_second, sequence)
+        has_sent = self._sent.record_changes(self._tally.sent_per_second, sequence)
         has_ended = self._tally.outcomes != self._told
         if has_ended or has_sent:
             self._told, self.changed_in = list(self._tally.outcomes), sequence

@@ -73,7 +73,7 @@ class ScheduledTally(Tally):
         count = len(positions) if requests is None else requests
         self.outcomes[NOT_SENT] += count
         self.not_sent[cause] += count
-        self.failures.note_many(NOT_SENT, positions, CAUSE_REASONS[cause], requests)
+        self.failures.record_many(NOT_SENT, positions, CAUSE_REASONS[cause], requests)
 
     def _end(self) -> None:
         execution = self.execution

@@ -165,7 +165,7 @@ class Tally:
             coordinate: its place in the ledger.
             reason: a text of the catalogue (`oku_core.http_client.error_reason`).
         """
-        self.failures.note(outcome, self.execution.ranges.position_of(coordinate), reason)
+        self.failures.record(outcome, self.execution.ranges.position_of(coordinate), reason)
 
     def fail(
         self,
@@ -180,7 +180,7 @@ class Tally:
         self.execution.ended += 1
         self.execution.finish_if_done()
 
-    def note_connection(self, connect_us: int, tls_us: int | None) -> None:
+    def record_connection(self, connect_us: int, tls_us: int | None) -> None:
         """A connection was made for a request, whatever becomes of that.
 
         Args:
@@ -191,7 +191,7 @@ class Tally:
         if tls_us is not None:
             self._open_time(Time.TLS).record(tls_us)
 
-    def note_split(self, latency_us: int, first_byte_us: int) -> None:
+    def record_split(self, latency_us: int, first_byte_us: int) -> None:
         """A complete response came in several pieces; `answer` is called as for all others.
 
         Args:

@@ -1,4 +1,4 @@
-"""What happened in the last second of each run: the difference between two looks at the executions in hand.
+"""What happened in the last second of each run: a difference of two measurements of its executions.
 
 Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
 """
@@ -31,7 +31,7 @@ _NOTHING = [0] * _STRETCH
 
 @dataclass
 class ProgressDelta:
-    """What is new since the look before; the smallest and the largest time are bounds of their buckets.
+    """What is new since the last measurement; the smallest and the largest time are bounds of their buckets.
 
     Attributes:
         seconds: since then.
@@ -86,7 +86,7 @@ class _Times:
 
 
 class _SeenTimes:
-    """What a distribution held at the last look."""
+    """What a distribution held at the last measurement."""
 
     def __init__(self) -> None:
         self._sum_us = 0
@@ -124,7 +124,7 @@ class _SeenTimes:
 
 @dataclass
 class _SeenTally:
-    """What a tally had counted at the last look."""
+    """What a tally had counted at the last measurement."""
 
     outcomes: list[int] = field(default_factory=build_no_counts)
     bytes_received: int = 0
@@ -133,7 +133,7 @@ class _SeenTally:
 
 @dataclass
 class _News:
-    """What the executions of one run have counted since the last look."""
+    """What the executions of one run have counted since the last measurement."""
 
     sent: int = 0
     in_flight: int = 0
@@ -174,7 +174,7 @@ class _News:
 
 @dataclass
 class _Seen:
-    """What was seen of an execution at the last look."""
+    """What was seen of an execution at the last measurement."""
 
     sent: int = 0
     tallies: defaultdict[Tally, _SeenTally] = field(default_factory=lambda: defaultdict(_SeenTally))

@@ -106,7 +106,7 @@ BEFORE = [(0, 1, 1000), (0, 1, 2000), (1, 2, 3000), (2, 2, 0)]
 @pytest.mark.parametrize(
     ("after", "fault"),
     [
-        *((lose(time), f"{time} does not contain what it did") for time in Time),
+        *((lose(time), f"{time} does not contain what it did") for time in build_part(BEFORE).times),
         (build_part(BEFORE, times={}), "latency does not contain what it did"),
         (build_part([*BEFORE, (6, 3, 0)], not_sent=[0, -1, 2]), "the causes for not sending counted"),
         (build_part(BEFORE, sent_per_second={1: 1}), "fewer were sent in a second"),

@@ -151,7 +151,7 @@ class AiohttpEngine:
         keeps_bodies = any(route.answers.kept_bytes for route in self._routes)
         find_kept_bytes = _find_kept_bytes if keeps_bodies else None
         self._session = build_session(
-            spec, mix, _note_connection, find_kept_bytes, context.local_address, context.tls
+            spec, mix, _record_connection, find_kept_bytes, context.local_address, context.tls
         )
         self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
 
@@ -348,7 +348,7 @@ class AiohttpEngine:
         if outcome != OK:
             tally.explain(outcome, slot.coordinate, reason)
         if first_ns:
-            tally.note_split(latency_ns // 1000, (first_ns - slot.sent_ns) // 1000)
+            tally.record_split(latency_ns // 1000, (first_ns - slot.sent_ns) // 1000)
         tally.answer(outcome, status, latency_ns // 1000, received, slot.lateness_us)
 
     def _account_failure(self, slot: _Slot, error: BaseException) -> bool:
@@ -415,11 +415,11 @@ class AiohttpEngine:
             self._health.note_well()
 
 
-def _note_connection(connect_us: int, tls_us: int | None) -> None:
+def _record_connection(connect_us: int, tls_us: int | None) -> None:
     """A connection was made for the request of a slot, unless that was given back meanwhile."""
     slot = _slot_at_work.get()
     if slot.sent_ns and slot.tally is not None:
-        slot.tally.note_connection(connect_us, tls_us)
+        slot.tally.record_connection(connect_us, tls_us)
 
 
 def _find_kept_bytes() -> int:

@@ -32,7 +32,7 @@ from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
 from oku_workers.engines.contract.engine_context import EngineError
 
-NoteConnection = Callable[[int, int | None], None]
+RecordConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
 FindKeptBytes = Callable[[], int]
 """Says how much of the body of a response is kept for checks, in the task of its request."""
@@ -41,7 +41,7 @@ FindKeptBytes = Callable[[], int]
 def build_session(
     spec: Spec,
     mix: RequestMix,
-    note_connection: NoteConnection,
+    record_connection: RecordConnection,
     find_kept_bytes: FindKeptBytes | None,
     local_address: str | None = None,
     tls: ssl.SSLContext | None = None,
@@ -51,7 +51,7 @@ def build_session(
     Args:
         spec: what to send.
         mix: the kinds of requests of the spec.
-        note_connection: hears of each connection that is made.
+        record_connection: hears of each connection that is made.
         find_kept_bytes: asked before each request; None if nothing of any body is kept.
         local_address: what to send from; the system chooses unless given.
         tls: how to speak TLS.
@@ -63,7 +63,7 @@ def build_session(
     session = ClientSession(
         connector=_Connector(
             local_address,
-            note_connection,
+            record_connection,
             limit=0,
             force_close=closes,
             keepalive_timeout=None if closes else KEEPALIVE_S,
@@ -109,7 +109,7 @@ class _Connector(TCPConnector):
     def __init__(
         self,
         local_address: str | None,
-        note_connection: NoteConnection,
+        record_connection: RecordConnection,
         *,
         needs_headers: bool,
         find_kept_bytes: FindKeptBytes | None,
@@ -117,7 +117,7 @@ class _Connector(TCPConnector):
     ) -> None:
         super().__init__(**settings)
         self._local_address = local_address
-        self._note_connection = note_connection
+        self._record_connection = record_connection
         self._addresses: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
             ResponseProtocol, self._loop, needs_headers=needs_headers, find_kept_bytes=find_kept_bytes
@@ -158,7 +158,7 @@ class _Connector(TCPConnector):
         except OSError as error:
             raise client_error(req.connection_key, error) from error
         tls_us = None if tls is None else (monotonic_ns() - connected_ns) // 1000
-        self._note_connection((connected_ns - begun_ns) // 1000, tls_us)
+        self._record_connection((connected_ns - begun_ns) // 1000, tls_us)
         return made  # type: ignore[return-value]  # our own factory made it
 
     def _find_addresses(self, host: str, port: int) -> Addresses:

@@ -232,7 +232,7 @@ class Connection(Exchange, IdleConnection):
         assert self._times is not None
         connect_us, tls_us = self._times
         self._times = None
-        tally.note_connection(connect_us, tls_us)
+        tally.record_connection(connect_us, tls_us)
 
     def _write(self, request: bytes) -> None:
         """Send at once what the socket takes; the transport would first serve all other connections."""
@@ -315,7 +315,7 @@ class Connection(Exchange, IdleConnection):
             parsed = self._owner.limit.judge(parsed, latency_ns)
         if self._first_ns:
             if tally is not None and parsed[0] != TIMEOUT:
-                tally.note_split(latency_ns // 1000, (self._first_ns - self.since_ns) // 1000)
+                tally.record_split(latency_ns // 1000, (self._first_ns - self.since_ns) // 1000)
             self._first_ns = 0
         reader.begin()
         # A server that answers early need not read the rest of the request; the next one would wait for it.

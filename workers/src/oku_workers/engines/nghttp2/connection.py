@@ -167,7 +167,7 @@ class Connection(RoomyConnection):
         if self._times is not None:
             connect_us, tls_us = self._times
             self._times = None
-            stream.tally.note_connection(connect_us, tls_us)
+            stream.tally.record_connection(connect_us, tls_us)
         try:
             self._session.open(stream, headers)
         except SessionClosedError:
@@ -294,7 +294,7 @@ class Connection(RoomyConnection):
                     count_answers(tally, status, latencies_us, received)
                 tally, status, received, latencies_us = stream.tally, found, 0, []
             if stream.first_ns != now_ns:
-                tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
+                tally.record_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
             latencies_us.append(latency_ns // 1000)
             received += stream.received
             following = feed.current
@@ -372,7 +372,7 @@ class Connection(RoomyConnection):
         if latency_ns > stream.route.ok_ns:
             parsed = self._owner.limit.judge(parsed, latency_ns)
         if stream.first_ns != now_ns and parsed[0] != TIMEOUT:
-            stream.tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
+            stream.tally.record_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
         try:
             count_answer(stream.tally, stream.coordinate, parsed, latency_ns, stream.lateness_us)
         except Exception as error:  # noqa: BLE001  # `abandon` tells everybody who wants to know

@@ -217,9 +217,9 @@ class Session:
                 if stream.route.build_body:
                     self._answered.append(stream)
         else:
-            self._note_connection(event)
+            self._record_connection(event)
 
-    def _note_connection(self, event: ngh2.Event) -> None:
+    def _record_connection(self, event: ngh2.Event) -> None:
         """Take note of what is about the whole connection; most of it changes nothing for us."""
         if isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
