@@ -20,6 +20,8 @@ from oku_benchmarks.stacks.real_stack import COORDINATOR, RealStack, open_stack
 
 DELAY = "lognormal:20ms,0.6"
 WORKERS = ("worker-1", "worker-2")
+_FLAGS = ("--files-port", "0")
+"""Any port that is free at its second start, too."""
 _LOOK_S = 2.0
 _END_S = 600.0
 _MOST_PARTS_BEFORE = 1_000
@@ -106,7 +108,7 @@ class _Play:
 
     def play(self) -> Played:
         stack = self._stack
-        stack.start_coordinator(gaps_file=self._gaps)
+        stack.start_coordinator(flags=_FLAGS, gaps_file=self._gaps)
         url = stack.start_server(DELAY)
         stack.start_workers(*WORKERS)
         command = stack.submit("run", "run", str(self._write_spec(url)), "--workers", str(len(WORKERS)))
@@ -128,7 +130,7 @@ class _Play:
         peak_mb, gap_s = self._read_peak_mb(COORDINATOR), self._read_gap_s()
         stack.end(COORDINATOR)
         self._gaps.unlink(missing_ok=True)
-        restart_s = _time(lambda: stack.start_coordinator(gaps_file=self._gaps))
+        restart_s = _time(lambda: stack.start_coordinator(flags=_FLAGS, gaps_file=self._gaps))
         restarted_summary_s = _time(lambda: self._get(f"/api/runs/{run}"))
         show_s, show_mb = self._call("show", run)
         report_s, report_mb = self._call("report", run, "--output", str(stack.folder / "report.html"))

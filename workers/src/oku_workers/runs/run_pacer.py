@@ -17,7 +17,7 @@ from oku_workers.runs.run_pace import RunPace
 from oku_workers.runs.time_plan import RunTime, Share, build_time_plan, find_window
 
 if TYPE_CHECKING:
-    from oku_workers.timing.timing import LoopTimer
+    from oku_workers.timing.timing import WakeTimer
 
 _NS_PER_S = 1_000_000_000
 _MOST_RUNS = 4
@@ -50,7 +50,7 @@ class RunPacer:
         """The closed runs, the newest last."""
         self._times: dict[str, RunTime] = {}
         """Those of them that have a period."""
-        self._timer: LoopTimer | None = None
+        self._timer: WakeTimer | None = None
         self._newest: tuple[str, ActivePeriod | None, int] = "", None, 0
         """The open run that had leases last, its period, and where the newest of its waves begins."""
 

@@ -11,7 +11,7 @@ from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.precise_timer import PreciseTimer
 
 
-class LoopTimer(Protocol):
+class WakeTimer(Protocol):
     """Calls back at a time of the monotonic clock."""
 
     def arm(self, at_ns: int) -> None:
@@ -27,7 +27,7 @@ class LoopTimer(Protocol):
         ...
 
 
-BuildTimer = Callable[[asyncio.AbstractEventLoop, Callable[[], object]], LoopTimer]
+BuildTimer = Callable[[asyncio.AbstractEventLoop, Callable[[], object]], WakeTimer]
 
 
 @dataclass(frozen=True, kw_only=True)
