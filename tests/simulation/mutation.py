@@ -54,7 +54,7 @@ def mutated(mutant: str) -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="oku-mutant-") as name:
         folder = Path(name)
-        for source in (*_SOURCES, "tests/simulation"):
+        for source in (*_SOURCES, "tests/simulation", "tests/kit"):
             shutil.copytree(ROOT / source, folder / source, ignore=shutil.ignore_patterns("__pycache__"))
         done = subprocess.run(
             ["git", "apply", str(MUTANTS / f"{mutant}.patch")],

@@ -61,9 +61,10 @@ class Transaction:
         self.specs = memory.specs
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed; they are checked at the end."""
-        self.folded: dict[str, set[PartName]] = {}
-        """The parts of runs whose accounts have changed; they are written and checked at the end."""
-        self.folded_inner: dict[str, set[PartName]] = {}
+        self.folded: dict[str, dict[PartName, None]] = {}
+        """The parts of runs whose accounts have changed, in the order of their first change: their rows keep
+        it. They are written and checked at the end."""
+        self.folded_inner: dict[str, dict[PartName, None]] = {}
         """The same of inner requests."""
         self.seconds: dict[str, dict[int, list[int]]] = {}
         """What the seconds of runs have gained: counts of outcomes, and behind them how many requests were

@@ -101,7 +101,7 @@ def fetch_reasons(transaction: Transaction, run: str) -> list[tuple[str, ReasonC
     """Why requests of a run failed, as `list_reasons` has them; reads no more of its accounts."""
     if account := transaction.accounts.get(run):
         return account.list_reasons()
-    rows = transaction.select("SELECT name, reasons FROM accounts WHERE run = ? ORDER BY phase, name", run)
+    rows = transaction.select("SELECT name, reasons FROM accounts WHERE run = ? ORDER BY rowid", run)
     return [(row["name"], count) for row in rows for count in decode_reasons(row["reasons"])]
 
 
@@ -115,7 +115,7 @@ def load_account(transaction: Transaction, run: str) -> None:
 def open_account(transaction: Transaction, run: str, name: PartName) -> Account:
     """The account of a phase and name, to fold into; it is written at the end of the transaction."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
-    transaction.folded.setdefault(run, set()).add(name)
+    transaction.folded.setdefault(run, {})[name] = None
     transaction.touched.add(run)
     return account.parts.open(name)
 
@@ -124,7 +124,7 @@ def open_inner(transaction: Transaction, run: str, name: PartName) -> Account:
     """The account of inner requests of a phase and name, to fold into; it is written as the others are."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
     chosen = choose_name(account.inner, name)
-    transaction.folded_inner.setdefault(run, set()).add(chosen)
+    transaction.folded_inner.setdefault(run, {})[chosen] = None
     return account.inner.open(chosen)
 
 
