@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.remote import client
-from oku_coordinator.api.responses import build_row_object
 from oku_coordinator.files.file_name import find_stored_file
 from oku_coordinator.ledger import Ledger, UnknownRunError, batches
 from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
@@ -18,7 +17,12 @@ from oku_coordinator.ledger.storage.schema import lock_ledger
 from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.notices import recall_unconfined
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError, build_end, find_submitted
-from oku_coordinator.runs.run_documents import read_run_rows, write_failures, write_run_history
+from oku_coordinator.runs.run_documents import (
+    build_row_object,
+    read_run_rows,
+    write_failures,
+    write_run_history,
+)
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError

@@ -37,8 +37,6 @@ from oku_coordinator.api.responses import (
     Handler,
     TooManyFollowersError,
     build_follower,
-    build_row_object,
-    build_run_object,
     stream_pieces,
 )
 from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
@@ -50,6 +48,7 @@ from oku_coordinator.runs.file_keeper import NotUploadedError
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
+from oku_coordinator.runs.run_documents import build_row_object, build_run_object
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
