@@ -47,7 +47,7 @@ class Account:
     def add(self, gained: Counts) -> None:
         """Fold in what has been gained; its reasons have indices."""
         if self._frozen is not None:
-            self._frozen, self.times = None, {time: held.copy() for time, held in self.times.items()}
+            self._frozen, self.times = None, self._copy_times()
         for index, count in enumerate(gained.outcomes):
             self.outcomes[index] += count
         for index, count in enumerate(gained.not_sent):
@@ -91,25 +91,25 @@ class Account:
         Both have the same histograms until then, so it takes next to no memory.
         """
         if self._frozen is None:
-            self._frozen = Account(
-                outcomes=list(self.outcomes),
-                not_sent=list(self.not_sent),
-                statuses=dict(self.statuses),
-                bytes_received=self.bytes_received,
-                reasons=dict(self.reasons),
-                times=dict(self.times),
-            )
+            self._frozen = self._duplicate(dict(self.times))
         return self._frozen
 
     def copy(self) -> "Account":
         """A copy that goes its own way, and counts in no totals."""
+        return self._duplicate(self._copy_times())
+
+    def _copy_times(self) -> dict[Time, Histogram]:
+        return {time: held.copy() for time, held in self.times.items()}
+
+    def _duplicate(self, times: dict[Time, Histogram]) -> "Account":
+        """Another account with the same figures, and with these histograms."""
         return Account(
             outcomes=list(self.outcomes),
             not_sent=list(self.not_sent),
             statuses=dict(self.statuses),
             bytes_received=self.bytes_received,
             reasons=dict(self.reasons),
-            times={time: histogram.copy() for time, histogram in self.times.items()},
+            times=times,
         )
 
     def check(self, *, is_open: bool, has_statuses: bool = True) -> None:
