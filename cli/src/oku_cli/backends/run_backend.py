@@ -141,9 +141,9 @@ _decode_range = JsonDecoder[FailedRange](FailedRange).decode
 
 
 async def open_failures(backend: RunBackend, run: str) -> tuple[FailuresHead, AsyncIterator[FailedRange]]:
-    """What is said once of the failed requests of a run, and their ranges, as they come.
+    """Open the list of failed requests of a run: its head, and its ranges as they arrive.
 
-    A list that is cut off is a `UserError`, here or when its ranges are read.
+    A truncated list raises `UserError`, here or while its ranges are read.
     """
     lines = backend.read_failures(run)
     head = _read_head(run, await anext(lines, b""))

@@ -78,7 +78,7 @@ class ExistingRun(ABC):
 
     @classmethod
     def pick(cls, reference: str, options: dict[str, Any]) -> Self:
-        """Take its own options out of those of the command."""
+        """Build it from the options of a command, and remove those it uses."""
         folder = DataDir(options.pop("data_dir"))
         return cls(
             reference, folder, *(options.pop(key) for key in ("coordinator", "secrets", "confinement"))

@@ -29,7 +29,7 @@ _JUDGEMENTS = {
 
 
 def build_accounts(comparison: Comparison) -> Table:
-    """Build the table of what became of the requests of both runs, and of their rates."""
+    """Build the table of outcomes and rates of both runs."""
     columns = [Column(key="figure", head="", role=Role.NAME)]
     for side in SIDES:
         columns += [
@@ -57,7 +57,7 @@ def build_differences(comparison: Comparison) -> Table:
 
 
 def _iter_accounts(a: Summary, b: Summary) -> Iterator[list[Value]]:
-    # What is counted is said where it is not requests.
+    # Iterations are named; requests go without saying.
     counted = "" if a.unit is Unit.REQUEST else f" {in_units('requests', a.unit)}"
     yield [f"accounted{counted}", a.accounted, Cell(), b.accounted, Cell(), Cell()]
     for outcome in Outcome:
@@ -122,7 +122,7 @@ def _build_change(change: float | None, judgement: Judgement = Judgement.NEUTRAL
 
 
 def _describe_values(a: object, b: object) -> tuple[str, str]:
-    """Both values; equal texts of masked ones are told apart."""
+    """Describe both values; mark masked values that differ but look the same."""
     first, second = describe_value(a), describe_value(b)
     return first, second if second != first else f"{second} (not the same)"
 

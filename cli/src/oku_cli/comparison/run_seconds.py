@@ -84,7 +84,7 @@ class Histories(Protocol):
 
 
 class _Head(msgspec.Struct):
-    """What is needed of the first line of a history; its object is closed only by the last line."""
+    """The fields that a comparison reads from the first line of a history; the last line closes it."""
 
     summary: Summary
     spec: Mapping[str, Any]

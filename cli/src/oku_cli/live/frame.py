@@ -220,7 +220,7 @@ class LiveTables:
         self._other_lines = other_lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Measure what is above, and draw the tables in the lines that it leaves."""
+        """Draw the tables in the lines below the head."""
         options = options.update(height=None)
 
         def count_lines(renderable: RenderableType) -> int:

@@ -22,7 +22,7 @@ class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailuresHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said once of the failed requests of a run.
+    """The head of the list of failed requests of a run.
 
     Attributes:
         run: its id.

@@ -1,4 +1,4 @@
-"""The options about user code: what it sees of the worker, how much it may take, how it is confined."""
+"""The options for user code: its environment, its limits, and its confinement."""
 
 import functools
 import re
