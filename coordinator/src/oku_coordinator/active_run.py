@@ -7,11 +7,8 @@ run reaches the next. A coordinator that finds a run active makes it anew.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileAccess
-from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.installation import Installation
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.leasing.hook_gate import HookGate
@@ -21,13 +18,9 @@ from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
-from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
@@ -37,52 +30,15 @@ from oku_coordinator.watches.target_watch import TargetWatch
 from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_coordinator.watches.turn import Turn
 from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
-from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.flight_records import FlightRecords
-from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
-from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
 
 _STOP_EVERY_S = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Installation:
-    """What all runs share.
-
-    Args:
-        ledger: the truth.
-        roster: who lives.
-        assignment: which workers each run has.
-        broker: the way to the workers.
-        delivery: sends leases to them.
-        file_access: lets them fetch files.
-        readiness: knows what runs wait for.
-        records: how far dead processes have gone.
-        metrics: count.
-        signals: begin a round of the main loop.
-        clock: Unix time.
-        start_within_s: how long a run waits for its workers, unless its spec says so.
-    """
-
-    ledger: Ledger
-    roster: Roster
-    assignment: Assignment
-    broker: Broker
-    delivery: Delivery
-    file_access: FileAccess
-    readiness: Readiness
-    metrics: Metrics
-    signals: LoopSignals
-    clock: Clock
-    start_within_s: float
-    records: FlightRecords = field(default_factory=FlightRecords)
 
 
 class ActiveRun:

@@ -10,29 +10,22 @@ import asyncio
 import logging
 import math
 import time
-from dataclasses import dataclass, field
 
 from oku_coordinator.active_run import ActiveRuns
-from oku_coordinator.broker.inbound import Inbound
-from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.foundation import Foundation
+from oku_coordinator.installation import Installation
 from oku_coordinator.leasing.pace import choose_checkpoint_s
 from oku_coordinator.leasing.void_work import VoidWork
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.ledger.tables import lease_table, outbox_table, run_table
-from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.followers import Followers
-from oku_coordinator.telemetry.publisher import Publisher
+from oku_coordinator.runs.runs import Runs
 from oku_coordinator.ticker import Ticker
 from oku_coordinator.watches.end_watch import EndWatch
 from oku_coordinator.watches.worker_watch import WorkerWatch
-from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
-from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
 from oku_core.accounting.run_state import RunState
-from oku_core.process.clock import Clock, SteadyClock
 from oku_core.process.supervision import Health
 from oku_core.results.event import Event, EventType
 
@@ -48,168 +41,160 @@ _SWEEP_SHARE = 0.05
 """The same of sweeps."""
 
 
-@dataclass(kw_only=True)
 class MainLoop:
     """The main loop of one coordinator.
 
     Args:
-        ledger: the truth.
-        inbound: says whether workers can be heard.
-        signals: begin a round early, and end the loop.
-        clock: Unix time that nobody can set.
-        clock_store: keeps that clock, and tells it to workers.
-        roster: who lives.
-        assignment: gives the run that has its turn its workers.
+        installation: what all runs share.
         active_runs: the runs that have their turn.
-        void_work: calls off what workers hold and must not.
-        ticker: makes ticks of the runs that have their turn.
-        worker_watch: cancels runs that have had no worker for too long.
-        end_watch: keeps the last figures of runs at rest.
+        ticker: makes ticks of them.
         interval_announcer: tells workers how often to speak.
-        renewal: has workers replaced that have run user code.
-        followers: hear of a run that does not balance; the others go on.
-        publisher: takes lines to Loki, if anything does.
-        monotonic: monotonic seconds.
-        cpu_clock: seconds of processor time of this thread.
+        runs: cancels runs and ends them.
+        foundation: says whether workers can be heard, keeps the clock, and takes lines to Loki.
     """
 
-    ledger: Ledger
-    inbound: Inbound
-    signals: LoopSignals
-    clock: SteadyClock
-    clock_store: ClockStore
-    roster: Roster
-    assignment: Assignment
-    active_runs: ActiveRuns
-    void_work: VoidWork
-    ticker: Ticker
-    worker_watch: WorkerWatch
-    end_watch: EndWatch
-    interval_announcer: IntervalAnnouncer
-    renewal: Renewal
-    followers: Followers
-    publisher: Publisher | None
-    monotonic: Clock = time.monotonic
-    cpu_clock: Clock = time.thread_time
-    _has_recorded_start: bool = field(default=False, init=False)
-    _round_at: float = field(init=False)
-    _next_sweep: float = field(default=-math.inf, init=False)
-
-    def __post_init__(self) -> None:
-        """Count stalls from now on."""
-        self._round_at = self.monotonic()
+    def __init__(
+        self,
+        installation: Installation,
+        active_runs: ActiveRuns,
+        ticker: Ticker,
+        interval_announcer: IntervalAnnouncer,
+        runs: Runs,
+        foundation: Foundation,
+    ) -> None:
+        ledger, roster, broker = installation.ledger, installation.roster, installation.broker
+        self.interval_announcer = interval_announcer
+        self.void_work = VoidWork(ledger=ledger, roster=roster, broker=broker, delivery=installation.delivery)
+        self._ledger = ledger
+        self._roster = roster
+        self._assignment = installation.assignment
+        self._signals = installation.signals
+        self._active_runs = active_runs
+        self._ticker = ticker
+        self._followers = runs.followers
+        self._worker_watch = WorkerWatch(ledger, runs, installation.readiness)
+        self._end_watch = EndWatch(ledger, runs)
+        self._renewal = Renewal(roster=roster, broker=broker)
+        self._inbound = foundation.inbound
+        self._clock = foundation.clock
+        self._clock_store = foundation.clock_store
+        self._publisher = foundation.telemetry.publisher
+        self._has_recorded_start = False
+        self._round_at = time.monotonic()
+        """When the last round began; stalls count from now on."""
+        self._next_sweep = -math.inf
 
     async def run(self, health: Health) -> None:
         """Go on until the end; what fails is raised, and the loop can be run again."""
-        if not self._has_recorded_start and not self.signals.ending.is_set():
+        if not self._has_recorded_start and not self._signals.ending.is_set():
             self.record_start()
             self._has_recorded_start = True
-        while not self.signals.ending.is_set():
-            now = self.monotonic()
-            self.signals.woken.clear()  # what comes from here on is for the next round
-            if now - self._round_at > _STALL_S or self.inbound.is_deaf(now, _STALL_S):
+        while not self._signals.ending.is_set():
+            now = time.monotonic()
+            self._signals.woken.clear()  # what comes from here on is for the next round
+            if now - self._round_at > _STALL_S or self._inbound.is_deaf(now, _STALL_S):
                 self.reset_timers(now)
-            self._round_at, began_cpu_s = now, self.cpu_clock()
+            self._round_at, began_cpu_s = now, time.thread_time()
             try:
                 await self.step(now)
             except BreachError as error:
-                self.followers.announce_breach(error)
+                self._followers.announce_breach(error)
             health.note_well()
-            round_cpu_s = self.cpu_clock() - began_cpu_s
+            round_cpu_s = time.thread_time() - began_cpu_s
             await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
-            await self.signals.wait(now + _ROUND_S - self.monotonic())
+            await self._signals.wait(now + _ROUND_S - time.monotonic())
 
     def record_start(self) -> None:
         """Record in the history of the active run that a coordinator has started."""
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
             text = "a coordinator has started and finds the run active"
-            event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
-            with self.ledger.change() as t:
+            event = Event(at=self._clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
+            with self._ledger.change() as t:
                 history.keep_events(t, run.run, [event])
 
     def reset_timers(self, now: float) -> None:
         """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
-        self.roster.reset_timers(now)
-        self.worker_watch.reset_timers(now)
-        for active in self.active_runs:
+        self._roster.reset_timers(now)
+        self._worker_watch.reset_timers(now)
+        for active in self._active_runs:
             active.reset_timers(now)
 
     async def step(self, now: float) -> None:
         """One round, at `now` in monotonic seconds."""
-        if now >= self._next_sweep or self.signals.is_sweep_due:
-            self.signals.is_sweep_due = False
-            self._next_sweep, began_cpu_s = now + _SWEEP_S, self.cpu_clock()
+        if now >= self._next_sweep or self._signals.is_sweep_due:
+            self._signals.is_sweep_due = False
+            self._next_sweep, began_cpu_s = now + _SWEEP_S, time.thread_time()
             await self._sweep(now)
-            self._next_sweep = max(self._next_sweep, now + (self.cpu_clock() - began_cpu_s) / _SWEEP_SHARE)
-        run = await self.active_runs.advance(now, self.clock.now())
+            self._next_sweep = max(self._next_sweep, now + (time.thread_time() - began_cpu_s) / _SWEEP_SHARE)
+        run = await self._active_runs.advance(now, self._clock.now())
         if run is not None and run.state is RunState.PENDING:
-            self.active_runs.open(run).confinement.check(run)  # it may be over before the next sweep
-        if self.active_runs.has_more:
-            self.signals.wake()
-        self.renewal.renew_used(run.run if run else "", now)
+            self._active_runs.open(run).confinement.check(run)  # it may be over before the next sweep
+        if self._active_runs.has_more:
+            self._signals.wake()
+        self._renewal.renew_used(run.run if run else "", now)
         await self.end_runs(run)
 
     async def end_runs(self, run: RunRecord | None) -> None:
         """End the run that was active before this one, and those that could not be ended yet."""
-        if rested := self.ticker.turn_to(run):
-            self.end_watch.add(rested)
-        self.active_runs.close_others(run.run if run else None, self.ticker.active)
-        await self.end_watch.step()
+        if rested := self._ticker.turn_to(run):
+            self._end_watch.add(rested)
+        self._active_runs.close_others(run.run if run else None, self._ticker.active)
+        await self._end_watch.step()
 
     async def _sweep(self, now: float) -> None:
         self._follow_wall_clock()
-        self.ticker.remove_silent(now)
+        self._ticker.remove_silent(now)
         await self._sweep_leases(now)
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
-        self.ticker.record_assigned(self.assignment.settle(run))
+        self._ticker.record_assigned(self._assignment.settle(run))
         if run is None:
-            checkpoint_s = choose_checkpoint_s(len(self.roster))
+            checkpoint_s = choose_checkpoint_s(len(self._roster))
         else:
-            active = self.active_runs.open(run)
+            active = self._active_runs.open(run)
             active.check(run, now)
-            active.pace.adjust(self.assignment.count(run.run) or len(self.roster), now)
+            active.pace.adjust(self._assignment.count(run.run) or len(self._roster), now)
             checkpoint_s = active.pace.checkpoint_s
         self.interval_announcer.announce(
-            self.roster.heartbeat_interval_s, checkpoint_s, now, run.run if run else ""
+            self._roster.heartbeat_interval_s, checkpoint_s, now, run.run if run else ""
         )
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
         if run is not None:
-            active = self.active_runs.open(run)
+            active = self._active_runs.open(run)
             active.preparation.send_needs(run, now)  # now that a worker knows where files are
             active.turn.expire(run, now)
-        self.worker_watch.cancel_abandoned(now)
-        self.end_watch.add_owing()
-        if self.publisher is not None:
-            await self.publisher.bound()
+        self._worker_watch.cancel_abandoned(now)
+        self._end_watch.add_owing()
+        if self._publisher is not None:
+            await self._publisher.bound()
 
     async def _sweep_leases(self, now: float) -> None:
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
             held = lease_table.fetch_fleet(t, run.run) if run else {}
         self.void_work.sweep(held)
-        suspects = self.roster.mark_suspects(now)
+        suspects = self._roster.mark_suspects(now)
         if run is not None:
-            await self.active_runs.open(run).reaper.sweep(run, held, suspects, now)
+            await self._active_runs.open(run).reaper.sweep(run, held, suspects, now)
 
     def _follow_wall_clock(self) -> None:
         """Record that the wall clock was set; follow it again when nothing is measured and no line waits."""
-        step_s = self.clock.find_step()
-        if not step_s and not self.clock.wall_ahead_s:
+        step_s = self._clock.find_step()
+        if not step_s and not self._clock.wall_ahead_s:
             return
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.is_active:
-                with self.ledger.change() as t:
-                    history.record_clock_step(t, run.run, step_s, self.clock.now())
-        is_idle = run is None and self.ticker.active is None and self.end_watch.is_idle
-        if self.clock.wall_ahead_s and is_idle:
-            with self.ledger.read() as t:
+                with self._ledger.change() as t:
+                    history.record_clock_step(t, run.run, step_s, self._clock.now())
+        is_idle = run is None and self._ticker.active is None and self._end_watch.is_idle
+        if self._clock.wall_ahead_s and is_idle:
+            with self._ledger.read() as t:
                 size = outbox_table.measure(t)
             if not size.lines:
-                self.clock_store.anchor()
+                self._clock_store.anchor()

@@ -5,25 +5,19 @@ import contextlib
 import logging
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from oku_coordinator.active_run import ActiveRun, ActiveRuns
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.installation import Installation
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
 from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.telemetry.history_recorder import HistoryRecorder
-from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.telemetry.recent_runs import RecentRuns
 from oku_coordinator.telemetry.target_ticks import TargetTicks
+from oku_coordinator.telemetry.telemetry import Telemetry
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress
-from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
 from oku_core.results.tick import TargetTick, Tick
@@ -34,34 +28,34 @@ _LATE_S = 0.25
 """If a tick is later than this, there is none at the next second."""
 
 
-@dataclass(kw_only=True)
 class Ticker:
     """Makes the ticks of runs, publishes them and has them recorded.
 
     Args:
-        ledger: knows how far runs are.
-        roster: knows which workers live.
-        assignment: knows which of them the run has.
-        runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
-        recorder: keeps samples and the events of workers.
-        metrics: count progress, and show the workers.
-        recent_runs: show the last tick to Prometheus.
+        installation: the ledger, the workers and which of them each run has.
         active_runs: have the ticks, thresholds and targets of the runs that have their turn.
-        clock: gives Unix time.
+        runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
+        telemetry: keeps samples and the events of workers, and shows the last tick to Prometheus.
+
+    Attributes:
+        active: the run that was active when the main loop turned to one last; its last second is still to be
+            kept.
     """
 
-    ledger: Ledger
-    roster: Roster
-    assignment: Assignment
-    runs: Runs
-    recorder: HistoryRecorder
-    metrics: Metrics
-    recent_runs: RecentRuns
-    active_runs: ActiveRuns
-    clock: Clock
-    active: str | None = field(default=None, init=False)
-    """The run that was active when its turn was noted last; its last second is still to be kept."""
-    _replays: ReplayGuard = field(default_factory=ReplayGuard, init=False)
+    def __init__(
+        self, installation: Installation, active_runs: ActiveRuns, runs: Runs, telemetry: Telemetry
+    ) -> None:
+        self.clock = installation.clock
+        self.active: str | None = None
+        self._ledger = installation.ledger
+        self._roster = installation.roster
+        self._assignment = installation.assignment
+        self._metrics = installation.metrics
+        self._active_runs = active_runs
+        self._runs = runs
+        self._recorder = telemetry.recorder
+        self._recent_runs = telemetry.recent_runs
+        self._replays = ReplayGuard()
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
@@ -70,22 +64,22 @@ class Ticker:
     def _record(self, progress: Progress, now: float) -> bool:
         if not self._replays.admits(progress, now):
             return False
-        self.metrics.count_progress()
-        is_new = not self.roster.is_current(progress.worker, progress.incarnation)
-        replaced = self.roster.find_replaced(progress.worker, progress.incarnation)
-        for end in self.roster.list_new_host_ends(progress):
+        self._metrics.count_progress()
+        is_new = not self._roster.is_current(progress.worker, progress.incarnation)
+        replaced = self._roster.find_replaced(progress.worker, progress.incarnation)
+        for end in self._roster.list_new_host_ends(progress):
             if end.run == self.active:
-                self.recorder.record_host_end(progress.worker, end, self.clock())
-        self.roster.record(progress, now, self.clock())
+                self._recorder.record_host_end(progress.worker, end, self.clock())
+        self._roster.record(progress, now, self.clock())
         if replaced is not None:
-            self.active_runs.forget_process(replaced.incarnation)
+            self._active_runs.forget_process(replaced.incarnation)
             self._record_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
-        if not progress.runs.keys() <= self.active_runs.ticking:
+        if not progress.runs.keys() <= self._active_runs.ticking:
             self._follow_current()  # it may have begun since the last tick
-        self.active_runs.record_progress(progress, self.clock())
-        self.recorder.record(progress, self.active_runs.ticking)
+        self._active_runs.record_progress(progress, self.clock())
+        self._recorder.record(progress, self._active_runs.ticking)
         return is_new
 
     def record_assigned(self, workers: Iterable[WorkerState]) -> None:
@@ -95,8 +89,8 @@ class Ticker:
 
     def remove_silent(self, now: float) -> None:
         """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
-        for worker in self.roster.remove_silent(now):
-            self.active_runs.forget_worker(worker)
+        for worker in self._roster.remove_silent(now):
+            self._active_runs.forget_worker(worker)
             _log_silent(worker, now)
             self._record_gone(worker)
 
@@ -110,7 +104,7 @@ class Ticker:
             self._keep_last_ticks(before)
         self.active = active  # not before: a tick that could not be kept is made anew
         self._forget(before)
-        self.recent_runs.record_tick(None)
+        self._recent_runs.record_tick(None)
         return before
 
     async def run(self, health: Health) -> None:
@@ -120,28 +114,28 @@ class Ticker:
             try:
                 self.tick()
             except BreachError as error:
-                self.runs.followers.announce_breach(error)
+                self._runs.followers.announce_breach(error)
             health.note_well()
 
     def tick(self) -> None:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
-        self.metrics.show_workers(len(self.roster), self.roster.clock_bound_s)
-        with self.ledger.read() as t:
+        self._metrics.show_workers(len(self._roster), self._roster.clock_bound_s)
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
-        for other in self.active_runs.ticking - {self.active, run.run if run and run.is_active else None}:
+        for other in self._active_runs.ticking - {self.active, run.run if run and run.is_active else None}:
             self._forget(other)
         if run is None:
             return
         active = self._follow(run)
-        is_heard = active.ticks is not None and active.ticks.has_news and not self.assignment.has_suspects
+        is_heard = active.ticks is not None and active.ticks.has_news and not self._assignment.has_suspects
         tick = active.thresholds.judge(run, self._build_tick(run.run, self._find_due(run)))
-        self.recent_runs.record_tick(tick)
-        self.runs.followers.publish(tick)
+        self._recent_runs.record_tick(tick)
+        self._runs.followers.publish(tick)
         if run.is_active:
-            self.recorder.keep_tick(tick, settled_to=active.settled.find_end(tick.sample.at))
-        for waiting in self.runs.followers.runs - {run.run}:
+            self._recorder.keep_tick(tick, settled_to=active.settled.find_end(tick.sample.at))
+        for waiting in self._runs.followers.runs - {run.run}:
             with contextlib.suppress(UnknownRunError):  # its followers are told so
-                self.runs.followers.publish(self._build_tick(waiting, self.clock()))
+                self._runs.followers.publish(self._build_tick(waiting, self.clock()))
         active.target.record(run, tick, is_heard=is_heard)
 
     def _keep_last_ticks(self, run: str) -> None:
@@ -149,8 +143,8 @@ class Ticker:
         now, ticks = self.clock(), self._find_ticks(run)
         due = float(math.floor(now))
         if ticks is not None and ticks.at is not None and ticks.at < due:
-            self.recorder.keep_tick(self._build_tick(run, due))
-        self.recorder.keep_tick(self._build_tick(run, now), is_last=True)
+            self._recorder.keep_tick(self._build_tick(run, due))
+        self._recorder.keep_tick(self._build_tick(run, now), is_last=True)
 
     def _find_due(self, run: RunRecord) -> float:
         """The time of the tick that is made now: that at which it was due, however late it is.
@@ -162,46 +156,46 @@ class Ticker:
         return now if due <= max(before or 0.0, run.active_since or 0.0) else due
 
     def _follow_current(self) -> None:
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
         if run is not None:
             self._follow(run)
 
     def _follow(self, run: RunRecord) -> ActiveRun:
         """Make ticks of the run that has its turn from now on, if it is active."""
-        active = self.active_runs.open(run)
+        active = self._active_runs.open(run)
         if run.is_active:
             active.start_ticks()
         return active
 
     def _find_ticks(self, run: str) -> TickMaker | None:
-        active = self.active_runs.find(run)
+        active = self._active_runs.find(run)
         return None if active is None else active.ticks
 
     def _forget(self, run: str) -> None:
         """Make no ticks of a run any more."""
-        if (active := self.active_runs.find(run)) is not None:
+        if (active := self._active_runs.find(run)) is not None:
             active.ticks = None
-        self.recorder.forget(run)
+        self._recorder.forget(run)
 
     def _build_tick(self, run: str, at: float) -> Tick:
-        active = self.active_runs.find(run)
+        active = self._active_runs.find(run)
         targets_of = TargetTicks() if active is None else active.target_ticks
         ticks = (active and active.ticks) or TickMaker(run)
-        with self.ledger.read() as t:
+        with self._ledger.read() as t:
             standing = snapshots.fetch_standing(t, run)
-        notices = self.runs.build_notices(standing.record)
+        notices = self._runs.build_notices(standing.record)
         targets: list[TargetTick] = []
         inner_requests: list[TargetTick] = []
         if spec_targets := standing.record.spec.targets:
-            with self.ledger.read() as t:
+            with self._ledger.read() as t:
                 targets = targets_of.build(run, spec_targets, account_table.fetch_account(t, run))
         if standing.record.spec.runs_user_code:
-            with self.ledger.read() as t:
+            with self._ledger.read() as t:
                 inner_requests = targets_of.build_inner(run, account_table.fetch_account(t, run))
         return ticks.build_tick(
             standing,
-            workers=len(self.assignment.find_members(run)),
+            workers=len(self._assignment.find_members(run)),
             now=at,
             notices=notices,
             targets=targets,
@@ -214,8 +208,8 @@ class Ticker:
         )
 
     def _record_worker(self, what: EventType, worker: WorkerState) -> None:
-        is_meant = self.active is not None and self.assignment.owns(worker.incarnation)
-        self.recorder.record_worker(what, worker.name, self.clock(), is_active=is_meant)
+        is_meant = self.active is not None and self._assignment.owns(worker.incarnation)
+        self._recorder.record_worker(what, worker.name, self.clock(), is_active=is_meant)
 
 
 def find_pause_s(now: float) -> float:

@@ -37,7 +37,7 @@ BUSY = Progress(
 def ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The ticks that are published."""
     ticks: list[Any] = []
-    monkeypatch.setattr(parts.runs.followers, "publish", ticks.append)
+    monkeypatch.setattr(parts.run_services.runs.followers, "publish", ticks.append)
     return ticks
 
 
@@ -49,8 +49,8 @@ async def take_first(followed: AsyncIterator[Tick | None]) -> None:
 async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """Followers are told although the last figures cannot be kept: that is tried until it can be done."""
     rests: list[None] = []
-    monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
-    ledger, loop = parts.ledger, parts.main_loop
+    monkeypatch.setattr(parts.run_services.runs.followers, "announce_rest", lambda: rests.append(None))
+    ledger, loop = parts.base.ledger, parts.main_loop
 
     def fail(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -73,7 +73,7 @@ async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch
 
 async def test_a_run_that_is_deleted_as_soon_as_it_is_over_holds_nobody_up(parts: Assembly) -> None:
     """Its last second cannot be kept; the next run has its turn all the same."""
-    ledger, loop = parts.ledger, parts.main_loop
+    ledger, loop = parts.base.ledger, parts.main_loop
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     await loop.end_runs(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
     change(ledger, change_state, "r1", RunState.FAILED, 2.0)
@@ -87,24 +87,24 @@ async def test_a_clock_that_was_set_is_followed_once_the_last_second_is_kept(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run may be over in the ledger before the main loop knows; its times are still those of one clock."""
-    ledger, loop = parts.ledger, parts.main_loop
+    ledger, loop = parts.base.ledger, parts.main_loop
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     await loop.end_runs(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
     change(ledger, change_state, "r1", RunState.FAILED, 2.0)
-    monkeypatch.setattr(parts.clock, "_wall", lambda: time.time() - 3600.0)
+    monkeypatch.setattr(parts.base.clock, "_wall", lambda: time.time() - 3600.0)
     began = time.time()
     await loop.step(time.monotonic())
     [sample] = read(ledger, fetch_history, "r1").samples
     assert abs(sample.at - began) < 60.0
     await loop.step(time.monotonic() + 2.0)
-    assert abs(parts.clock.now() - (began - 3600.0)) < 60.0
+    assert abs(parts.base.clock.now() - (began - 3600.0)) < 60.0
 
 
 def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, ticks: list[Any]) -> None:
     """A run that waits for workers has ticks, too; without a run there is none."""
     parts.ticker.tick()
     assert ticks == []
-    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
     parts.ticker.tick()
     assert [(tick.run, tick.state, tick.sample.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
 
@@ -113,14 +113,14 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(parts: Assembly, t
     """It may be the last second of a run that has just come to rest."""
     parts.message_handler.handle_progress([BUSY])
     parts.ticker.tick()
-    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
     parts.ticker.tick()
     assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
 def test_what_workers_say_while_a_run_waits_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
     """The next run may be submitted before their last word on the one before it has come."""
-    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
     parts.message_handler.handle_progress([BUSY])
     parts.ticker.tick()
     assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
@@ -131,11 +131,11 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
 ) -> None:
     """They say what it waits for, and nothing of what the workers do for another."""
     for run in ("r1", "r2", "r3"):
-        change(parts.ledger, create_run, run, Spec(requests=100), 0.0)
-    change(parts.ledger, change_state, "r1", RunState.RUNNING, 1.0)
-    following = asyncio.create_task(take_first(parts.runs.followers.follow("r2")))
+        change(parts.base.ledger, create_run, run, Spec(requests=100), 0.0)
+    change(parts.base.ledger, change_state, "r1", RunState.RUNNING, 1.0)
+    following = asyncio.create_task(take_first(parts.run_services.runs.followers.follow("r2")))
     await asyncio.sleep(0)
-    parts.inbound.checkpoints.is_connected = True
+    parts.base.inbound.checkpoints.is_connected = True
     parts.message_handler.handle_progress([BUSY])
     parts.ticker.tick()
     following.cancel()
@@ -152,7 +152,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     caplog.set_level("INFO")
     noted: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        parts.telemetry.recorder,
+        parts.base.telemetry.recorder,
         "record_worker",
         lambda type_, worker, *_, **__: noted.append((type_, worker)),
     )
@@ -198,19 +198,19 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     """When a listener has connected, the next round announces the interval, and workers answer that."""
     announced: list[tuple[float, float]] = []
     monkeypatch.setattr(
-        parts.broker, "send_intervals", lambda *intervals_s, **_: announced.append(intervals_s)
+        parts.base.broker, "send_intervals", lambda *intervals_s, **_: announced.append(intervals_s)
     )
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.broker, parts.clock_store, parts.file_access
+        parts.base.broker, parts.base.clock_store, parts.installation.file_access
     )
-    monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
-    monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
+    monkeypatch.setattr(parts.base.inbound.checkpoints, "is_connected", True)
+    monkeypatch.setattr(parts.base.inbound.progress, "is_connected", True)
     now = time.monotonic()
     for _ in range(2):
         await parts.main_loop.step(now)
     assert announced == [(1.0, 3.0)]
     parts.message_handler.handle_connect()
-    assert parts.signals.woken.is_set()
+    assert parts.base.signals.woken.is_set()
     await parts.main_loop.step(now)
     assert announced == [(1.0, 3.0)] * 2
 
@@ -218,16 +218,16 @@ async def test_workers_are_told_at_once_that_they_are_heard(
 async def test_workers_hear_which_run_has_its_turn(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """From when it waits for them until it is at rest; the first look after that says so."""
     turns: list[str] = []
-    monkeypatch.setattr(parts.broker, "send_intervals", lambda *_, run, **__: turns.append(run))
+    monkeypatch.setattr(parts.base.broker, "send_intervals", lambda *_, run, **__: turns.append(run))
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.broker, parts.clock_store, parts.file_access
+        parts.base.broker, parts.base.clock_store, parts.installation.file_access
     )
-    monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
-    monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
+    monkeypatch.setattr(parts.base.inbound.checkpoints, "is_connected", True)
+    monkeypatch.setattr(parts.base.inbound.progress, "is_connected", True)
     await parts.main_loop.step(1.0)
-    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
     await parts.main_loop.step(2.0)
-    change(parts.ledger, change_state, "r1", RunState.CANCELLED, 2.0)
+    change(parts.base.ledger, change_state, "r1", RunState.CANCELLED, 2.0)
     await parts.main_loop.step(3.0)
     assert turns == ["", "r1", ""]
 
@@ -237,7 +237,7 @@ async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
 ) -> None:
     """Else a fresh worker fails, and tries again half a second later."""
     told: list[str] = []
-    active = parts.active_runs.open(change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0))
+    active = parts.active_runs.open(change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0))
     monkeypatch.setattr(parts.main_loop.interval_announcer, "announce", lambda *_: told.append("where"))
     monkeypatch.setattr(active.preparation, "send_needs", lambda *_: told.append("what"))
     await parts.main_loop.step(time.monotonic())
@@ -246,24 +246,24 @@ async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
 
 async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     """A closed lease is forgotten, what was taken is noted, and a round begins that visits the worker."""
-    ledger = parts.ledger
+    ledger = parts.base.ledger
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
     assert lease is not None
     named = {lease.id: LeaseProgress(10, 10, build_no_counts())}
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
-    parts.signals.woken.clear()
+    parts.base.signals.woken.clear()
     batch = build_batch(lease, build_checkpoint(lease), taken=10)
     parts.message_handler.handle_receipts(change(ledger, take_in, [batch], parts.active_runs.allow, 5.0))
-    assert list(parts.roster.list_leases()) == []
-    assert parts.roster.workers()[0].find_rate("r1").taken == 10
-    assert parts.signals.woken.is_set()
+    assert list(parts.installation.roster.list_leases()) == []
+    assert parts.installation.roster.workers()[0].find_rate("r1").taken == 10
+    assert parts.base.signals.woken.is_set()
 
 
 async def test_a_worker_that_refuses_before_it_has_taken_anything_is_barred(parts: Assembly) -> None:
     """It names no run then, but its leases do."""
-    ledger = parts.ledger
+    ledger = parts.base.ledger
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     await parts.main_loop.step(time.monotonic())
@@ -273,12 +273,12 @@ async def test_a_worker_that_refuses_before_it_has_taken_anything_is_barred(part
     refused = build_checkpoint(lease, 0, end=0, parts=[], refusal="no such file")
     batch = msgspec.structs.replace(build_batch(lease, refused), run="")
     parts.message_handler.handle_receipts(change(ledger, take_in, [batch], parts.active_runs.allow, 5.0))
-    assert parts.roster.find_barred("r1")
+    assert parts.installation.roster.find_barred("r1")
 
 
 async def test_a_run_without_a_worker_is_given_up_but_not_for_an_outage(parts: Assembly) -> None:
     """The loop leaves out the time in which no worker could be heard."""
-    ledger, loop, now = parts.ledger, parts.main_loop, time.monotonic()
+    ledger, loop, now = parts.base.ledger, parts.main_loop, time.monotonic()
     change(ledger, create_run, "r1", Spec(requests=100, give_up_after_s=30.0), 0.0)
     for passed_s in (0.0, 15.0):
         await loop.step(now + passed_s)
@@ -306,15 +306,15 @@ async def test_only_a_broken_ledger_ends_the_coordinator(
     async def fail(now: float) -> None:
         rounds.append(now)
         if len(rounds) == 2:
-            parts.signals.end()
+            parts.base.signals.end()
         else:
             raise error
 
     monkeypatch.setattr(parts.main_loop, "step", fail)
     monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.0)
-    task = parts.supervisor.start("dispatcher", parts.main_loop.run)
+    task = parts.base.supervisor.start("dispatcher", parts.main_loop.run)
     with pytest.raises(sqlite3.DatabaseError, match="malformed") if ends else nullcontext():
-        await parts.supervisor.wait(task)
+        await parts.base.supervisor.wait(task)
     assert len(rounds) == (1 if ends else 2)
 
 
@@ -326,11 +326,11 @@ async def test_a_coordinator_whose_ledger_cannot_be_written_ends_when_it_is_told
 
     def fail() -> None:
         tries.append(None)
-        parts.signals.end()
+        parts.base.signals.end()
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(parts.main_loop, "record_start", fail)
-    await parts.supervisor.wait(parts.supervisor.start("dispatcher", parts.main_loop.run))
+    await parts.base.supervisor.wait(parts.base.supervisor.start("dispatcher", parts.main_loop.run))
     assert len(tries) == 1
 
 
@@ -339,12 +339,12 @@ async def test_a_run_that_fails_does_not_end_the_coordinator(
 ) -> None:
     """Who follows the run is told, and the next round begins."""
     rests: list[None] = []
-    monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
+    monkeypatch.setattr(parts.run_services.runs.followers, "announce_rest", lambda: rests.append(None))
 
     async def fail(_: float) -> None:
         if rests:
-            parts.signals.end()
-        parts.signals.wake()
+            parts.base.signals.end()
+        parts.base.signals.wake()
         raise BreachError("r1", "10 are not 11")
 
     monkeypatch.setattr(parts.main_loop, "step", fail)
@@ -361,15 +361,15 @@ async def test_what_comes_in_during_a_round_is_for_the_next_one_at_once(
 
     async def be_woken(_: float) -> None:
         if not woken:
-            parts.signals.wake()
+            parts.base.signals.wake()
 
     async def wait(*_: Any, **__: Any) -> None:
-        woken.append(parts.signals.woken.is_set())
+        woken.append(parts.base.signals.woken.is_set())
         if len(woken) == 2:
-            parts.signals.end()
+            parts.base.signals.end()
 
     monkeypatch.setattr(parts.main_loop, "step", be_woken)
-    monkeypatch.setattr(parts.signals, "wait", wait)
+    monkeypatch.setattr(parts.base.signals, "wait", wait)
     await parts.main_loop.run(Health("dispatcher"))
     assert woken == [True, False]
 
@@ -378,12 +378,12 @@ async def test_a_wait_ends_with_what_changes_and_with_the_end(parts: Assembly) -
     """Without either it takes its time."""
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await parts.signals.wait(60.0)
-    parts.signals.wake()
-    await parts.signals.wait(60.0)
-    parts.signals.woken.clear()
-    parts.signals.end()
-    await parts.signals.wait(60.0)
+            await parts.base.signals.wait(60.0)
+    parts.base.signals.wake()
+    await parts.base.signals.wait(60.0)
+    parts.base.signals.woken.clear()
+    parts.base.signals.end()
+    await parts.base.signals.wait(60.0)
 
 
 @pytest.mark.parametrize("listener", ["progress", "checkpoints"])
@@ -392,11 +392,11 @@ async def test_nobody_dies_while_more_waits_than_can_be_taken(
 ) -> None:
     """A worker whose words wait in the broker has not been silent."""
     resets: list[float] = []
-    monkeypatch.setattr(parts.roster, "reset_timers", resets.append)
-    getattr(parts.inbound, listener).caught_up_at -= 3.0
+    monkeypatch.setattr(parts.installation.roster, "reset_timers", resets.append)
+    getattr(parts.base.inbound, listener).caught_up_at -= 3.0
 
     async def end(_: float) -> None:
-        parts.signals.end()
+        parts.base.signals.end()
 
     monkeypatch.setattr(parts.main_loop, "step", end)
     await parts.main_loop.run(Health("dispatcher"))

@@ -32,14 +32,14 @@ def test_ticks_are_due_at_whole_seconds_and_never_close(now: float, pause_s: flo
 def catch_ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> Sequence[Tick]:
     """The ticks that are made from now on."""
     ticks: list[Tick] = []
-    monkeypatch.setattr(parts.runs.followers, "publish", ticks.append)
+    monkeypatch.setattr(parts.run_services.runs.followers, "publish", ticks.append)
     return ticks
 
 
 def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the run of user code that is active."""
     ticks = catch_ticks(parts, monkeypatch)
-    ledger = parts.ledger
+    ledger = parts.base.ledger
     change(ledger, create_run, "r1", USER_CODE, 0.0)
     run = change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
@@ -52,25 +52,25 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
         ("login", make_counts(7), 1.001)
     ]
     counter = 'oku_inner_requests_total{name="login",outcome="ok",run="r1"} 7.0'
-    assert counter in parts.telemetry.metrics.expose()[0].decode()
+    assert counter in parts.base.telemetry.metrics.expose()[0].decode()
 
 
 def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does a run of user code that has made none."""
     ticks = catch_ticks(parts, monkeypatch)
     for name, spec in (("r1", Spec(requests=100)), ("r2", USER_CODE)):
-        change(parts.ledger, create_run, name, spec, 0.0)
-        parts.ticker.turn_to(change(parts.ledger, change_state, name, RunState.RUNNING, 1.0))
+        change(parts.base.ledger, create_run, name, spec, 0.0)
+        parts.ticker.turn_to(change(parts.base.ledger, change_state, name, RunState.RUNNING, 1.0))
         parts.ticker.tick()
-        assert "oku_inner_requests_total{" not in parts.telemetry.metrics.expose()[0].decode()
-        change(parts.ledger, change_state, name, RunState.FAILED, 2.0)
+        assert "oku_inner_requests_total{" not in parts.base.telemetry.metrics.expose()[0].decode()
+        change(parts.base.ledger, change_state, name, RunState.FAILED, 2.0)
     assert [tick.inner_requests for tick in ticks] == [[], []]
 
 
 def begin(parts: Assembly, name: str, at: float, **spec: float) -> RunRecord:
     """A run begins and has its turn."""
-    change(parts.ledger, create_run, name, Spec(requests=100, **spec), at)  # type: ignore[arg-type]
-    run = change(parts.ledger, change_state, name, RunState.RUNNING, at)
+    change(parts.base.ledger, create_run, name, Spec(requests=100, **spec), at)  # type: ignore[arg-type]
+    run = change(parts.base.ledger, change_state, name, RunState.RUNNING, at)
     parts.ticker.turn_to(run)
     return run
 
@@ -117,7 +117,7 @@ def test_a_run_has_nothing_of_the_one_before_it(
     set_clock(1001.003)
     speak(parts, 1, r1=LATE)
     parts.ticker.tick()
-    change(parts.ledger, change_state, "r1", RunState.FAILED, 1001.3)
+    change(parts.base.ledger, change_state, "r1", RunState.FAILED, 1001.3)
     begin(parts, "r2", 1001.5)
     set_clock(1002.003)
     speak(parts, 2, r1=LATE, r2=EARLY)
@@ -137,8 +137,8 @@ def test_the_first_words_on_a_run_count_though_no_tick_was_made_of_it(
 ) -> None:
     """A worker may speak before the round is over in which the run began."""
     ticks = catch_ticks(parts, monkeypatch)
-    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
-    change(parts.ledger, change_state, "r1", RunState.RUNNING, 1000.0)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(parts.base.ledger, change_state, "r1", RunState.RUNNING, 1000.0)
     speak(parts, 1, r1=EARLY)
     set_clock(1001.0)
     parts.ticker.tick()
@@ -150,14 +150,14 @@ def test_a_dead_target_is_not_alive_by_the_answers_of_another_run(
 ) -> None:
     """The next run ends as it does alone."""
     begin(parts, "r1", 1000.0)
-    change(parts.ledger, change_state, "r1", RunState.FAILED, 1000.5)
+    change(parts.base.ledger, change_state, "r1", RunState.FAILED, 1000.5)
     begin(parts, "r2", 1000.5, stop_when_down_s=3.0)
     refused = RunProgress(outcomes=make_counts(connect_error=5), in_flight=2)
     for second in range(1, 4):
         set_clock(1000.0 + second)
         speak(parts, second, r1=LATE, r2=refused)
         parts.ticker.tick()
-    run = read(parts.ledger, fetch_run, "r2")
+    run = read(parts.base.ledger, fetch_run, "r2")
     assert run.state is RunState.FAILED
     assert run.reason.startswith(
         "the target is down: no request was ever ok within 3 s, most ended as connect"
@@ -187,10 +187,10 @@ def test_the_tick_that_was_due_is_made_before_that_of_the_rest(
     begin(parts, "r1", 1000.4)
     set_clock(1001.003)
     parts.ticker.tick()
-    change(parts.ledger, change_state, "r1", RunState.FAILED, 1002.004)
+    change(parts.base.ledger, change_state, "r1", RunState.FAILED, 1002.004)
     set_clock(1002.005)
     parts.ticker.turn_to(None)
-    samples = read(parts.ledger, fetch_history, "r1").samples
+    samples = read(parts.base.ledger, fetch_history, "r1").samples
     assert [(sample.at, sample.seconds) for sample in samples] == [
         (1001.0, 1.0), (1002.0, 1.0), (1002.005, pytest.approx(0.005)),
     ]  # fmt: skip
