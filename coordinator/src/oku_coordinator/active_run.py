@@ -13,10 +13,10 @@ from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.range_dealer import RangeDealer
+from oku_coordinator.leasing.ranges.range_dealer import RangeDealer
+from oku_coordinator.leasing.ranges.shares import Shares
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
-from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord

@@ -14,7 +14,7 @@ from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.settings import CoordinatorSettings
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.rejections import Rejections
 from oku_coordinator.telemetry.telemetry import Telemetry
 from oku_coordinator.watches.storage_watch import StorageWatch

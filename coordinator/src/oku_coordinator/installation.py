@@ -8,7 +8,7 @@ from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster

@@ -19,7 +19,7 @@ from oku_coordinator.ledger.tables import deletion_table, run_table, submission_
 from oku_coordinator.runs.notices import recall_unconfined
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.run_documents import read_run_rows, write_failures, write_run_history
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.summaries import format_time
+from oku_coordinator.runs.summary.summaries import format_time
 from oku_core.spec.parser import build_mapping
 
 

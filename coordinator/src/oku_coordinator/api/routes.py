@@ -51,7 +51,7 @@ from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.telemetry.metrics import Metrics, MetricsCache
+from oku_coordinator.telemetry.prometheus.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, read_idempotency_key
 from oku_core.accounting.interval import ConservationError

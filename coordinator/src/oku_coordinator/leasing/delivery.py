@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.files.file_access import FileAccess
-from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -23,6 +22,9 @@ from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.files import list_files
 from oku_core.spec.request_template import ask_servers
 from oku_core.spec.spec import Hook, Spec
+
+Wishes = dict[str, dict[str, int]]
+"""By incarnation: for each lease the first position that should not be taken any more."""
 
 
 class Delivery:

@@ -20,7 +20,7 @@ from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import schedule_table
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.worker_state import WorkerState

@@ -21,7 +21,7 @@ from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run, find_submitted
 from oku_coordinator.runs.run_documents import write_failures, write_run_history
-from oku_coordinator.runs.summarizer import Summarizer
+from oku_coordinator.runs.summary.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError

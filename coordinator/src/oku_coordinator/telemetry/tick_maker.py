@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.snapshots import Standing
 from oku_coordinator.ledger.rules.tick_lines import find_whole
-from oku_coordinator.runs.part_summaries import MOST_IN_TICK, build_failures
+from oku_coordinator.runs.summary.part_summaries import MOST_IN_TICK, build_failures
 from oku_core.accounting.account import Account, sum_counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES

@@ -31,8 +31,8 @@ from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
-from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState

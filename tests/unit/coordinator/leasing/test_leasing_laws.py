@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oku_coordinator.leasing.balance import Wishes, find_excess, find_uneven
+from oku_coordinator.leasing.delivery import Wishes
 from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
-from oku_coordinator.leasing.sizing import (
+from oku_coordinator.leasing.ranges.balance import find_excess, find_uneven
+from oku_coordinator.leasing.ranges.sizing import (
     Hands,
     HeldLease,
     choose_sizes,

@@ -20,7 +20,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.ledger.tables.slice_table import count_pending
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster

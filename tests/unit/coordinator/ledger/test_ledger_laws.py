@@ -37,7 +37,7 @@ from oku_coordinator.ledger.tables.lease_table import (
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import Range

@@ -14,7 +14,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.loki import Entry, LokiTarget, Refusal
 from oku_coordinator.telemetry import publisher as publisher_module
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import SteadyClock

@@ -16,7 +16,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_thresho
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import HistogramSnapshot
