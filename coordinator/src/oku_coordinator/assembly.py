@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.api.http_servers import HttpServers
-from oku_coordinator.checkpoint_receiver import CheckpointReceiver
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.foundation import REAL, Foundation, Platform
 from oku_coordinator.installation import Installation
 from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.main_loop import MainLoop
-from oku_coordinator.message_handler import MessageHandler
+from oku_coordinator.loops.checkpoint_receiver import CheckpointReceiver
+from oku_coordinator.loops.main_loop import MainLoop
+from oku_coordinator.loops.message_handler import MessageHandler
+from oku_coordinator.loops.ticker import Ticker
 from oku_coordinator.run_services import RunServices
 from oku_coordinator.settings import CoordinatorSettings
-from oku_coordinator.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment, NoWorkerLimits, WorkerLimits
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.ticker import find_pause_s
+from oku_coordinator.loops.ticker import find_pause_s
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState

@@ -19,8 +19,8 @@ from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.ledger.tables import lease_table, outbox_table, run_table
+from oku_coordinator.loops.ticker import Ticker
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.ticker import Ticker
 from oku_coordinator.watches.end_watch import EndWatch
 from oku_coordinator.watches.worker_watch import WorkerWatch
 from oku_coordinator.workers.intervals import IntervalAnnouncer

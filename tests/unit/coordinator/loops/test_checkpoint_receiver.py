@@ -10,7 +10,6 @@ from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 from tests.kit.coordinators.transactions import read
 
-from oku_coordinator.checkpoint_receiver import CheckpointReceiver, build_controls
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules import intake
@@ -18,6 +17,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.loops.checkpoint_receiver import CheckpointReceiver, build_controls
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
