@@ -16,7 +16,8 @@ from oku_coordinator.foundation import REAL, Platform
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.storage_health import StorageError
-from oku_coordinator.ledger.tables import account_table, run_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.supervision import cancel
 

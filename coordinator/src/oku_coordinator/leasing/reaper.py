@@ -15,8 +15,8 @@ from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.wave_plan import build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.rules import reclaim
-from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
+from oku_coordinator.ledger.rules.leases import reclaim
+from oku_coordinator.ledger.rules.leases.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import schedule_table

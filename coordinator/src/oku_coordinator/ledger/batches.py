@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from oku_coordinator.ledger.ledger import Ledger
-from oku_coordinator.ledger.rules import reclaim, waves
-from oku_coordinator.ledger.rules.reclaim import FindLost, FindReached
+from oku_coordinator.ledger.rules.leases import reclaim, waves
+from oku_coordinator.ledger.rules.leases.reclaim import FindLost, FindReached
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import intake
+from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.telemetry.prometheus.metrics import Metrics

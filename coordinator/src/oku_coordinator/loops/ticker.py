@@ -10,7 +10,8 @@ from oku_coordinator.active_run import ActiveRun, ActiveRuns
 from oku_coordinator.installation import Installation
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
-from oku_coordinator.ledger.tables import account_table, run_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.telemetry import Telemetry

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Iterable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import history, reclaim
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.rules.leases import reclaim
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.readiness import Readiness

@@ -22,12 +22,13 @@ from oku_coordinator.ledger import batches as batches_rules
 from oku_coordinator.ledger.batches import park_interrupted
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.rules.snapshots import Snapshot, fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.accounts.series_table import fetch_series
 from oku_coordinator.ledger.tables.lease_table import (
     deal_leases,
     fetch_fleet,
@@ -35,7 +36,6 @@ from oku_coordinator.ledger.tables.lease_table import (
     fetch_taken_back,
 )
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.account import Account

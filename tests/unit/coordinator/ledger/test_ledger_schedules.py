@@ -3,10 +3,10 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import drop_accounted_waves, take_back
-from oku_coordinator.ledger.rules import waves as waves_rules
+from oku_coordinator.ledger.rules.leases import waves as waves_rules
+from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
+from oku_coordinator.ledger.rules.leases.waves import fetch_dealing, open_period
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.rules.unsent import account_not_dealt
-from oku_coordinator.ledger.rules.waves import fetch_dealing, open_period
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases

@@ -12,7 +12,7 @@ from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
-from oku_coordinator.ledger.rules import intake
+from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases

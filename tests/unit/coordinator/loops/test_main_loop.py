@@ -14,7 +14,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.rules.history import fetch_history
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import BreachError

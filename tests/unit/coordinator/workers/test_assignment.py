@@ -13,8 +13,8 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.leases.reclaim import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run

@@ -17,7 +17,7 @@ from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError,
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.schedule_records import PieceOrder
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.inner_table import drop_inner_parts
+from oku_coordinator.ledger.tables.accounts.inner_table import drop_inner_parts
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_coordinator.ledger.tables.slice_table import PendingSupply, replace_pending, sum_lengths
 from oku_core.accounting.index_ranges import IndexRanges, Range

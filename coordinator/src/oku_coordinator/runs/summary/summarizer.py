@@ -16,7 +16,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.rules.snapshots import RunFrame, Snapshot
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import account_table
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.summary.part_summaries import FigureCache
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.results.summary import Summary

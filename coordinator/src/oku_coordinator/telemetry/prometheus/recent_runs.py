@@ -14,7 +14,8 @@ from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRow, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.storage_health import StorageError
-from oku_coordinator.ledger.tables import account_table, run_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.telemetry.prometheus.run_metrics import RunFigures, build_live_figures, build_run_figures
 from oku_coordinator.telemetry.prometheus.target_metrics import (
     RequestFigures,

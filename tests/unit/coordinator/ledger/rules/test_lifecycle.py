@@ -10,13 +10,14 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.leases.reclaim import give_up_run
+from oku_coordinator.ledger.rules.leases.waves import open_period
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
-from oku_coordinator.ledger.rules.reclaim import give_up_run
-from oku_coordinator.ledger.rules.waves import open_period
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import run_table, series_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.lease_state import ExpiryReason

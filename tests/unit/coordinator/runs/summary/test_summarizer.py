@@ -9,9 +9,9 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
+from oku_coordinator.ledger.tables.accounts.work_table import keep_processes
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.ledger.tables.work_table import keep_processes
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.runs.summary.summarizer import Summarizer
 from oku_core.accounting.run_state import RunState

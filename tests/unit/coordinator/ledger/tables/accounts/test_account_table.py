@@ -7,7 +7,7 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.tables.account_table import fetch_account, is_in_memory, load_account
+from oku_coordinator.ledger.tables.accounts.account_table import fetch_account, is_in_memory, load_account
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.message_verdict import MessageVerdict

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from oku_coordinator.ledger.rules import closing, lifecycle
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.leases import closing
+from oku_coordinator.ledger.rules.leases.unsent import account_lost
 from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
-from oku_coordinator.ledger.rules.unsent import account_lost
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.accounts.work_table import note_lost_worker
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.hook_table import lose_attempts
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_resent, find_lease
 from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
-from oku_coordinator.ledger.tables.work_table import note_lost_worker
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState

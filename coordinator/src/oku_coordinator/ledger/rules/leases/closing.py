@@ -7,7 +7,8 @@ import msgspec
 from oku_coordinator.ledger.rules.failed_requests import keep_failed
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, pack_positions
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table, slice_table
+from oku_coordinator.ledger.tables import lease_table, outbox_table, slice_table
+from oku_coordinator.ledger.tables.accounts import inner_table
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices, replace_leased
 from oku_core.accounting.index_ranges import Range

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.rules.growth import (
+from oku_coordinator.ledger.rules.leases.growth import (
     PartGrowth,
     UntrueError,
     find_regress,

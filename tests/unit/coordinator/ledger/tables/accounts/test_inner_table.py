@@ -17,8 +17,8 @@ from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.tables.accounts.inner_table import MOST_BYTES, MOST_NAMES, MOST_TRACEBACKS
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some, find_deletion
-from oku_coordinator.ledger.tables.inner_table import MOST_BYTES, MOST_NAMES, MOST_TRACEBACKS
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.lease_state import ExpiryReason

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from oku_coordinator.ledger.rules import closing
 from oku_coordinator.ledger.rules.failed_requests import build_finder
-from oku_coordinator.ledger.rules.growth import (
+from oku_coordinator.ledger.rules.hooks import take_report
+from oku_coordinator.ledger.rules.leases import closing
+from oku_coordinator.ledger.rules.leases.growth import (
     PartGrowth,
     UntrueError,
     find_regress,
@@ -21,13 +22,14 @@ from oku_coordinator.ledger.rules.growth import (
     list_ended,
     list_sent,
 )
-from oku_coordinator.ledger.rules.hooks import take_report
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt, pack_positions
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import inner_table, lease_table, series_table
-from oku_coordinator.ledger.tables.account_table import open_account, open_inner
+from oku_coordinator.ledger.tables import lease_table
+from oku_coordinator.ledger.tables.accounts import inner_table, series_table
+from oku_coordinator.ledger.tables.accounts.account_table import open_account, open_inner
+from oku_coordinator.ledger.tables.accounts.work_table import add_flags, add_work
 from oku_coordinator.ledger.tables.run_table import (
     add_watched,
     fetch_spec,
@@ -35,7 +37,6 @@ from oku_coordinator.ledger.tables.run_table import (
     note_ended,
     open_period,
 )
-from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.account import sum_counts
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict

@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterable, Iterator
 
 from oku_coordinator.ledger.rules.failed_requests import keep_unsent
+from oku_coordinator.ledger.rules.leases.target_counts import TargetCount, count_by_target
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
-from oku_coordinator.ledger.rules.target_counts import TargetCount, count_by_target
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table, series_table
-from oku_coordinator.ledger.tables.account_table import open_account
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.accounts import series_table
+from oku_coordinator.ledger.tables.accounts.account_table import open_account
 from oku_coordinator.ledger.tables.run_table import fetch_spec, fetch_state
 from oku_coordinator.ledger.tables.slice_table import account_pending
 from oku_core.accounting.failure_reason import CAUSE_REASONS, WORKER_LOST, ReasonCount

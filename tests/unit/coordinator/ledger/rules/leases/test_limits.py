@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_coordinator.ledger.rules.intake import raise_limits
+from oku_coordinator.ledger.rules.leases.intake import raise_limits
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.index_ranges import IndexRanges
 

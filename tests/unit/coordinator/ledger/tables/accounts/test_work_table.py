@@ -1,7 +1,7 @@
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables.work_table import fetch_servers, note_servers
+from oku_coordinator.ledger.tables.accounts.work_table import fetch_servers, note_servers
 
 
 def test_servers_are_kept_with_the_run_that_they_were_seen_with(ledger: Ledger) -> None:

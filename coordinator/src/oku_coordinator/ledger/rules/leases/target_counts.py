@@ -6,7 +6,7 @@ from typing import NamedTuple
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import schedule_table
-from oku_coordinator.ledger.tables.failure_table import split_at_waves
+from oku_coordinator.ledger.tables.accounts.failure_table import split_at_waves
 from oku_coordinator.ledger.tables.run_table import fetch_spec
 from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.lane import Lane, clip_ranges

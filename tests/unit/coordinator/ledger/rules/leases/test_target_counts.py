@@ -11,11 +11,11 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import waves
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
+from oku_coordinator.ledger.rules.leases import waves
+from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.lane import Lane

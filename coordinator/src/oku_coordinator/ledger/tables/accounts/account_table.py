@@ -21,7 +21,7 @@ from oku_coordinator.ledger.storage.lease_records import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import PartAccounts, PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.inner_table import choose_name, fetch_inner, write_inner
+from oku_coordinator.ledger.tables.accounts.inner_table import choose_name, fetch_inner, write_inner
 from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import build_no_causes

@@ -9,9 +9,9 @@ from tests.kit.coordinators.transactions import check_ledger, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import cut_at_limits, park_interrupted, take_back
 from oku_coordinator.ledger.rules.history import fetch_history
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.reclaim import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.rules.reclaim import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
