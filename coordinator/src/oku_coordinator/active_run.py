@@ -1,8 +1,8 @@
-"""The runs that have their turn, each with all that the coordinator knows of it and does for it.
+"""The runs that have their turn, each with its state in memory and the rules that act on it.
 
-What belongs to the installation (ledger, workers, broker, files) outlives every run and is shared by them. An
-`ActiveRun` is made when a run gets its turn, and dropped when it has lost it or is at rest: nothing of one
-run reaches the next. A coordinator that finds a run active makes it anew.
+The `Installation` (ledger, workers, broker, files) outlives every run. An `ActiveRun` is made when a run gets
+its turn, and dropped when the run has lost it or is at rest, so nothing of one run reaches the next. A
+coordinator that restarts in the middle of a run makes it anew.
 """
 
 import math
@@ -62,7 +62,7 @@ class ActiveRun:
         self.thresholds = ThresholdWatch(ledger, shared.signals, shared.clock)
         self.target = TargetWatch(ledger, shared.readiness.target_notices, shared.signals)
         self.ticks: TickMaker | None = None
-        """Made once the run is active: what workers say before belongs to no tick."""
+        """None until the run is active: progress before that belongs to no tick."""
         self.target_ticks = TargetTicks()
         self.settled = SettledSeconds(run)
         self._farewell = Farewell(ledger=ledger, delivery=delivery)
@@ -108,12 +108,15 @@ class ActiveRun:
             self.ticks = TickMaker(self.run)
 
     async def advance(self, run: RunRecord, now: float, wall_now: float) -> RunRecord:
-        """Begin the run, deal it out, or stop it; returns how it stands then.
+        """Do what the state of the run asks for: begin it, deal it out, tear it down or stop it.
 
         Args:
-            run: how it stands.
+            run: its record.
             now: monotonic seconds.
             wall_now: Unix time.
+
+        Returns:
+            Its record, which is another one if the run has begun.
         """
         self.ranges.has_more = False
         if run.state == RunState.PENDING:
@@ -125,13 +128,11 @@ class ActiveRun:
             self.hooks.tear_down(run, now, wall_now)
         elif run.state != RunState.RUNNING:
             self._stop(run, now)
-        elif not self.hooks.is_set_up(run, now, wall_now):
-            pass
-        elif run.spec.is_open:
-            self.waves.visit(run, now, wall_now)
-            self._farewell.end_leases(run, now)
-        else:
-            await self.ranges.visit(run, now, wall_now)
+        elif self.hooks.is_set_up(run, now, wall_now):
+            if run.spec.is_open:
+                self.waves.visit(run, now, wall_now)
+            else:
+                await self.ranges.visit(run, now, wall_now)
             self._farewell.end_leases(run, now)
         return run
 
@@ -142,7 +143,7 @@ class ActiveRun:
         self.breaker.check(run, now)
 
     def record_receipt(self, receipt: Receipt, now: float) -> None:
-        """The ledger has checkpoints of one of its workers."""
+        """The ledger has taken in checkpoints of one of its workers."""
         batch = receipt.batch
         self.ranges.schedule_visit(batch.worker)
         for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
@@ -168,12 +169,12 @@ class ActiveRun:
         self.thresholds.told.forget(worker.incarnation)
 
     def reset_timers(self, now: float) -> None:
-        """Begin the time of its turn and of its leases anew: nobody could have been heard."""
+        """Restart the timers of its turn and of its leases: no worker could have been heard."""
         self.turn.reset_timers(now)
         self.expiry.reset_timers(now)
 
     def _stop(self, run: RunRecord, now: float) -> None:
-        """Orders may be lost, so they are repeated until nothing is out."""
+        """Order workers to end its leases, again and again while one is open: orders may be lost."""
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
@@ -184,7 +185,7 @@ class ActiveRun:
 
 
 class ActiveRuns:
-    """The runs that have their turn: at most one today, and until its end is kept the one before it.
+    """The runs that have their turn: at most one today, and the one before it until its end is kept.
 
     The event loop changes them; any thread may call `allow` and `find`.
 
@@ -206,7 +207,7 @@ class ActiveRuns:
         return self._runs.get(run)
 
     def find_named(self, batch: CheckpointBatch) -> Sequence[ActiveRun]:
-        """Those that a message is about: a worker that has taken nothing yet names leases only."""
+        """Those that a message names: by leases alone, if its worker has taken nothing yet."""
         named = dict.fromkeys([batch.run, *(read_lease_run(each.lease) for each in batch.checkpoints)])
         return [active for run in named if (active := self.find(run)) is not None]
 
@@ -253,7 +254,7 @@ class ActiveRuns:
         return None if run is None else await self.open(run).advance(run, now, wall_now)
 
     def schedule_visit(self, worker: str) -> None:
-        """Visit a worker that has come in the next round."""
+        """Visit a new worker in the next round."""
         for active in self:
             active.ranges.schedule_visit(worker)
 

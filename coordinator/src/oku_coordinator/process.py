@@ -25,15 +25,15 @@ _log = logging.getLogger(__name__)
 
 _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
-"""Those that Python 3.11 begins with."""
+"""The defaults of Python 3.11."""
 _LONGEST_PAUSE_S = 1.0
-"""Between two attempts of the tasks that keep a run going: it goes on as soon as the ledger can be used."""
+"""Between attempts of the main loop and the ticker, so that runs go on as soon as the ledger can be used."""
 _LAST_ANSWERS_S = 1.0
-"""How long the broker is given at the end to take what waits to be sent to workers."""
+"""How long to wait at the end until the broker has taken the last messages to workers."""
 
 
 class Coordinator:
-    """One coordinator; `run` returns when it was told to end.
+    """One coordinator; `run` returns after `end`.
 
     Args:
         settings: of the coordinator.
@@ -82,8 +82,8 @@ class Coordinator:
 
 
 def _load_account(ledger: Ledger) -> None:
-    """Have the account of the active run in memory before anything in the event loop asks for it."""
-    # What cannot be read is found again, and reported, by those who need it.
+    """Load the account of the active run, so that nothing in the event loop waits for it."""
+    # A fault is found again, and reported, when the account is needed.
     with contextlib.suppress(BreachError, StorageError), ledger.read() as t:
         run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
@@ -99,8 +99,8 @@ def serve(settings: CoordinatorSettings) -> None:
     async def run() -> None:
         await Coordinator(settings).run()
 
-    # What was imported stays. What callers of the API leave behind is looked for often, or they could take
-    # much memory: the command has set other thresholds for its imports.
+    # Imported modules stay. Garbage of API calls is collected often, or callers could fill the memory; the
+    # command has set other thresholds for its imports.
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     asyncio.run(run())

@@ -23,7 +23,7 @@ from oku_core.process.clock import Clock
 _log = logging.getLogger(__name__)
 
 _MOST_PARTS = 500
-"""In one transaction: with many targets, a worker tells of hundreds, and all else waits meanwhile."""
+"""In one transaction: with many targets a worker reports hundreds, and other writers wait meanwhile."""
 _MEANINGLESS = frozenset(
     {MessageVerdict.LATE, MessageVerdict.FOREIGN, MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN}
 )
@@ -50,7 +50,7 @@ class CheckpointReceiver:
     timer: Clock = time.monotonic
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-        """Apply checkpoints to the ledger, answer and count them; gives what was made of them."""
+        """Apply checkpoints to the ledger, answer and count them."""
         begun = self.timer()
         receipts = [receipt for some in _group(batches) for receipt in self._apply(some)]
         self.broker.send_controls(build_controls(receipts, self.active_runs))
@@ -59,7 +59,7 @@ class CheckpointReceiver:
         return receipts
 
     def _apply(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-        """A run that does not balance fails and takes no more; the other runs get theirs."""
+        """Apply batches in one transaction. A run that does not balance fails; the rest is tried again."""
         while True:
             try:
                 now = self.clock()
@@ -85,9 +85,9 @@ def _group(batches: Iterable[CheckpointBatch]) -> Iterator[list[CheckpointBatch]
 
 
 def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:
-    """What workers are to hear of their checkpoints, beside their shares of the run.
+    """Build the answers to workers: what is confirmed, limits, leases to end, and their shares of the run.
 
-    Those that mean nothing to the ledger are answered as well, or their workers would repeat them for ever: a
+    Checkpoints that the ledger did not count are answered as well, or workers would repeat them for ever: a
     final one is confirmed, and a lease that goes on is ended.
     """
     controls = []

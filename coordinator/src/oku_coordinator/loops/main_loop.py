@@ -1,9 +1,9 @@
-"""What the coordinator does, round by round: end runs, judge who lives, take lost leases back, deal new ones.
+"""The rounds of the coordinator: find dead workers, take lost leases back, deal new ones, end runs.
 
 A round begins when something has changed, and twice a second. All leases and workers are swept about once a
 second: checkpoints make a round begin at once, but no sweep, since its cost grows with workers and leases.
 
-A coordinator that stalled, or could not hear its workers, blames nobody for a silence.
+After a stall, or while the broker was away, no worker is blamed for its silence: all timers restart.
 """
 
 import asyncio
@@ -106,8 +106,7 @@ class MainLoop:
 
     def record_start(self) -> None:
         """Record in the history of the active run that a coordinator has started."""
-        with self._ledger.read() as t:
-            run = run_table.fetch_current_run(t)
+        run = self._fetch_current_run()
         if run is not None and run.is_active:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self._clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
@@ -115,7 +114,7 @@ class MainLoop:
                 history.keep_events(t, run.run, [event])
 
     def reset_timers(self, now: float) -> None:
-        """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
+        """Restart the timers of all workers, leases and turns: no worker could have been heard."""
         self._roster.reset_timers(now)
         self._worker_watch.reset_timers(now)
         for active in self._active_runs:
@@ -144,28 +143,15 @@ class MainLoop:
         await self._end_watch.step()
 
     async def _sweep(self, now: float) -> None:
+        """Check all workers and leases.
+
+        Each step reads the run that has its turn anew: the one before it may have ended that run.
+        """
         self._follow_wall_clock()
         self._ticker.remove_silent(now)
         await self._sweep_leases(now)
-        with self._ledger.read() as t:
-            run = run_table.fetch_current_run(t)
-        self._ticker.record_assigned(self._assignment.settle(run))
-        if run is None:
-            checkpoint_s = choose_checkpoint_s(len(self._roster))
-        else:
-            active = self._active_runs.open(run)
-            active.check(run, now)
-            active.pace.adjust(self._assignment.count(run.run) or len(self._roster), now)
-            checkpoint_s = active.pace.checkpoint_s
-        self.interval_announcer.announce(
-            self._roster.heartbeat_interval_s, checkpoint_s, now, run.run if run else ""
-        )
-        with self._ledger.read() as t:
-            run = run_table.fetch_current_run(t)
-        if run is not None:
-            active = self._active_runs.open(run)
-            active.preparation.send_needs(run, now)  # now that a worker knows where files are
-            active.turn.expire(run, now)
+        self._assign_workers(now)
+        self._prepare_run(now)
         self._worker_watch.cancel_abandoned(now)
         self._end_watch.add_owing()
         if self._publisher is not None:
@@ -180,13 +166,38 @@ class MainLoop:
         if run is not None:
             await self._active_runs.open(run).reaper.sweep(run, held, suspects, now)
 
+    def _assign_workers(self, now: float) -> None:
+        """Assign workers to the run, check both, and announce how often workers report."""
+        run = self._fetch_current_run()
+        self._ticker.record_assigned(self._assignment.settle(run))
+        if run is None:
+            checkpoint_s = choose_checkpoint_s(len(self._roster))
+        else:
+            active = self._active_runs.open(run)
+            active.check(run, now)
+            active.pace.adjust(self._assignment.count(run.run) or len(self._roster), now)
+            checkpoint_s = active.pace.checkpoint_s
+        self.interval_announcer.announce(
+            self._roster.heartbeat_interval_s, checkpoint_s, now, run.run if run else ""
+        )
+
+    def _prepare_run(self, now: float) -> None:
+        """Tell workers what the run needs, after they were told where files are; end its turn in time."""
+        if (run := self._fetch_current_run()) is not None:
+            active = self._active_runs.open(run)
+            active.preparation.send_needs(run, now)
+            active.turn.expire(run, now)
+
+    def _fetch_current_run(self) -> RunRecord | None:
+        with self._ledger.read() as t:
+            return run_table.fetch_current_run(t)
+
     def _follow_wall_clock(self) -> None:
-        """Record that the wall clock was set; follow it again when nothing is measured and no line waits."""
+        """Record that the wall clock was set. Follow it again while nothing is measured and no line waits."""
         step_s = self._clock.find_step()
         if not step_s and not self._clock.wall_ahead_s:
             return
-        with self._ledger.read() as t:
-            run = run_table.fetch_current_run(t)
+        run = self._fetch_current_run()
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.is_active:

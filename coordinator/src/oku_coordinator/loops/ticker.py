@@ -1,4 +1,4 @@
-"""Takes in the progress of workers, and makes a tick of it each second."""
+"""Records the progress of workers, and makes a tick of it each second."""
 
 import asyncio
 import contextlib
@@ -59,7 +59,7 @@ class Ticker:
         self._replays = ReplayGuard()
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
-        """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
+        """Record the progress of workers, at `now` in monotonic seconds; true if one of them is new."""
         return sum([self._record(each, now) for each in progress]) > 0
 
     def _record(self, progress: Progress, now: float) -> bool:
@@ -96,7 +96,7 @@ class Ticker:
             self._record_gone(worker)
 
     def turn_to(self, run: RunRecord | None) -> str | None:
-        """Follow the run that has its turn; gives the one that was active before, if it has come to rest."""
+        """Follow the run that has its turn; returns the one before it, if that has come to rest."""
         before, active = self.active, run.run if run and run.is_active else None
         if before is None or before == active:
             self.active = active
@@ -174,7 +174,7 @@ class Ticker:
         return None if active is None else active.ticks
 
     def _forget(self, run: str) -> None:
-        """Make no ticks of a run any more."""
+        """Stop making ticks of a run."""
         if (active := self._active_runs.find(run)) is not None:
             active.ticks = None
         self._recorder.forget(run)
