@@ -22,8 +22,7 @@ from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
-from oku_coordinator.telemetry.target_ticks import TargetTicks
-from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.telemetry.tick_maker import TargetTicks, TickMaker
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.watches.file_preparation import FilePreparation
 from oku_coordinator.watches.target_watch import TargetWatch

@@ -13,9 +13,8 @@ from oku_coordinator.ledger.storage.records import BreachError, RunRecord, Unkno
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.telemetry import Telemetry
-from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.telemetry.tick_maker import TargetTicks, TickMaker
 from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress

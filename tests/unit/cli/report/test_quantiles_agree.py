@@ -21,7 +21,7 @@ from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.lease_bands import LeaseBands
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.summary.part_summaries import build_figures
-from oku_coordinator.telemetry.target_ticks import TargetTicks
+from oku_coordinator.telemetry.tick_maker import TargetTicks
 from oku_core.accounting import hdr
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
