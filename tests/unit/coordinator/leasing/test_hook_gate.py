@@ -12,9 +12,9 @@ from oku_coordinator.leasing.hook_gate import NOBODY_S
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.expiring import give_up_run
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES, give_up_teardown
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.hook_table import fetch_setup_data

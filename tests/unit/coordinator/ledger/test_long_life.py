@@ -56,10 +56,10 @@ class Work:
         return self._done - before
 
 
-def take_back(ledger: Ledger) -> None:
+def expire(ledger: Ledger) -> None:
     """Take a lease back that was cut before."""
     active: list[LeaseRecord] = read(ledger, fetch_open_leases, LONG_RUN)
-    batches.take_back(ledger, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
+    batches.expire(ledger, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
@@ -72,7 +72,7 @@ CALLS: dict[str, Callable[[Ledger], Any]] = {
     "a lease": lambda ledger: deal_lease(ledger, LONG_RUN, 10, LATER),
     "a sample": lambda ledger: change(ledger, keep_second, LONG_RUN, build_sample(LATER + 1)),
     "an event": lambda ledger: change(ledger, keep_events, LONG_RUN, [build_event()]),
-    "a lease that is taken back": take_back,
+    "a lease that is taken back": expire,
     "what exceeds the outbox": lambda ledger: change(ledger, drop_oldest, 0),
 }
 

@@ -8,8 +8,8 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
+from oku_coordinator.ledger.rules.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.rules.snapshots import Standing, fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
