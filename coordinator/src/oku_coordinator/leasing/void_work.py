@@ -1,4 +1,4 @@
-"""Calls off what workers hold and must not: void leases, void attempts at hooks. Lets leaving workers go.
+"""Drains void leases that workers hold, drops void attempts at hooks, and lets leaving workers go.
 
 It is about all workers, whichever run they belong to. A worker that was declared dead may still work on what
 others have by now, or on a run that has failed.

@@ -61,7 +61,7 @@ def shorten_to_limits(ledger: Ledger, leases: Sequence[str], now: float) -> list
     return shorter
 
 
-def park_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
+def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
     """Pause what a stack left running when it was killed; only for a stack that is about to start.
 
     The leases expire, as nobody has them any more. The run `but` keeps its state and goes on. A run
@@ -72,7 +72,7 @@ def park_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> N
     for run in live:
         try:
             with ledger.change(now) as t:
-                expiring.park_run(t, run, now, goes_on=run == but)
+                expiring.pause_interrupted(t, run, now, goes_on=run == but)
         except BreachError:
             _log.exception("a run has failed", extra={"run": run})
 

@@ -13,7 +13,7 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire, park_interrupted
+from oku_coordinator.ledger.batches import expire, pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state
@@ -85,7 +85,7 @@ def measure_calls(path: Path) -> Results:
 
 
 def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
-    park_interrupted(ledger, now)
+    pause_interrupted(ledger, now)
     change(ledger, change_state, LONG_RUN, RunState.PENDING, now)
     change(ledger, change_state, LONG_RUN, RunState.RUNNING, now)
     leases: list[LeaseRecord] = []

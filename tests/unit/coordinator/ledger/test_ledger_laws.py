@@ -19,7 +19,7 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import batches as batches_rules
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
 from oku_coordinator.ledger.rules.intake import take_in
@@ -621,10 +621,10 @@ class LedgerLaws(RuleBasedStateMachine):
         change(self.ledger, lifecycle.change_state, run, state, self.tick())
 
     @rule(but=st.none() | st.sampled_from(RUNS))
-    def park(self, but: str | None) -> None:
+    def pause_interrupted(self, but: str | None) -> None:
         """Kill the whole stack, and prepare for the next one."""
         records = self.fetch_open()
-        park_interrupted(self.ledger, self.tick(), but=but)
+        pause_interrupted(self.ledger, self.tick(), but=but)
         for name, record in records.items():
             self.leases[name].expire(record, ExpiryReason.STACK_LOST)
             self.resent[record.run] += len(self.leases[name].risked)

@@ -12,7 +12,7 @@ from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
@@ -65,7 +65,7 @@ def expire(ledger: Ledger) -> None:
 CALLS: dict[str, Callable[[Ledger], Any]] = {
     "the run that has its turn": lambda ledger: read(ledger, fetch_current_run),
     "the runs that owe a summary": lambda ledger: read(ledger, find_owing),
-    "what a killed stack left": lambda ledger: park_interrupted(ledger, LATER, but=LONG_RUN),
+    "what a killed stack left": lambda ledger: pause_interrupted(ledger, LATER, but=LONG_RUN),
     "one run": lambda ledger: read(ledger, fetch_run, LONG_RUN),
     "a standing": lambda ledger: read(ledger, fetch_standing, LONG_RUN),
     "a snapshot": lambda ledger: read(ledger, fetch_snapshot, LONG_RUN),

@@ -135,7 +135,7 @@ def shorten_to_limits(transaction: Transaction, names: Iterable[str]) -> list[Le
     return shorter
 
 
-def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
+def pause_interrupted(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
     """Expire the leases of a killed stack and pause the run, unless it goes on at once.
 
     The open period of activity ends with the last checkpoint that came, and so does that of its schedule:

@@ -10,7 +10,7 @@ from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire, park_interrupted
+from oku_coordinator.ledger.batches import expire, pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -187,13 +187,13 @@ def test_a_run_that_does_not_balance_can_be_looked_at(
     )
 
 
-def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
+def test_a_run_that_does_not_balance_does_not_keep_others_from_being_paused(
     ledger: Ledger, raw: sqlite3.Connection, deal: Deal
 ) -> None:
     """It fails, and the other runs are paused."""
     for run in ("a", "broken", "c"):
         deal(run=run)
     raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
-    park_interrupted(ledger, 9.0)
+    pause_interrupted(ledger, 9.0)
     states = {record.run: record.state for record in read(ledger, fetch_runs)}
     assert states == {"a": RunState.PAUSED, "broken": RunState.FAILED, "c": RunState.PAUSED}

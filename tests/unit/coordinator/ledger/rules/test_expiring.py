@@ -7,7 +7,7 @@ from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire, park_interrupted, shorten_to_limits
+from oku_coordinator.ledger.batches import expire, pause_interrupted, shorten_to_limits
 from oku_coordinator.ledger.rules.expiring import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.intake import take_in
@@ -233,7 +233,7 @@ def test_a_run_whose_stack_was_killed_is_paused(
     """Nobody has its leases any more; what was accounted stays."""
     done, out = deal(), deal()
     apply([make_batch(done), make_batch(out, done=2, is_final=False)], 4.0)
-    park_interrupted(ledger, 1000.0)
+    pause_interrupted(ledger, 1000.0)
     record = read(ledger, fetch_run, "r1")
     assert (record.state, record.reason) == (RunState.PAUSED, ExpiryReason.STACK_LOST)
     assert (record.accounted, record.resent_at_most) == (12, 8)
@@ -243,7 +243,7 @@ def test_a_run_whose_stack_was_killed_is_paused(
 def test_a_run_that_waited_when_its_stack_was_killed_is_paused_too(ledger: Ledger) -> None:
     """The stack that comes is for another run."""
     change_ledger(ledger, create_run, "r1", Spec(requests=10), 0.0)
-    park_interrupted(ledger, 5.0)
+    pause_interrupted(ledger, 5.0)
     assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
 
 
@@ -258,7 +258,7 @@ def test_the_activity_of_a_killed_stack_ends_with_the_last_checkpoint(
     apply([make_batch(done), make_batch(out, done=0, is_final=False)], 8.0)
     if closing != RunState.RUNNING:
         change_ledger(ledger, change_state, "r1", closing, 9.0)
-    park_interrupted(ledger, 100_000.0)
+    pause_interrupted(ledger, 100_000.0)
     record = read(ledger, fetch_run, "r1")
     assert record.state == (RunState.CANCELLED if closing == RunState.CANCELLING else RunState.PAUSED)
     assert (record.active_s, record.active_since) == (5.0, None)
@@ -267,7 +267,7 @@ def test_the_activity_of_a_killed_stack_ends_with_the_last_checkpoint(
 def test_a_killed_stack_without_a_checkpoint_was_not_active(ledger: Ledger, deal: Deal) -> None:
     """Nothing is accounted for that time, so it would only spoil the rate."""
     deal()
-    park_interrupted(ledger, 100_000.0)
+    pause_interrupted(ledger, 100_000.0)
     assert read(ledger, fetch_run, "r1").active_s == 0.0
 
 
@@ -282,7 +282,7 @@ def test_a_run_that_was_resumed_and_killed_has_two_periods(
     change_ledger(ledger, change_state, "r1", RunState.RUNNING, 21.0)
     apply([make_batch(deal(now=22.0), started_at=23.0, is_final=False)], 24.0)
     assert read(ledger, fetch_run, "r1").periods == 2
-    park_interrupted(ledger, 100_000.0)
+    pause_interrupted(ledger, 100_000.0)
     assert read(ledger, fetch_run, "r1").active_s == 7.0 + 1.0
 
 
@@ -292,7 +292,7 @@ def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
     """The time without a stack is no activity of it either."""
     done, out = deal(), deal()
     apply([make_batch(done), make_batch(out, done=0, is_final=False)], 8.0)
-    park_interrupted(ledger, 100_000.0, but="r1")
+    pause_interrupted(ledger, 100_000.0, but="r1")
     record = read(ledger, fetch_run, "r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.RUNNING, 5.0, None)
     assert read(ledger, fetch_open_leases, "r1") == []
@@ -318,5 +318,5 @@ def test_runs_at_rest_are_left_alone(
         "failed": RunState.FAILED,
         "paused": RunState.PAUSED,
     }
-    park_interrupted(ledger, 9.0)
+    pause_interrupted(ledger, 9.0)
     assert read(ledger, fetch_runs) == before
