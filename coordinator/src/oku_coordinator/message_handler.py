@@ -54,7 +54,7 @@ class MessageHandler:
     def handle_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have reported progress."""
         self.clock_store.record_progress(heard, self.monotonic())
-        # Before anything is taken back: they say how far those had come who are gone.
+        # Before any lease expires: they say how far those had come who are gone.
         if self.active_runs.shared.records.record(record for progress in heard for record in progress.found):
             self.signals.sweep()
         if any(progress.stopping and not self.roster.is_leaving(progress.worker) for progress in heard):

@@ -72,7 +72,7 @@ def _park_interrupted(data_dir: DataDir, resumed: str | None) -> None:
     if data_dir.ledger.exists():
         from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # a first run has none
 
-        LedgerBackend(data_dir).park_interrupted(but=resumed)
+        LedgerBackend(data_dir).pause_interrupted(but=resumed)
 
 
 def build_plan(
