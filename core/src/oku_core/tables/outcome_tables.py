@@ -87,8 +87,8 @@ def build_failures(summary: Summary) -> Table:
         Column(key="reason", head="reason", role=Role.TEXT),
         Column(key="requests", head=in_units("requests", summary.unit), quantity=Quantity.COUNT),
         Column(key="share", head="share", quantity=Quantity.SHARE, rank=Rank.SPARE),
-        Column(key="first_index", head="first index"),
-        Column(key="last_index", head="last index", rank=Rank.USEFUL),
+        Column(key="first_index", head="first index", quantity=Quantity.INDEX),
+        Column(key="last_index", head="last index", quantity=Quantity.INDEX, rank=Rank.USEFUL),
         *(
             [Column(key="example", head="request of the first", role=Role.TEXT, rank=Rank.DETAIL)]
             * has_examples
@@ -101,8 +101,8 @@ def build_failures(summary: Summary) -> Table:
             failure.reason,
             failure.requests,
             failure.requests / summary.accounted if summary.accounted else None,
-            _build_index(failure.first_index),
-            _build_index(failure.last_index),
+            failure.first_index,
+            failure.last_index,
             *([failure.sample] if has_examples else []),
         ]
         for failure in failures
@@ -182,8 +182,3 @@ def _list_notes(summary: Summary, load: Spec | None) -> Iterator[str]:
     ]
     if absent:
         yield f"Did not occur: {', '.join(absent)}."
-
-
-def _build_index(index: int | None) -> Cell:
-    """Indices are written as users write them, without separators."""
-    return Cell(text="" if index is None else str(index), value=index)

@@ -7,13 +7,20 @@ import msgspec
 from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
-from oku_core.tables.table import Cell, Column, Rank, Role, Table, build_table
+from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, build_table
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _JUDGEMENTS = {
     ThresholdVerdict.PASSED: Judgement.GOOD,
     ThresholdVerdict.FAILED: Judgement.BAD,
     ThresholdVerdict.UNDECIDED: Judgement.CAUTION,
+}
+_QUANTITIES = {
+    FigureUnit.MS: Quantity.LATENCY,
+    FigureUnit.SHARE: Quantity.SHARE,
+    FigureUnit.REQUESTS: Quantity.COUNT,
+    FigureUnit.PER_SECOND: Quantity.RATE,
+    FigureUnit.OF_PLAN: Quantity.SHARE,
 }
 _NOTE = (
     "A time counts as slower than a limit if it lies in the same bucket, which is 0.1 % wide. "
@@ -34,8 +41,8 @@ def build_thresholds(thresholds: Sequence[ThresholdSummary], *, most: int | None
         (
             threshold.expression,
             Cell(text=describe_verdict(threshold), judgement=_JUDGEMENTS[threshold.verdict]),
-            Cell(text=_format_value(threshold.limit, threshold.unit), value=threshold.limit),
-            describe_standing(threshold),
+            _build_cell(threshold, _format_value(threshold.limit, threshold.unit), threshold.limit),
+            _build_cell(threshold, describe_standing(threshold), threshold.value),
         )
         for threshold in shown
     )
@@ -59,6 +66,10 @@ def _pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[Thr
     """At most so many thresholds, in their order: those that are lost, or nearest to being lost."""
     nearest = sorted(thresholds, key=_measure_margin)[:most]
     return [threshold for threshold in thresholds if threshold in nearest]
+
+
+def _build_cell(threshold: ThresholdSummary, text: str, value: float | None) -> Cell:
+    return Cell(text=text, value=value, quantity=None if value is None else _QUANTITIES[threshold.unit])
 
 
 def _format_value(value: float | None, unit: FigureUnit) -> str:
