@@ -16,10 +16,19 @@ from oku_core.tables.formatting import (
     format_interval,
     format_latency,
     format_outcome,
-    format_rate,
     in_units,
 )
-from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
+from oku_core.tables.table import (
+    Cell,
+    Column,
+    Quantity,
+    Rank,
+    Role,
+    Table,
+    Value,
+    build_measured,
+    build_table,
+)
 from oku_core.tables.time_tables import name_figure
 
 _LEGEND = "none (x %): no difference shown; one of x % would have been seen in four of five cases"
@@ -72,7 +81,7 @@ def _iter_accounts(a: Summary, b: Summary) -> Iterator[list[Value]]:
             name = Cell(text=format_outcome(outcome), judgement=_judge_outcome(outcome))
             yield [name, counts[0], shares[0], counts[1], shares[1], Cell()]
     change = b.throughput_rps / a.throughput_rps - 1 if a.throughput_rps else None
-    rates = [Cell(text=format_rate(each.throughput_rps), value=each.throughput_rps) for each in (a, b)]
+    rates = [build_measured(Quantity.RATE, each.throughput_rps) for each in (a, b)]
     yield ["throughput", rates[0], Cell(), rates[1], Cell(), _build_change(change)]
 
 

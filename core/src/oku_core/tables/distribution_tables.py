@@ -12,8 +12,7 @@ from itertools import pairwise
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 from oku_core.tables.formatting import choose_digits, format_latency
-from oku_core.tables.outcome_tables import build_bar
-from oku_core.tables.table import Column, Quantity, Rank, Role, Table, Value, build_table
+from oku_core.tables.table import Column, Quantity, Rank, Role, Table, Value, build_bar, build_table
 
 MOST_BARS = 14
 """More bars are no easier to read, and the end screen has to fit on one screen."""

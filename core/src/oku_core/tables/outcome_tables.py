@@ -1,6 +1,6 @@
 """Builds the tables of outcomes, of statuses, and of the reasons why requests failed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
 from oku_core.results.judgement import Judgement
@@ -9,7 +9,6 @@ from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Spec
 from oku_core.tables.formatting import format_count, format_outcome, format_share, in_units
 from oku_core.tables.table import (
-    BarPart,
     Cell,
     Column,
     Quantity,
@@ -18,6 +17,7 @@ from oku_core.tables.table import (
     Row,
     Table,
     Value,
+    build_bar,
     build_row,
     build_table,
 )
@@ -130,11 +130,6 @@ def build_name_failures(requests: Sequence[InnerSummary]) -> Table:
         for name, failure in reasons
     )
     return build_table("name_failures", "", columns, rows)
-
-
-def build_bar(counts: Iterable[tuple[str, int]], whole: int) -> Cell:
-    """Build a bar with a part for each count that is not zero; `whole` is as long as a bar can be."""
-    return Cell(parts=[BarPart(kind, count / whole) for kind, count in counts if count and whole])
 
 
 def build_outcome_bar(outcomes: OutcomeCounts, whole: int) -> Cell:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from oku_core.errors import format_value
 from oku_core.results.summary import Summary, Unit, count_bytes_received
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.spec.values.quantity import format_duration
 from oku_core.tables.formatting import format_count, format_rate, format_requests, in_units
 from oku_core.tables.outcome_tables import (
     build_failures,
@@ -14,7 +14,7 @@ from oku_core.tables.outcome_tables import (
     build_statuses,
 )
 from oku_core.tables.phase_tables import build_phases
-from oku_core.tables.table import Cell, Column, Quantity, Role, Table, build_table
+from oku_core.tables.table import Cell, Column, Quantity, Role, Table, build_measured, build_table
 from oku_core.tables.target_tables import build_names, build_phase_targets, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_steps, build_target_steps, build_times
@@ -55,19 +55,18 @@ def build_figures(summary: Summary) -> Table:
 def _iter_figures(summary: Summary) -> Iterator[tuple[str, Cell]]:
     units = "" if summary.unit is Unit.REQUEST else f" {in_units('requests', summary.unit)}"
     accounted = f"{format_count(summary.accounted)} of {format_requests(summary.requests)}{units}"
-    yield "accounted", Cell(text=accounted, value=summary.accounted, quantity=Quantity.COUNT)
+    yield "accounted", build_measured(Quantity.COUNT, summary.accounted, accounted)
     if summary.active_s:
         rate = format_rate(summary.throughput_rps)
         if summary.planned_rps is not None:
             rate = f"{rate} sent, {format_rate(summary.completed_rps)} completed"
         text = f"{rate} over {format_duration(summary.measured_s)}"
-        yield "throughput", Cell(text=text, value=summary.throughput_rps, quantity=Quantity.RATE)
-    if (planned_rps := summary.planned_rps) is not None:
-        yield "planned", Cell(text=format_rate(planned_rps), value=planned_rps, quantity=Quantity.RATE)
-    received = count_bytes_received(summary)
-    yield "received", Cell(text=format_bytes(received), value=received, quantity=Quantity.SIZE)
+        yield "throughput", build_measured(Quantity.RATE, summary.throughput_rps, text)
+    if summary.planned_rps is not None:
+        yield "planned", build_measured(Quantity.RATE, summary.planned_rps)
+    yield "received", build_measured(Quantity.SIZE, count_bytes_received(summary))
     resent = f"at most {format_count(summary.resent_at_most)}"
-    yield "resent", Cell(text=resent, value=summary.resent_at_most, quantity=Quantity.COUNT)
+    yield "resent", build_measured(Quantity.COUNT, summary.resent_at_most, resent)
 
 
 def _iter_tables(summary: Summary, load: Spec | None) -> Iterator[Table]:

@@ -169,6 +169,16 @@ def cut_rows(table: Table, most: int) -> Table:
     )
 
 
+def build_bar(counts: Iterable[tuple[str, int]], whole: int) -> Cell:
+    """Build a bar with a part for each count that is not zero; `whole` is as long as a bar can be."""
+    return Cell(parts=[BarPart(kind, count / whole) for kind, count in counts if count and whole])
+
+
+def build_measured(quantity: Quantity, value: float, text: str = "") -> Cell:
+    """Build a cell with a quantity of its own; a text takes the place of how that is written."""
+    return Cell(text=text or _FORMATS[quantity](value), value=value, quantity=quantity)
+
+
 def judge_share(part: int, whole: int) -> Cell:
     """Build the share of a whole that is ok: bad unless that is all of it."""
     if not whole:

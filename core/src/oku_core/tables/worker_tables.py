@@ -7,8 +7,7 @@ from oku_core.results.judgement import Judgement
 from oku_core.results.rates import measure_rate
 from oku_core.results.summary import Summary, Unit, WorkerSummary
 from oku_core.tables.formatting import format_count, in_units
-from oku_core.tables.outcome_tables import build_bar
-from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Row, Table, build_row
+from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Row, Table, build_bar, build_row
 
 MOST_LISTED = 100
 """At most this many workers are listed."""
