@@ -14,7 +14,13 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.live.live_figures import FigureGrid, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.live.live_figures import (
+    build_live_figures,
+    list_causes,
+    list_distributions,
+    list_failures,
+    list_plan,
+)
 from oku_cli.live.trend import Trend, has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.layout import Flow, Labelled, build_sides
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
@@ -89,7 +95,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
             *_build_plan(tick, columns),
-            FigureGrid(tick, trend, columns),
+            build_live_figures(tick, trend, columns),
             Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
             "",
             *_build_distributions(tick, trend, columns),
