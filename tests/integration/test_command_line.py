@@ -278,7 +278,7 @@ def test_a_run_of_a_target_that_is_not_there_says_why(tmp_path: Path) -> None:
     ended = run_oku("run", f"http://127.0.0.1:{pick_port()}/", "-n", "20", cwd=tmp_path)
 
     assert "no connection could be made: check scheme, host and port of the URL" in ended.stdout
-    assert re.search(r"\n failures +connect error +refused +20 +indices 0 to 19 *\n", ended.stdout)
+    assert re.search(r"\n +connect error +refused +20 +100 % +0 +19 *\n", ended.stdout)
     assert ended.stdout.count("refused") == 1
 
 

@@ -20,7 +20,7 @@ from oku_cli.remote.client import Client
 from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.loki import LokiTarget
+from oku_coordinator.loki.endpoint import LokiTarget
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
 

@@ -14,7 +14,9 @@ from tests.kit.loki.loki import Loki
 from tests.kit.loki.loki_proxy import LokiProxy, shuffle_faults
 from tests.kit.loki.loki_queries import LokiQueries
 
-from oku_coordinator.loki import Entry, Limits, LokiPusher, LokiTarget
+from oku_coordinator.loki.batch import Entry
+from oku_coordinator.loki.endpoint import LokiTarget
+from oku_coordinator.loki.pusher import Limits, LokiPusher
 
 HOUR_NS = 3600 * 10**9
 SMALL_BLOCKS = {"ingester": {"chunk_block_size": 1024}}

@@ -16,7 +16,7 @@ from tests.kit.servers.delay_server import Start
 from tests.kit.workers.engine_worker import EngineWorker, count
 from tests.kit.workers.worker_process import run_worker
 
-from oku_coordinator.loki import LokiTarget
+from oku_coordinator.loki.endpoint import LokiTarget
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
 

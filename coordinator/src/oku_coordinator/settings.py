@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oku_coordinator.loki import LokiTarget
+from oku_coordinator.loki.endpoint import LokiTarget
 from oku_core.spec.files import NOWHERE, SpecFiles
 
 MOST_QUEUED = 500

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from oku_coordinator.loki import Entry
+from oku_coordinator.loki.batch import Entry
 
 NOW_NS = 1_800_000_000_000_000_000
 

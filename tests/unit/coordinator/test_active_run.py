@@ -9,7 +9,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.leasing.ranges.sizing import build_hands
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.leases.reclaim import give_up_run
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run

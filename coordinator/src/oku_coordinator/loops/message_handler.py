@@ -52,7 +52,7 @@ class MessageHandler:
         """Workers have reported progress."""
         signals, roster = self.installation.signals, self.installation.roster
         self.clock_store.record_progress(heard, self.monotonic())
-        # Before anything is taken back: they say how far those had come who are gone.
+        # Before any lease expires: they say how far those had come who are gone.
         if self.installation.records.record(record for progress in heard for record in progress.found):
             signals.sweep()
         if any(progress.stopping and not roster.is_leaving(progress.worker) for progress in heard):

@@ -1,4 +1,4 @@
-"""What is kept of a run, as JSON documents: its history, its failed requests, the rows of its data.
+"""A run as JSON documents: as it is listed, its history, its failed requests, the rows of its data.
 
 A run may have millions of leases, so the history is never in memory as a whole. Its first line has all that
 exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
@@ -16,7 +16,9 @@ from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import failed_requests
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases import closing
+from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
+from oku_coordinator.runs.summary.summaries import format_time
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError
@@ -135,3 +137,28 @@ def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted
     except DataError as error:
         raise UserError(f"data {data.name} cannot be used: {error}") from error
     return RunRows(run=run, start=wanted.start, rows=rows)
+
+
+def build_row_object(row: RunRow) -> dict[str, Any]:
+    """A run as the API lists it, without its spec, which may be large."""
+    return {
+        "run": row.run,
+        "name": row.name,
+        "state": row.state,
+        "reason": row.reason,
+        "requests": row.requests,
+        "accounted": row.accounted,
+        "ok": row.outcomes[0],
+        "engine": row.engine,
+        "target": row.target,
+        "load": row.load,
+        "created_at": format_time(row.created_at),
+        "started_at": format_time(row.started_at),
+        "ended_at": format_time(row.ended_at),
+        "active_s": round(row.active_s, 3),
+    }
+
+
+def build_run_object(record: RunRecord) -> dict[str, Any]:
+    """A run as calls that change it answer: as it is listed, and its spec."""
+    return build_row_object(record) | {"spec": build_mapping(record.spec)}

@@ -177,6 +177,11 @@ class Runs:
         """Delete a run that is over or paused; its space is freed soon."""
         delete_run(self._ledger, run, self._clock())
 
+    def fetch_spec(self, run: str) -> Spec:
+        """What a run was asked to do."""
+        with self._ledger.read() as t:
+            return run_table.fetch_run(t, run).spec
+
     async def summarize(self, run: str) -> Summary:
         """The summary of a run as it stands, with what the delay servers have counted.
 

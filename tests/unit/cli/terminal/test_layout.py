@@ -12,7 +12,6 @@ from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.live_figures import measure_rates
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
-from oku_cli.views.distribution_view import build_bars
 from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
@@ -30,6 +29,7 @@ from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables import formatting as f
+from oku_core.tables.distribution_tables import build_bars
 from oku_core.tables.formatting import format_count
 from oku_core.tables.time_tables import LATENCY
 

@@ -244,18 +244,18 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    take_back = ledger_batches.take_back
+    expire = ledger_batches.expire
 
     def count(ledger: Ledger, leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
-        return take_back(ledger, leases, *arguments)
+        return expire(ledger, leases, *arguments)
 
     async def take_turns() -> None:
         while True:
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(ledger_batches, "take_back", count)
+    monkeypatch.setattr(ledger_batches, "expire", count)
     await world.sweep(0.0)
     world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())

@@ -7,7 +7,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 from tests.kit.loki.fake_loki import FakeLoki
 
-from oku_coordinator.loki import Limits, LokiPusher, LokiTarget
+from oku_coordinator.loki.endpoint import LokiTarget
+from oku_coordinator.loki.pusher import Limits, LokiPusher
 
 
 @dataclass

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_coordinator.loki import Entry
-from oku_coordinator.loki.batch import Batch, cut_batches
+from oku_coordinator.loki.batch import Batch, Entry, cut_batches
 
 LABELS = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=2, unique_by=lambda p: p[0]

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.kit.servers.certificates import Certificates
 
-from oku_coordinator.loki import LokiTarget
+from oku_coordinator.loki.endpoint import LokiTarget
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from aiohttp.test_utils import TestServer
 from tests.kit.loki.fake_loki import NOW_NS, FakeLoki, answer, cut, make_entries
 from tests.kit.servers.certificates import Certificates
 
-from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
+from oku_coordinator.loki.batch import Entry, Refusal
+from oku_coordinator.loki.endpoint import LokiTarget
+from oku_coordinator.loki.pusher import LokiPusher
 
 MakePusher = Callable[..., LokiPusher]
 

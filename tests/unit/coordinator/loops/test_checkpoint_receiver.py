@@ -11,7 +11,7 @@ from tests.kit.coordinators.leases import build_batch, build_checkpoint
 from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import BreachError
@@ -87,7 +87,7 @@ def test_a_final_checkpoint_that_means_nothing_is_confirmed(
 ) -> None:
     """Otherwise its worker would repeat it for ever."""
     lease = deal()
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 3.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 3.0)
     receiver.receive([build_batch(lease, build_checkpoint(lease))])
     assert broker.controls == [Control(incarnation="b1", confirmed={lease.id: 1})]
 
@@ -97,7 +97,7 @@ def test_a_lease_that_goes_on_without_meaning_anything_is_ended(
 ) -> None:
     """Others have its requests by now."""
     lease = deal()
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 3.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 3.0)
     receiver.receive([build_batch(lease, build_checkpoint(lease, 5, is_final=False))])
     assert broker.controls == [Control(incarnation="b1", ends={lease.id: 0})]
 

@@ -12,7 +12,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables import outbox_table
-from oku_coordinator.loki import Entry, LokiTarget, Refusal
+from oku_coordinator.loki.batch import Entry, Refusal
+from oku_coordinator.loki.endpoint import LokiTarget
 from oku_coordinator.telemetry import publisher as publisher_module
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher

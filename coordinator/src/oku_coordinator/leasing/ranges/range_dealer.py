@@ -56,7 +56,7 @@ class RangeDealer:
     Args:
         ledger: the truth.
         assignment: which workers the run has.
-        delivery: takes leases and wishes to workers.
+        delivery: takes leases to workers, and asks them to shorten these.
         pace: says how far workers may go ahead.
         expiry: follows the leases that are sent.
         time_limit: ends a run that lasts for a time.
@@ -168,14 +168,14 @@ class RangeDealer:
         return run.spec.find_window(max(1, self.assignment.count(run.run)))
 
     def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
-        """Ask for work back of which others have too little; the wish is repeated until it is answered.
+        """Ask for work back of which others have too little, until the workers have answered.
 
         Leases whose size the spec fixes are no wrong guess.
         """
-        wishes = {} if run.spec.range_size else find_excess(hands)
+        asked = {} if run.spec.range_size else find_excess(hands)
         if is_dealt_out:
-            wishes = find_uneven(hands) | wishes
-        self.delivery.wish(wishes)
+            asked = find_uneven(hands) | asked
+        self.delivery.shorten(asked)
 
     def _deal(
         self, run: RunRecord, hands: Sequence[Hands], pending: int, now: float, wall_now: float

@@ -8,7 +8,7 @@ from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.summary.clock_counts import ClockCounts
-from oku_core.accounting.account import Account
+from oku_core.accounting.account import NO_REQUESTS, Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import (
@@ -35,7 +35,6 @@ from oku_core.spec.target import Target
 
 MOST_FAILURES, MOST_INNER_FAILURES, MOST_IN_TICK = 100, 20, 3
 """How many reasons for failures a summary has, how many each name of inner requests, and how many a tick."""
-_NOTHING = Account()
 
 
 class Rates(NamedTuple):
@@ -179,7 +178,7 @@ def _build_phase(phase: _Phase, clock_s: float, counts: ClockCounts | None) -> P
 def _build_target_of_phase(target: Target, phase: _Phase, seconds: float) -> TargetSummary:
     """The summary of a target in one phase; its warm-up is a phase as any other."""
     name = phase.time.name, target.name
-    account = phase.accounts.get(name, _NOTHING)
+    account = phase.accounts.get(name, NO_REQUESTS)
     return TargetSummary(
         name=target.name,
         weight=target.weight,

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import PartAccounts
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.summary.stretch_watch import advance, list_ends
-from oku_core.accounting.account import Account
+from oku_core.accounting.account import NO_REQUESTS, Account
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.stretch_seconds import SeriesSeconds
 from oku_core.results.validity import Flag
@@ -29,7 +29,6 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVer
 
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 _UNKNOWN = ThresholdRecord()
-_NOTHING = Account()
 _Place = TypeVar("_Place", int, float)
 
 
@@ -190,7 +189,7 @@ def _pick(accounts: PartAccounts, threshold: Threshold, name: str | None) -> Acc
         return accounts.fetch_measured(name)
     if name is None:
         return accounts.fetch_phase(threshold.phase)
-    return accounts.get((threshold.phase, name), _NOTHING)
+    return accounts.get((threshold.phase, name), NO_REQUESTS)
 
 
 def _sum_strained(basis: ThresholdBasis) -> int:

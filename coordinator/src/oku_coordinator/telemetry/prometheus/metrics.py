@@ -115,7 +115,7 @@ class Metrics:
         self._refusals[credential, refusal].inc()
 
     def count_expired(self, reason: ExpiryReason) -> None:
-        """Count a lease that was taken back."""
+        """Count a lease that expired."""
         self._expired.labels(reason).inc()
 
     def show_ledger(self, ledger: Collector) -> None:

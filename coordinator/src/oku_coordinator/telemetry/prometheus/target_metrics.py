@@ -19,6 +19,7 @@ from prometheus_client.utils import floatToGoString
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.prometheus.native_histogram import build_native_histogram, find_cuts
 from oku_core.accounting.account import Account, sum_counts
+from oku_core.accounting.counts import Counts
 from oku_core.accounting.histogram import BUCKETS, Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_outcome_counts
@@ -92,15 +93,13 @@ class RequestFigures:
     Attributes:
         run: the id of the run.
         name: the name of the target, which is empty if it has none, or of the requests.
-        outcomes: the counts of outcomes in the order of `OUTCOMES`.
-        bytes_received: the number of bytes in response bodies.
+        counts: what its requests came to, without times.
         times: of its requests; those that nothing was measured of are missing.
     """
 
     run: str
     name: str
-    outcomes: Sequence[int]
-    bytes_received: int
+    counts: Counts
     times: Mapping[Time, BucketedTimes]
 
 
@@ -128,7 +127,7 @@ class RequestCollector(Collector):
             f"{kind.prefix}_received_bytes", f"Bytes of response bodies, by {kind.label}.", labels=kind.labels
         )
         for figures in named:
-            received.add_metric([figures.run, figures.name], figures.bytes_received)
+            received.add_metric([figures.run, figures.name], figures.counts.bytes_received)
         yield received
         for time in kind.times:
             yield self._build_histogram(time, named)
@@ -139,7 +138,7 @@ class RequestCollector(Collector):
             f"{kind.prefix}_requests", f"{kind.counts} and outcome.", labels=(*kind.labels, "outcome")
         )
         for figures in named:
-            for outcome, count in build_outcome_counts(figures.outcomes).items():
+            for outcome, count in build_outcome_counts(figures.counts.outcomes).items():
                 requests.add_metric([figures.run, figures.name, outcome], count)
         return requests
 
@@ -178,8 +177,10 @@ def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigu
     return RequestFigures(
         run=run,
         name=name,
-        outcomes=sum_counts(part.outcomes for part in parts),
-        bytes_received=sum(part.bytes_received for part in parts),
+        counts=Counts(
+            outcomes=sum_counts(part.outcomes for part in parts),
+            bytes_received=sum(part.bytes_received for part in parts),
+        ),
         times={
             time: _build_distribution([part.times[time] for part in parts if time in part.times])
             for time in LIVE_TIMES

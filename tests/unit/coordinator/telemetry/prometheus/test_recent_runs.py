@@ -8,7 +8,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
-from oku_coordinator.ledger.rules.leases.reclaim import give_up_run
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import Standing, fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -99,7 +99,7 @@ def test_the_last_figures_of_a_run_are_those_of_its_summary(world: World) -> Non
         assert list(figures.outcomes) == list(make_counts(summary.outcomes.ok)) == make_counts(10)
         assert (figures.rate_rps, figures.planned_rps, figures.in_flight) == (0, 0, 0)
         assert figures.queued_s == summary.queued_s == 2.5
-        assert [named.outcomes[0] for named in recent.read_targets()] == [summary.outcomes.ok]
+        assert [named.counts.outcomes[0] for named in recent.read_targets()] == [summary.outcomes.ok]
 
 
 def test_a_run_is_shown_for_five_minutes_after_its_end(world: World) -> None:
@@ -210,6 +210,6 @@ def test_inner_requests_of_several_runs_are_shown(world: World) -> None:
         world.complete(run, spec, inner=inner, parts=[build_iterations(10)])
         world.now += 1.0
     world.complete("r3")
-    assert [(named.run, named.name, named.outcomes[0]) for named in world.recent.read_inner()] == [
+    assert [(named.run, named.name, named.counts.outcomes[0]) for named in world.recent.read_inner()] == [
         ("r2", "login", 7), ("r1", "login", 7),
     ]  # fmt: skip

@@ -31,8 +31,8 @@ def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseReco
     return shorter
 
 
-def end_at_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -> LeaseRecord:
-    """End an open lease of a dead process where that had certainly not come; gives the lease."""
+def shorten_to_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -> LeaseRecord:
+    """Shorten an open lease of a dead process to where that had certainly not come; gives the lease."""
     end = max(lease.done, min(reached, lease.end))
     return lease if end >= lease.bound else shorten(transaction, lease, end)
 
@@ -40,11 +40,11 @@ def end_at_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -
 def lower_resent(
     transaction: Transaction, lease: LeaseRecord, reached: int, unsent: Sequence[Range] = ()
 ) -> int:
-    """Count again what may have been sent of a lease that was taken back, for more is known of it by now.
+    """Count again what may have been sent of a lease that expired, for more is known of it by now.
 
     Args:
         transaction: to write in.
-        lease: the lease, as it was when it was taken back.
+        lease: the lease, as it was when it expired.
         reached: the first position that was certainly not taken, and never will be.
         unsent: positions below it that were taken and certainly not sent, as ranges in rising order.
 

@@ -11,7 +11,7 @@ from tests.kit.coordinators.transactions import check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import cut_at_limits, take_back
+from oku_coordinator.ledger.batches import expire, shorten_to_limits
 from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
@@ -136,7 +136,7 @@ def test_what_was_given_back_untouched_stays_so_when_its_lease_is_taken_back(
     progress = msgspec.structs.replace(build_progress(lease, 10, 4, 5, 7), untouched=[5, 7])
     say(ledger, lease, 5.0, progress)
     assert fetch_open(ledger, lease).at_risk == 1 + 2
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 6.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 6.0)
     assert fetch_resent(ledger) == 3
     assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (10, 12)]
     assert check_ledger(ledger, "r1") == Lengths(pending=93, leased=0, accounted=7)
@@ -212,7 +212,7 @@ def test_what_comes_after_a_lease_was_taken_back_is_late(
 ) -> None:
     """What its worker may have sent counted as resent when it was taken back, and does not count twice."""
     lease = deal(limit=6)
-    take_back(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
+    expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
     assert apply([make_batch(lease, done=6)] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
     assert check_ledger(ledger, "r1") == Lengths(pending=100, leased=0, accounted=0)
     assert fetch_resent(ledger) == 6
@@ -223,7 +223,7 @@ def test_a_worker_that_was_taken_for_dead_says_how_far_it_went(ledger: Ledger, d
     """Nothing of that is accounted, but so much less may have been sent in vain."""
     lease = deal(50, limit=40)
     say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
     assert fetch_resent(ledger) == 2 + 30
     goes_on = build_progress(lease, 12, 4, sequence=2)
     assert say(ledger, lease, 6.0, goes_on).verdicts == [MessageVerdict.LATE]
@@ -240,7 +240,7 @@ def test_what_such_a_worker_did_not_send_was_not_sent_in_vain(ledger: Ledger, de
     """What was too late for it, and iterations that had not begun."""
     lease = deal(50, limit=40)
     say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
     part = build_part(9)
     skipped = msgspec.structs.replace(
         part, outcomes=make_counts(9, not_sent=18), not_sent=[0, 18, 0], failed={Outcome.NOT_SENT: [20, 18]},
@@ -262,7 +262,7 @@ def test_a_last_word_that_cannot_be_true_changes_nothing(ledger: Ledger, deal: D
     """Nor does one of another process, or of a run at rest."""
     lease = deal(50, limit=40)
     say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
     for final in (
         build_checkpoint(lease, 9, sequence=3, end=9),
         build_checkpoint(lease, 15, [99], sequence=3, end=15),
@@ -376,7 +376,7 @@ def test_what_has_not_changed_may_be_left_out(ledger: Ledger, deal: Deal) -> Non
 def test_the_worker_hears_what_is_confirmed(ledger: Ledger, deal: Deal) -> None:
     """A final checkpoint is confirmed whatever it is of, or its worker would repeat it for ever."""
     going, closed, lost, failed = deal(), deal(), deal(), deal(run="r2")
-    take_back(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    expire(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
     change_ledger(ledger, change_state, "r2", RunState.FAILED, 4.0)
     receipt = say(
         ledger, going, 5.0,
@@ -390,7 +390,7 @@ def test_the_worker_hears_what_is_confirmed(ledger: Ledger, deal: Deal) -> None:
 def test_the_worker_ends_leases_that_nobody_waits_for(ledger: Ledger, deal: Deal) -> None:
     """One that was taken back, one of a failed run, and one that is not known are to end at once."""
     lost, failed = deal(), deal(run="r2")
-    take_back(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    expire(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
     change_ledger(ledger, change_state, "r2", RunState.FAILED, 4.0)
     unknown = build_checkpoint(lost, 3, is_final=False, lease="unknown")
     receipt = say(ledger, lost, 5.0, build_progress(lost, 3), build_progress(failed, 3), unknown)
@@ -457,7 +457,7 @@ def test_a_worker_shortens_its_lease(ledger: Ledger, deal: Deal) -> None:
 def test_a_worker_hears_that_its_lease_was_cut(ledger: Ledger, deal: Deal) -> None:
     """It did not know when it spoke, but can't have gone further than its limit."""
     lease = deal(20, limit=6)
-    assert [cut.end for cut in cut_at_limits(ledger, [lease.id], 4.0)] == [6]
+    assert [cut.end for cut in shorten_to_limits(ledger, [lease.id], 4.0)] == [6]
     receipt = say(ledger, lease, 5.0, build_progress(lease, 5), allowance=100)
     assert (receipt.verdicts, receipt.ends) == ([MessageVerdict.ACCOUNTED], {lease.id: 6})
     assert fetch_open(ledger, lease).limit == 6
@@ -467,7 +467,7 @@ def test_a_worker_hears_that_its_lease_was_cut(ledger: Ledger, deal: Deal) -> No
 def test_a_worker_that_was_suspect_hears_of_all_ends_at_once(ledger: Ledger, deal: Deal) -> None:
     """Also of leases that it has said nothing of: it would ask for the limits of one after the other."""
     first, second, third = deal(limit=6), deal(limit=2), deal(limit=0)
-    cut_at_limits(ledger, [first.id, second.id, third.id], 4.0)
+    shorten_to_limits(ledger, [first.id, second.id, third.id], 4.0)
     receipt = say(ledger, first, 5.0, build_progress(first, 5), allowance=100)
     assert receipt.ends == {first.id: 6, second.id: 2, third.id: 0}
     receipt = say(ledger, first, 6.0, build_checkpoint(first, 6, end=6, sequence=2), allowance=100)
@@ -505,8 +505,8 @@ def test_nothing_is_accounted_for_a_run_that_has_failed(
     lease = deal()
     change_ledger(ledger, change_state, "r1", RunState.FAILED, 4.0, "a reason")
     assert apply([make_batch(lease)], 5.0) == [MessageVerdict.LATE]
-    assert take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
-    assert cut_at_limits(ledger, [lease.id], 6.0) == []
+    assert expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
+    assert shorten_to_limits(ledger, [lease.id], 6.0) == []
     assert check_ledger(ledger, "r1") == Lengths(pending=90, leased=10, accounted=0)
     record = read(ledger, fetch_run, "r1")
     assert (record.state, record.reason, record.active_since) == (RunState.FAILED, "a reason", None)
@@ -571,7 +571,7 @@ def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
         say(ledger, closed, 5.0, build_checkpoint(closed, 12, parts=[home, named]))
         other = msgspec.structs.replace(build_part(8), name="home")
         say(ledger, lost, 5.0, build_checkpoint(lost, 9, [4], is_final=False, parts=[other]))
-        take_back(ledger, [lost.id], ExpiryReason.WORKER_LOST, 6.0)
+        expire(ledger, [lost.id], ExpiryReason.WORKER_LOST, 6.0)
         waiting = change_ledger(ledger, take_batch, 100, 10**6, 7.0)
     lines = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.RANGE]
     figures = [

@@ -16,7 +16,7 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases import waves
@@ -111,7 +111,7 @@ def test_a_lease_that_is_taken_back_may_be_lost(ledger: Ledger, run: str) -> Non
         seen.append(ranges)
         return [(2, 3), (5, 6), (8, 12)]
 
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0, find_lost)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0, find_lost)
     assert seen == [[(2, 3), (5, 6), (8, 20)]]
     snapshot = read(ledger, fetch_snapshot, run)
     assert (snapshot.breach, snapshot.lengths) == (None, Lengths(pending=88, leased=0, accounted=12))

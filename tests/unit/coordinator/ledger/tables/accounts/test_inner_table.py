@@ -13,7 +13,7 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -166,7 +166,7 @@ def test_a_lease_that_has_ended_keeps_no_inner_parts(path: Path, *, is_final: bo
         lease = deal(ledger)
         say(ledger, lease, 4, [build_inner("login", [1000, 2000])], is_final=is_final)
         if not is_final:
-            take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0)
+            expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0)
         lines = [
             json.loads(line.text)
             for line in change(ledger, take_batch, 100, 10**6, 8.0)

@@ -1,4 +1,4 @@
-"""Takes leases back: single ones, all of a run that is given up, and those of a stack that was killed."""
+"""Expires leases: single ones, all of a run that is given up, and those of a stack that was killed."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -36,7 +36,7 @@ def find_nothing(_lease: LeaseRecord, _ranges: Sequence[Range]) -> Iterable[Rang
     return ()
 
 
-def take_back(
+def expire(
     transaction: Transaction,
     names: Iterable[str],
     reason: ExpiryReason,
@@ -44,12 +44,12 @@ def take_back(
     find_lost: FindLost = find_nothing,
     find_reached: FindReached = find_no_record,
 ) -> list[str]:
-    """Take open leases back: what they do not cover is pending again, but for what is lost.
+    """Expire open leases: what they do not cover is pending again, but for what is lost.
 
     Left alone are those that are not open, and those of runs that are over.
 
     Returns:
-        Those that were taken back.
+        Those that expired.
     """
     runs: dict[str, None] = {}
     taken: list[str] = []
@@ -57,7 +57,7 @@ def take_back(
         lease = _find_open(transaction, name)
         if lease is None:
             continue
-        at_risk = _take_back(transaction, lease, reason, now, find_reached)
+        at_risk = _expire(transaction, lease, reason, now, find_reached)
         if lost := list(find_lost(lease, at_risk)):
             account_lost(transaction, lease.run, lost, now)
         runs[lease.run] = None
@@ -75,16 +75,16 @@ def _find_open(transaction: Transaction, name: str) -> LeaseRecord | None:
     return None if fetch_state(transaction, lease.run) in FINAL_STATES else lease
 
 
-def _take_back(
+def _expire(
     transaction: Transaction,
     lease: LeaseRecord,
     reason: ExpiryReason,
     now: float,
     find_reached: FindReached = find_no_record,
 ) -> list[Range]:
-    """Take a lease back; gives the ranges of what of it may have been sent without being accounted."""
+    """Expire a lease; gives the ranges of what of it may have been sent without being accounted."""
     reached = find_reached(lease)
-    held = lease if reached is None else closing.end_at_reached(transaction, lease, reached)
+    held = lease if reached is None else closing.shorten_to_reached(transaction, lease, reached)
     closing.expire(transaction, held, reason, now)
     freed = lease.end - lease.covered
     if reason == ExpiryReason.WORKER_LOST:
@@ -106,7 +106,7 @@ def _build_event(lease: LeaseRecord, freed: int, reason: ExpiryReason, now: floa
 def lower_resent(
     transaction: Transaction, run: str, incarnations: Iterable[str], find_reached: FindReached
 ) -> int:
-    """Count again what may have been sent of leases that were taken back before more was known of them.
+    """Count again what may have been sent of leases that expired before more was known of them.
 
     Args:
         transaction: to write in.
@@ -126,8 +126,8 @@ def lower_resent(
     return lowered
 
 
-def cut_at_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseRecord]:
-    """End open leases at their limits; gives those that became shorter."""
+def shorten_to_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseRecord]:
+    """Shorten open leases to their limits; gives those that became shorter."""
     shorter: list[LeaseRecord] = []
     for name in names:
         lease = _find_open(transaction, name)
@@ -136,8 +136,8 @@ def cut_at_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseR
     return shorter
 
 
-def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
-    """Take back the leases of a killed stack and pause the run, unless it goes on at once.
+def pause_interrupted(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
+    """Expire the leases of a killed stack and pause the run, unless it goes on at once.
 
     The open period of activity ends with the last checkpoint that came, and so does that of its schedule:
     what was due later is due again when the run goes on.
@@ -148,7 +148,7 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
     lifecycle.stop_clock(transaction, record, record.last_checkpoint_at or 0.0)
     close_period(transaction, run, record.last_checkpoint_at)
     for lease in fetch_open_leases(transaction, run):
-        _take_back(transaction, lease, ExpiryReason.STACK_LOST, now)
+        _expire(transaction, lease, ExpiryReason.STACK_LOST, now)
     lose_attempts(transaction, run)
     follow_up(transaction, run, now)
     if not goes_on and not fetch_run(transaction, run).is_at_rest:
@@ -156,10 +156,10 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
 
 
 def give_up_run(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
-    """Take back all leases of a running run, and put it into a state of rest."""
+    """Expire all leases of a running run, and put it into a state of rest."""
     if fetch_run(transaction, run).state != RunState.RUNNING:
         return
     for lease in fetch_open_leases(transaction, run):
         why = ExpiryReason.DROPPED if lease.sequence else ExpiryReason.NOT_TAKEN
-        _take_back(transaction, lease, why, now)
+        _expire(transaction, lease, why, now)
     enter_state(transaction, run, state, now, reason)

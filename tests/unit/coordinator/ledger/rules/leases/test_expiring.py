@@ -7,10 +7,10 @@ from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import cut_at_limits, park_interrupted, take_back
+from oku_coordinator.ledger.batches import expire, pause_interrupted, shorten_to_limits
 from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.leases.expiring import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.leases.intake import take_in
-from oku_coordinator.ledger.rules.leases.reclaim import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
@@ -39,8 +39,8 @@ def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
 ) -> None:
     """What its limit allowed counts as resent once, however often it is taken back."""
     lease, other = deal(limit=4), deal()
-    assert take_back(ledger, [lease.id, lease.id], reason, 5.0) == [lease.id]
-    assert take_back(ledger, [lease.id, "unknown"], reason, 6.0) == []
+    assert expire(ledger, [lease.id, lease.id], reason, 5.0) == [lease.id]
+    assert expire(ledger, [lease.id, "unknown"], reason, 6.0) == []
     assert read(ledger, fetch_slices, "r1") == [
         Slice(0, 10, SliceState.PENDING),
         Slice(10, 20, SliceState.LEASED),
@@ -57,7 +57,7 @@ def test_what_a_lost_lease_covered_stays_accounted(
     """Its requests in flight, and those that its limit allowed, may have been sent; the rest was not."""
     lease = deal(20, limit=15)
     apply([make_batch(lease, done=10, in_flight=[2, 8], is_final=False)], 4.0)
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
     assert read(ledger, fetch_slices, "r1") == [
         Slice(0, 2, SliceState.ACCOUNTED),
         Slice(2, 3, SliceState.PENDING),
@@ -99,7 +99,7 @@ def test_a_dead_worker_has_not_sent_what_it_has_not_reached(
         return reached
 
     known = () if is_late else (find,)
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0, find_nothing, *known)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0, find_nothing, *known)
     if is_late:
         assert read(ledger, fetch_run, "r1").resent_at_most == 7
         assert change_ledger(ledger, lower_resent, "r1", ["b1"], find) == 7 - resent
@@ -112,7 +112,7 @@ def test_a_dead_worker_has_not_sent_what_it_has_not_reached(
 def test_what_a_run_at_rest_says_of_its_dead_stays(ledger: Ledger, deal: Deal) -> None:
     """Its summary was read by then."""
     lease = deal(20)
-    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
     change_ledger(ledger, change_state, "r1", RunState.PAUSING, 6.0)
     assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
     assert change_ledger(ledger, lower_resent, "r1", ["b1"], lambda _: 0) == 0
@@ -125,7 +125,7 @@ def test_a_lost_worker_is_known_by_name_and_flag(
     """What it had done before stays in the account; the flag says how much others have to do."""
     done, lost = deal(), deal()
     apply([make_batch(done), make_batch(lost, done=3, is_final=False)], 4.0)
-    take_back(ledger, [lost.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [lost.id], ExpiryReason.WORKER_LOST, 5.0)
     snapshot = read(ledger, fetch_snapshot, "r1")
     assert [(worker.name, worker.requests, worker.lost) for worker in snapshot.workers] == [("w1", 13, True)]
     assert snapshot.flags == [(Flag.WORKER_LOST, 7, 0.0)]
@@ -140,21 +140,24 @@ def test_a_closed_lease_is_not_taken_back(
     """It is accounted, once and for all."""
     lease = deal()
     apply([make_batch(lease)], 4.0)
-    assert take_back(ledger, [lease.id], ExpiryReason.DROPPED, 5.0) == []
-    assert cut_at_limits(ledger, [lease.id], 5.0) == []
+    assert expire(ledger, [lease.id], ExpiryReason.DROPPED, 5.0) == []
+    assert shorten_to_limits(ledger, [lease.id], 5.0) == []
     assert check_ledger(ledger, "r1").accounted == 10
     assert read(ledger, fetch_run, "r1").resent_at_most == 0
 
 
-def test_leases_are_cut_at_their_limits(
+def test_leases_are_shortened_to_their_limits(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """What lies beyond is for others at once; what the worker may take stays with it, until it is lost."""
     begun, whole, unbegun = deal(20, limit=12), deal(), deal(limit=0)
     apply([make_batch(begun, done=5, in_flight=[4], is_final=False)], 4.0)
-    cut = cut_at_limits(ledger, [begun.id, whole.id, unbegun.id, "unknown"], 5.0)
-    assert [(lease.id, lease.end, lease.at_risk) for lease in cut] == [(begun.id, 12, 8), (unbegun.id, 0, 0)]
-    assert cut_at_limits(ledger, [begun.id, unbegun.id], 6.0) == []
+    shorter = shorten_to_limits(ledger, [begun.id, whole.id, unbegun.id, "unknown"], 5.0)
+    assert [(lease.id, lease.end, lease.at_risk) for lease in shorter] == [
+        (begun.id, 12, 8),
+        (unbegun.id, 0, 0),
+    ]
+    assert shorten_to_limits(ledger, [begun.id, unbegun.id], 6.0) == []
     assert read(ledger, fetch_slices, "r1") == [
         Slice(0, 12, SliceState.LEASED),
         Slice(12, 20, SliceState.PENDING),
@@ -162,11 +165,11 @@ def test_leases_are_cut_at_their_limits(
         Slice(30, 100, SliceState.PENDING),
     ]
     assert check_ledger(ledger, "r1") == Lengths(pending=78, leased=18, accounted=4)
-    take_back(ledger, [begun.id, unbegun.id], ExpiryReason.WORKER_LOST, 7.0)
+    expire(ledger, [begun.id, unbegun.id], ExpiryReason.WORKER_LOST, 7.0)
     assert read(ledger, fetch_run, "r1").resent_at_most == 8
 
 
-def test_a_lease_of_several_ranges_is_cut_within_one_of_them(ledger: Ledger, deal: Deal) -> None:
+def test_a_lease_of_several_ranges_is_shortened_within_one_of_them(ledger: Ledger, deal: Deal) -> None:
     """Ranges behind the one with the limit are pending again as they were."""
     holed = deal(100)
     change_ledger(
@@ -178,8 +181,8 @@ def test_a_lease_of_several_ranges_is_cut_within_one_of_them(ledger: Ledger, dea
     )
     again = deal(100, limit=5)
     assert again.ranges.ranges == ((10, 20), (40, 41), (60, 70))
-    (cut,) = cut_at_limits(ledger, [again.id], 4.0)
-    assert (cut.end, cut.length) == (5, 21)
+    (shorter,) = shorten_to_limits(ledger, [again.id], 4.0)
+    assert (shorter.end, shorter.length) == (5, 21)
     leased = [piece for piece in read(ledger, fetch_slices, "r1") if piece.state == SliceState.LEASED]
     assert leased == [Slice(10, 15, SliceState.LEASED)]
     assert check_ledger(ledger, "r1").pending == 16
@@ -200,7 +203,7 @@ def test_very_many_leases_are_taken_back_in_turns(
         return change(now)
 
     monkeypatch.setattr(ledger, "change", count)
-    assert len(take_back(ledger, [lease.id for lease in leases], ExpiryReason.WORKER_LOST, 3.0)) == 200
+    assert len(expire(ledger, [lease.id for lease in leases], ExpiryReason.WORKER_LOST, 3.0)) == 200
     assert len(changes) == 4
     assert check_ledger(ledger, "r1").pending == 1000
 
@@ -215,9 +218,9 @@ def test_a_run_that_stops_rests_when_its_last_lease_is_taken_back(
     """It does not wait for a worker that is dead."""
     first, second = deal(), deal()
     change_ledger(ledger, change_state, "r1", closing, 4.0)
-    take_back(ledger, [first.id], ExpiryReason.WORKER_LOST, 5.0)
+    expire(ledger, [first.id], ExpiryReason.WORKER_LOST, 5.0)
     assert read(ledger, fetch_run, "r1").state == closing
-    take_back(ledger, [second.id], ExpiryReason.WORKER_LOST, 6.0)
+    expire(ledger, [second.id], ExpiryReason.WORKER_LOST, 6.0)
     assert read(ledger, fetch_run, "r1").state == closed
 
 
@@ -230,7 +233,7 @@ def test_a_run_whose_stack_was_killed_is_paused(
     """Nobody has its leases any more; what was accounted stays."""
     done, out = deal(), deal()
     apply([make_batch(done), make_batch(out, done=2, is_final=False)], 4.0)
-    park_interrupted(ledger, 1000.0)
+    pause_interrupted(ledger, 1000.0)
     record = read(ledger, fetch_run, "r1")
     assert (record.state, record.reason) == (RunState.PAUSED, ExpiryReason.STACK_LOST)
     assert (record.accounted, record.resent_at_most) == (12, 8)
@@ -240,7 +243,7 @@ def test_a_run_whose_stack_was_killed_is_paused(
 def test_a_run_that_waited_when_its_stack_was_killed_is_paused_too(ledger: Ledger) -> None:
     """The stack that comes is for another run."""
     change_ledger(ledger, create_run, "r1", Spec(requests=10), 0.0)
-    park_interrupted(ledger, 5.0)
+    pause_interrupted(ledger, 5.0)
     assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
 
 
@@ -255,7 +258,7 @@ def test_the_activity_of_a_killed_stack_ends_with_the_last_checkpoint(
     apply([make_batch(done), make_batch(out, done=0, is_final=False)], 8.0)
     if closing != RunState.RUNNING:
         change_ledger(ledger, change_state, "r1", closing, 9.0)
-    park_interrupted(ledger, 100_000.0)
+    pause_interrupted(ledger, 100_000.0)
     record = read(ledger, fetch_run, "r1")
     assert record.state == (RunState.CANCELLED if closing == RunState.CANCELLING else RunState.PAUSED)
     assert (record.active_s, record.active_since) == (5.0, None)
@@ -264,7 +267,7 @@ def test_the_activity_of_a_killed_stack_ends_with_the_last_checkpoint(
 def test_a_killed_stack_without_a_checkpoint_was_not_active(ledger: Ledger, deal: Deal) -> None:
     """Nothing is accounted for that time, so it would only spoil the rate."""
     deal()
-    park_interrupted(ledger, 100_000.0)
+    pause_interrupted(ledger, 100_000.0)
     assert read(ledger, fetch_run, "r1").active_s == 0.0
 
 
@@ -279,7 +282,7 @@ def test_a_run_that_was_resumed_and_killed_has_two_periods(
     change_ledger(ledger, change_state, "r1", RunState.RUNNING, 21.0)
     apply([make_batch(deal(now=22.0), started_at=23.0, is_final=False)], 24.0)
     assert read(ledger, fetch_run, "r1").periods == 2
-    park_interrupted(ledger, 100_000.0)
+    pause_interrupted(ledger, 100_000.0)
     assert read(ledger, fetch_run, "r1").active_s == 7.0 + 1.0
 
 
@@ -289,7 +292,7 @@ def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
     """The time without a stack is no activity of it either."""
     done, out = deal(), deal()
     apply([make_batch(done), make_batch(out, done=0, is_final=False)], 8.0)
-    park_interrupted(ledger, 100_000.0, but="r1")
+    pause_interrupted(ledger, 100_000.0, but="r1")
     record = read(ledger, fetch_run, "r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.RUNNING, 5.0, None)
     assert read(ledger, fetch_open_leases, "r1") == []
@@ -315,5 +318,5 @@ def test_runs_at_rest_are_left_alone(
         "failed": RunState.FAILED,
         "paused": RunState.PAUSED,
     }
-    park_interrupted(ledger, 9.0)
+    pause_interrupted(ledger, 9.0)
     assert read(ledger, fetch_runs) == before
