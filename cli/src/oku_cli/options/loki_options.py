@@ -2,12 +2,14 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, naming, option
-from oku_coordinator.loki.endpoint import LokiTarget
 from oku_core.errors import UserError
 from oku_core.spec.values.quantity import parse_size
+
+if TYPE_CHECKING:
+    from oku_coordinator.loki.endpoint import LokiTarget
 
 _HELP = {
     "loki": ("URL", "OKU_LOKI_URL", "Also write results to this Loki, such as http://127.0.0.1:3100."),
@@ -49,10 +51,12 @@ class LokiOptions:
     loki_ca: str | None = None
     loki_outbox: int = 256_000_000
 
-    def build_target(self) -> LokiTarget | None:
+    def build_target(self) -> "LokiTarget | None":
         """Where to, and as whom; None without a Loki. `UserError` when it cannot be."""
         if not self.loki:
             return None
+        from oku_coordinator.loki.endpoint import LokiTarget  # noqa: PLC0415  # loads TLS, which most runs need not
+
         if self.loki_token and self.loki_username:
             raise UserError("--loki-token: cannot be combined with --loki-username")
         if self.loki_ca and not Path(self.loki_ca).is_file():
