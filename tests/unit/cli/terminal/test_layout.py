@@ -19,7 +19,7 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import build_latency_summary
+from oku_core.results.latency_summary import LatencySummary, build_latency_summary
 from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import Sample
 from oku_core.results.summary import ServersSummary, Summary, WorkerSummary
@@ -72,10 +72,14 @@ def summaries(draw: st.DrawFn) -> Summary:
         lateness_ms=st.just(times_ms),
     )  # fmt: skip
     due: dict[str, Any] = {
-        "planned_rps": draw(TIMES), "not_sent": NotSentCounts(late=draw(COUNTS), not_dealt=draw(COUNTS)),
-        "response_time_ms": times_ms, "response_time_histogram": encoded if histogram.total else "",
-        "lateness_ms": times_ms,
+        "not_sent": NotSentCounts(), "response_time_ms": LatencySummary(), "lateness_ms": LatencySummary(),
     }  # fmt: skip
+    if is_open:
+        due = {
+            "planned_rps": draw(TIMES), "not_sent": NotSentCounts(late=draw(COUNTS), not_dealt=draw(COUNTS)),
+            "response_time_ms": times_ms, "response_time_histogram": encoded if histogram.total else "",
+            "lateness_ms": times_ms,
+        }  # fmt: skip
     return Summary(
         run="261122-140408-3psn", name=draw(st.sampled_from(["", "soak", "x" * 100])),
         state=draw(st.sampled_from(RunState)), engine=draw(st.sampled_from(Engine)),
@@ -86,7 +90,7 @@ def summaries(draw: st.DrawFn) -> Summary:
         bytes_received=draw(COUNTS), started_at="2026-02-01T17:05:12Z", ended_at="2026-02-01T17:06:13Z",
         active_s=draw(TIMES), throughput_rps=draw(TIMES), latency_ms=times_ms, histogram=encoded,
         phases=draw(st.lists(phases, max_size=3)), targets=draw(st.lists(targets, max_size=15)),
-        **(due if is_open else {}),
+        **due,
         workers=draw(st.lists(workers, max_size=10)),
         servers=draw(st.none() | st.builds(ServersSummary, served=COUNTS)),
         validity=draw(st.lists(st.builds(
