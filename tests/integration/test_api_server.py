@@ -22,7 +22,7 @@ from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.spec.spec import Spec
 
 TOKEN = "t0"

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
@@ -97,7 +97,7 @@ def test_a_run_that_was_killed_again_and_again_is_completed_in_the_end(tmp_path:
     for lines in (1, 20, 3):
         write_until_killed(path, lines)
         with closing(Ledger(path)) as ledger:
-            park_interrupted(ledger, 5.0, but="r1")
+            pause_interrupted(ledger, 5.0, but="r1")
             assert check_ledger(ledger, "r1").leased == 0
     subprocess.run([sys.executable, "-c", WRITER, str(path)], check=True, stdout=subprocess.DEVNULL)
     with closing(Ledger(path)) as ledger:

@@ -29,7 +29,7 @@ from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_coordinator.runs.notices import Troubles
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.messaging.signing import Signer
 
 REQUESTS = 1000

@@ -56,12 +56,12 @@ def open_parts(folder: Path) -> Iterator[Assembly]:
     try:
         yield parts
     finally:
-        parts.close()
+        parts.base.close()
 
 
 def scrape(parts: Assembly) -> Scrape:
     """What Prometheus stores of one scrape; histograms are left out."""
-    body = parts.telemetry.metrics.expose()[0].decode()
+    body = parts.base.telemetry.metrics.expose()[0].decode()
     found = re.findall(r"^(oku_\w+)(?:\{(.*)\})? (\S+)$", body, re.MULTILINE)  # own text: our metrics
     return {UP: 1.0} | {
         f"{name}{{{labels and labels + ','}{TARGET}}}": float(value)
@@ -85,44 +85,44 @@ def evaluate(program: Path, rules: Path, before: Scrape, after: Scrape) -> dict[
 
 def begin_run(parts: Assembly, workers: int) -> None:
     """A run is active."""
-    change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now())
-    change(parts.ledger, change_state, "r1", RunState.RUNNING, parts.clock.now())
-    parts.telemetry.metrics.show_workers(workers)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), parts.base.clock.now())
+    change(parts.base.ledger, change_state, "r1", RunState.RUNNING, parts.base.clock.now())
+    parts.base.telemetry.metrics.show_workers(workers)
 
 
 def fall_behind(parts: Assembly) -> None:
     """Loki takes lines, but fewer than come."""
-    parts.telemetry.metrics.count_lines("accepted", 1000)
-    parts.telemetry.metrics.show_outbox(100_000, 10_000_000)
+    parts.base.telemetry.metrics.count_lines("accepted", 1000)
+    parts.base.telemetry.metrics.show_outbox(100_000, 10_000_000)
 
 
 def submit_early(parts: Assembly) -> None:
     """A run has waited for an hour."""
-    change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now() - 3600.0)
+    change(parts.base.ledger, create_run, "r1", Spec(requests=100), parts.base.clock.now() - 3600.0)
 
 
 def refuse_callers(parts: Assembly) -> None:
     """Somebody tries tokens, twice a second."""
     for _ in range(2 * 60 * MINUTES):
-        parts.telemetry.metrics.count_refusal(Credential.TOKEN, CredentialFault.WRONG)
+        parts.base.telemetry.metrics.count_refusal(Credential.TOKEN, CredentialFault.WRONG)
 
 
 def lose_workers(parts: Assembly) -> None:
     """A worker dies every few minutes."""
     for _ in range(8):
-        parts.telemetry.metrics.count_expired(ExpiryReason.WORKER_LOST)
+        parts.base.telemetry.metrics.count_expired(ExpiryReason.WORKER_LOST)
 
 
 LASTING: Mapping[str, Callable[[Assembly], None]] = {
-    "OkuLedgerCannotBeWritten": lambda parts: parts.ledger.storage.note_space(Space(0, 1 << 30)),
+    "OkuLedgerCannotBeWritten": lambda parts: parts.base.ledger.storage.note_space(Space(0, 1 << 30)),
     "OkuRunWithoutWorkers": lambda parts: begin_run(parts, workers=0),
     "OkuRunWaits": submit_early,
-    "OkuLokiFallsBehind": lambda parts: parts.telemetry.metrics.show_outbox(10, 1000),
+    "OkuLokiFallsBehind": lambda parts: parts.base.telemetry.metrics.show_outbox(10, 1000),
 }
 """For each alert, a state of the coordinator that lasts."""
 GROWING: Mapping[str, Callable[[Assembly], None]] = {
     "OkuLokiFallsBehind": fall_behind,
-    "OkuLokiLinesLost": lambda parts: parts.telemetry.metrics.count_lines("dropped", 1000),
+    "OkuLokiLinesLost": lambda parts: parts.base.telemetry.metrics.count_lines("dropped", 1000),
     "OkuWorkersLost": lose_workers,
     "OkuCallersRefused": refuse_callers,
 }
@@ -133,16 +133,16 @@ GROWING: Mapping[str, Callable[[Assembly], None]] = {
 def test_nothing_fires_while_all_is_well(program: Path, rules: Path, tmp_path: Path) -> None:
     """Neither with a paused run and no worker, nor while one runs, another waits, and lines go to Loki."""
     with open_parts(tmp_path / "data") as parts:
-        change(parts.ledger, create_run, "r0", Spec(requests=100), parts.clock.now() - 7200.0)
+        change(parts.base.ledger, create_run, "r0", Spec(requests=100), parts.base.clock.now() - 7200.0)
         for state in (RunState.RUNNING, RunState.PAUSED):
-            change(parts.ledger, change_state, "r0", state, parts.clock.now())
+            change(parts.base.ledger, change_state, "r0", state, parts.base.clock.now())
         idle = scrape(parts)
         begin_run(parts, workers=2)
-        change(parts.ledger, create_run, "r2", Spec(requests=100), parts.clock.now() - 3600.0)
-        parts.telemetry.metrics.show_outbox(2000, 1000)
+        change(parts.base.ledger, create_run, "r2", Spec(requests=100), parts.base.clock.now() - 3600.0)
+        parts.base.telemetry.metrics.show_outbox(2000, 1000)
         before = scrape(parts)
-        parts.telemetry.metrics.count_lines("accepted", 100_000)
-        parts.telemetry.metrics.show_outbox(10, 1000)
+        parts.base.telemetry.metrics.count_lines("accepted", 100_000)
+        parts.base.telemetry.metrics.show_outbox(10, 1000)
         after = scrape(parts)
     assert evaluate(program, rules, idle, idle) == {}
     assert evaluate(program, rules, before, after) == {}

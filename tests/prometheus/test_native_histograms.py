@@ -12,10 +12,10 @@ from tests.kit.outcomes import make_counts
 from tests.prometheus.programs import build_program
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
-from oku_coordinator.telemetry.run_metrics import RunFigures
-from oku_coordinator.telemetry.target_metrics import build_figures
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
+from oku_coordinator.telemetry.prometheus.run_metrics import RunFigures
+from oku_coordinator.telemetry.prometheus.target_metrics import build_figures
 from oku_core.spec.parser import Source, parse_spec
 
 TARGETS = [{"name": "item", "url": "/item"}, {"name": "buy", "url": "/buy"}]

@@ -258,9 +258,9 @@ class World:
         coordinator = self.coordinator
         if coordinator.parts is None or not coordinator.process.is_alive:
             return None
-        if not coordinator.parts.clock_store.is_settled:
+        if not coordinator.parts.base.clock_store.is_settled:
             return None
-        clock = coordinator.parts.clock
+        clock = coordinator.parts.base.clock
         if self._clock_ns is not None:
             # Without its file it goes on as workers know it, who have heard of it a while ago.
             self._clock_error_s += abs(clock.offset_ns - self._clock_ns) / 1e9

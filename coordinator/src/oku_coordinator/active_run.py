@@ -1,88 +1,43 @@
-"""The runs that have their turn, each with all that the coordinator knows of it and does for it.
+"""The runs that have their turn, each with its state in memory and the rules that act on it.
 
-What belongs to the installation (ledger, workers, broker, files) outlives every run and is shared by them. An
-`ActiveRun` is made when a run gets its turn, and dropped when it has lost it or is at rest: nothing of one
-run reaches the next. A coordinator that finds a run active makes it anew.
+The `Installation` (ledger, workers, broker, files) outlives every run. An `ActiveRun` is made when a run gets
+its turn, and dropped when the run has lost it or is at rest, so nothing of one run reaches the next. A
+coordinator that restarts in the middle of a run makes it anew.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileAccess
-from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.installation import Installation
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.range_dealer import RangeDealer
+from oku_coordinator.leasing.ranges.range_dealer import RangeDealer
+from oku_coordinator.leasing.ranges.shares import Shares
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
-from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
-from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import Readiness
-from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
-from oku_coordinator.telemetry.target_ticks import TargetTicks
-from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.telemetry.tick_maker import TargetTicks, TickMaker
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.watches.file_preparation import FilePreparation
 from oku_coordinator.watches.target_watch import TargetWatch
 from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_coordinator.watches.turn import Turn
 from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
-from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.flight_records import FlightRecords
-from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
-from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
 
 _STOP_EVERY_S = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Installation:
-    """What all runs share.
-
-    Args:
-        ledger: the truth.
-        roster: who lives.
-        assignment: which workers each run has.
-        broker: the way to the workers.
-        delivery: sends leases to them.
-        file_access: lets them fetch files.
-        readiness: knows what runs wait for.
-        records: how far dead processes have gone.
-        metrics: count.
-        signals: begin a round of the main loop.
-        clock: Unix time.
-        start_within_s: how long a run waits for its workers, unless its spec says so.
-    """
-
-    ledger: Ledger
-    roster: Roster
-    assignment: Assignment
-    broker: Broker
-    delivery: Delivery
-    file_access: FileAccess
-    readiness: Readiness
-    metrics: Metrics
-    signals: LoopSignals
-    clock: Clock
-    start_within_s: float
-    records: FlightRecords = field(default_factory=FlightRecords)
 
 
 class ActiveRun:
@@ -106,7 +61,7 @@ class ActiveRun:
         self.thresholds = ThresholdWatch(ledger, shared.signals, shared.clock)
         self.target = TargetWatch(ledger, shared.readiness.target_notices, shared.signals)
         self.ticks: TickMaker | None = None
-        """Made once the run is active: what workers say before belongs to no tick."""
+        """None until the run is active: progress before that belongs to no tick."""
         self.target_ticks = TargetTicks()
         self.settled = SettledSeconds(run)
         self._farewell = Farewell(ledger=ledger, delivery=delivery)
@@ -152,12 +107,15 @@ class ActiveRun:
             self.ticks = TickMaker(self.run)
 
     async def advance(self, run: RunRecord, now: float, wall_now: float) -> RunRecord:
-        """Begin the run, deal it out, or stop it; returns how it stands then.
+        """Do what the state of the run asks for: begin it, deal it out, tear it down or stop it.
 
         Args:
-            run: how it stands.
+            run: its record.
             now: monotonic seconds.
             wall_now: Unix time.
+
+        Returns:
+            Its record, which is another one if the run has begun.
         """
         self.ranges.has_more = False
         if run.state == RunState.PENDING:
@@ -169,13 +127,11 @@ class ActiveRun:
             self.hooks.tear_down(run, now, wall_now)
         elif run.state != RunState.RUNNING:
             self._stop(run, now)
-        elif not self.hooks.is_set_up(run, now, wall_now):
-            pass
-        elif run.spec.is_open:
-            self.waves.visit(run, now, wall_now)
-            self._farewell.end_leases(run, now)
-        else:
-            await self.ranges.visit(run, now, wall_now)
+        elif self.hooks.is_set_up(run, now, wall_now):
+            if run.spec.is_open:
+                self.waves.visit(run, now, wall_now)
+            else:
+                await self.ranges.visit(run, now, wall_now)
             self._farewell.end_leases(run, now)
         return run
 
@@ -186,7 +142,7 @@ class ActiveRun:
         self.breaker.check(run, now)
 
     def record_receipt(self, receipt: Receipt, now: float) -> None:
-        """The ledger has checkpoints of one of its workers."""
+        """The ledger has taken in checkpoints of one of its workers."""
         batch = receipt.batch
         self.ranges.schedule_visit(batch.worker)
         for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
@@ -212,12 +168,12 @@ class ActiveRun:
         self.thresholds.told.forget(worker.incarnation)
 
     def reset_timers(self, now: float) -> None:
-        """Begin the time of its turn and of its leases anew: nobody could have been heard."""
+        """Restart the timers of its turn and of its leases: no worker could have been heard."""
         self.turn.reset_timers(now)
         self.expiry.reset_timers(now)
 
     def _stop(self, run: RunRecord, now: float) -> None:
-        """Orders may be lost, so they are repeated until nothing is out."""
+        """Order workers to end its leases, again and again while one is open: orders may be lost."""
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
@@ -228,7 +184,7 @@ class ActiveRun:
 
 
 class ActiveRuns:
-    """The runs that have their turn: at most one today, and until its end is kept the one before it.
+    """The runs that have their turn: at most one today, and the one before it until its end is kept.
 
     The event loop changes them; any thread may call `allow` and `find`.
 
@@ -250,7 +206,7 @@ class ActiveRuns:
         return self._runs.get(run)
 
     def find_named(self, batch: CheckpointBatch) -> Sequence[ActiveRun]:
-        """Those that a message is about: a worker that has taken nothing yet names leases only."""
+        """Those that a message names: by leases alone, if its worker has taken nothing yet."""
         named = dict.fromkeys([batch.run, *(read_lease_run(each.lease) for each in batch.checkpoints)])
         return [active for run in named if (active := self.find(run)) is not None]
 
@@ -297,7 +253,7 @@ class ActiveRuns:
         return None if run is None else await self.open(run).advance(run, now, wall_now)
 
     def schedule_visit(self, worker: str) -> None:
-        """Visit a worker that has come in the next round."""
+        """Visit a new worker in the next round."""
         for active in self:
             active.ranges.schedule_visit(worker)
 

@@ -1,6 +1,6 @@
 """The coordinator as a process: startup, main loop, shutdown.
 
-`assembly` builds its parts: the services in the background, the servers, what comes in from workers, the main
+`assembly` wires its parts: the services in the background, the servers, what comes in from workers, the main
 loop and, beside it, the ticker.
 """
 
@@ -11,11 +11,13 @@ import logging
 import signal
 import sys
 
-from oku_coordinator.assembly import REAL, Assembly, Platform
+from oku_coordinator.assembly import Assembly
+from oku_coordinator.foundation import REAL, Platform
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.storage_health import StorageError
-from oku_coordinator.ledger.tables import account_table, run_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.supervision import cancel
 
@@ -23,15 +25,15 @@ _log = logging.getLogger(__name__)
 
 _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
-"""Those that Python 3.11 begins with."""
+"""The defaults of Python 3.11."""
 _LONGEST_PAUSE_S = 1.0
-"""Between two attempts of the tasks that keep a run going: it goes on as soon as the ledger can be used."""
+"""Between attempts of the main loop and the ticker, so that runs go on as soon as the ledger can be used."""
 _LAST_ANSWERS_S = 1.0
-"""How long the broker is given at the end to take what waits to be sent to workers."""
+"""How long to wait at the end until the broker has taken the last messages to workers."""
 
 
 class Coordinator:
-    """One coordinator; `run` returns when it was told to end.
+    """One coordinator; `run` returns after `end`.
 
     Args:
         settings: of the coordinator.
@@ -40,48 +42,48 @@ class Coordinator:
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self._parts = Assembly(settings, platform)
+        self._base = self._parts.base
 
     async def run(self) -> None:
         """Startup, main loop, shutdown."""
-        parts = self._parts
+        supervisor = self._base.supervisor
         await self._startup()
-        await parts.clock_store.settle(parts.listen)
-        ticking = parts.supervisor.start("ticks", parts.ticker.run, _LONGEST_PAUSE_S)
-        working = parts.supervisor.start("dispatcher", parts.main_loop.run, _LONGEST_PAUSE_S)
+        await self._base.clock_store.settle(self._base.listen)
+        ticking = supervisor.start("ticks", self._parts.ticker.run, _LONGEST_PAUSE_S)
+        working = supervisor.start("dispatcher", self._parts.main_loop.run, _LONGEST_PAUSE_S)
         try:
-            await parts.supervisor.wait(working)
+            await supervisor.wait(working)
         finally:
             await cancel([ticking, working])
             await self._shutdown()
 
     def end(self) -> None:
         """Let `run` return soon; to be called in its event loop."""
-        self._parts.signals.end()
+        self._base.signals.end()
 
     async def _startup(self) -> None:
         parts, loop = self._parts, asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.end)
-        await asyncio.to_thread(_load_account, parts.ledger)
+        await asyncio.to_thread(_load_account, self._base.ledger)
         for service in parts.services:
-            service.start(parts.supervisor)
-        parts.inbound.start(parts.receiver, parts.message_handler)
+            service.start(self._base.supervisor)
+        self._base.inbound.start(parts.receiver, parts.message_handler)
         await parts.servers.start()
 
     async def _shutdown(self) -> None:
-        parts = self._parts
-        parts.inbound.end()
-        await parts.servers.stop()
-        await parts.inbound.wait()
-        await asyncio.to_thread(parts.broker.end, _LAST_ANSWERS_S)
-        for service in parts.services:
+        self._base.inbound.end()
+        await self._parts.servers.stop()
+        await self._base.inbound.wait()
+        await asyncio.to_thread(self._base.broker.end, _LAST_ANSWERS_S)
+        for service in self._parts.services:
             await service.end()
-        parts.close()
+        self._base.close()
 
 
 def _load_account(ledger: Ledger) -> None:
-    """Have the account of the active run in memory before anything in the event loop asks for it."""
-    # What cannot be read is found again, and reported, by those who need it.
+    """Load the account of the active run, so that nothing in the event loop waits for it."""
+    # A fault is found again, and reported, when the account is needed.
     with contextlib.suppress(BreachError, StorageError), ledger.read() as t:
         run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
@@ -97,8 +99,8 @@ def serve(settings: CoordinatorSettings) -> None:
     async def run() -> None:
         await Coordinator(settings).run()
 
-    # What was imported stays. What callers of the API leave behind is looked for often, or they could take
-    # much memory: the command has set other thresholds for its imports.
+    # Imported modules stay. Garbage of API calls is collected often, or callers could fill the memory; the
+    # command has set other thresholds for its imports.
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     asyncio.run(run())

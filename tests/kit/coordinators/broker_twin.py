@@ -38,7 +38,7 @@ class BrokerTwin(Broker):
 
     @property
     def ends(self) -> list[tuple[str, dict[str, int]]]:
-        """The ends that were wished, and of whom."""
+        """The ends that workers were asked for, by incarnation."""
         return [(control.incarnation, control.ends) for control in self.controls]
 
     @property

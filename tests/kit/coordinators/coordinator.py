@@ -13,7 +13,7 @@ from typing import Any
 from tests.kit.file_claims import build_claim
 from tests.kit.runs.local_run import OKU, wait_until
 
-from oku_coordinator.telemetry.metrics import LIFETIME_S
+from oku_coordinator.telemetry.prometheus.metrics import LIFETIME_S
 from oku_core.spec.values.file_reference import PROOF_HEADER, PROOFS, FileRef
 
 TOKEN = "token-for-tests-alone"

@@ -9,7 +9,7 @@ from typing import Any
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi
 
-from oku_coordinator.assembly import Platform
+from oku_coordinator.foundation import Platform
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.supervision import Supervisor

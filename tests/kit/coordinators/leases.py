@@ -7,7 +7,7 @@ import msgspec
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index

@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 
 
 def read_samples(metrics: Metrics) -> dict[tuple[str, ...], float]:

@@ -14,7 +14,7 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet

@@ -6,7 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.conservation import check_run
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.account_table import fetch_account
+from oku_coordinator.ledger.tables.accounts.account_table import fetch_account
 from oku_core.accounting.interval import Lengths
 
 _P = ParamSpec("_P")

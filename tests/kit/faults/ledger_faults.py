@@ -10,7 +10,7 @@ import oku_coordinator
 from oku_coordinator import ledger
 
 _FOLDER, _LEDGER = (f"{Path(package.__path__[0])}/" for package in (oku_coordinator, ledger))
-_RARE = ("Assembly.", "CoverageRecorder.", "FileKeeper.", "MainLoop.record_start", "Retention.")
+_RARE = ("Foundation.", "CoverageRecorder.", "FileKeeper.", "MainLoop.record_start", "Retention.")
 """Callers that use the ledger at the start, or less than once in most runs of a test."""
 _connect = sqlite3.connect
 ERRORS = ("database or disk is full", "database is locked", "disk I/O error")

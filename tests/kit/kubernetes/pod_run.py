@@ -139,10 +139,10 @@ class PodRun:
             out = self.measure_active().keys()
             self._wait(lambda: not out & self.measure_active().keys(), "the leases that were out have ended")
         again, most = self.summary["resent_at_most"] - before, sum(active.values()) if may_resend else 0
-        assert again <= most, f"{again} may be sent twice of {active}: {self._list_reclaimed()}"
+        assert again <= most, f"{again} may be sent twice of {active}: {self._list_expired()}"
 
-    def _list_reclaimed(self) -> list[str]:
-        """What the run's history says of leases that were reclaimed, with when."""
+    def _list_expired(self) -> list[str]:
+        """What the run's history says of leases that expired, with when."""
         events = self._fetch_history()["events"]
         return [
             f"{each['at']:.1f} {each['text']}" for each in events if each["type"] == EventType.LEASE_EXPIRED

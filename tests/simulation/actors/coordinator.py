@@ -16,11 +16,12 @@ from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.outside.broker import Connection, Delivery
 
-from oku_coordinator.assembly import Assembly, Platform
+from oku_coordinator.assembly import Assembly
 from oku_coordinator.broker.inbound import Handler, Inbound, Receiver
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker, Link
 from oku_coordinator.clock.clock_store import ClockAddress
+from oku_coordinator.foundation import Platform
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.settings import CoordinatorSettings
@@ -96,7 +97,7 @@ class CoordinatorActor:
         """Let go of the lock that a dead process had."""
         parts, self.parts = self.parts, None
         if parts is not None:
-            parts.lock.release()
+            parts.base.lock.release()
 
     def try_second(self) -> None:
         """Start another coordinator beside this one; it must not get the ledger."""
@@ -114,14 +115,14 @@ class CoordinatorActor:
         """Do as a user asks: pause, or resume."""
         assert self.parts is not None
         if state == RunState.PAUSING:
-            self.parts.runs.pause(run)
+            self.parts.run_services.runs.pause(run)
         else:
-            self.parts.runs.resume(run)
+            self.parts.run_services.runs.resume(run)
 
     def cancel(self, run: str, *, now: bool) -> None:
         """Cancel a run."""
         assert self.parts is not None
-        self.parts.runs.cancel(run, at_once=now)
+        self.parts.run_services.runs.cancel(run, at_once=now)
 
     def _build_settings(self) -> CoordinatorSettings:
         return CoordinatorSettings(
@@ -147,22 +148,22 @@ class CoordinatorActor:
             lock_wait_s=0.0,
         )
         parts = Assembly(self._build_settings(), platform)
-        parts.clock_store.address = ClockAddress("coordinator", 8700)
+        parts.base.clock_store.address = ClockAddress("coordinator", 8700)
         self.parts = parts
         for run in world.runs.values():
             if not run.is_submitted:
                 with contextlib.suppress(sqlite3.IntegrityError):  # the one that was killed had submitted it
-                    change(parts.ledger, create_run, run.run, run.spec, parts.clock.now())
+                    change(parts.base.ledger, create_run, run.run, run.spec, parts.base.clock.now())
                 run.is_submitted = True
-        parts.inbound.start(parts.receiver, parts.message_handler)
+        parts.base.inbound.start(parts.receiver, parts.message_handler)
         self.process.start(self._work(parts)).add_done_callback(self._note_done)
 
     async def _work(self, parts: Assembly) -> None:
         """What the real process does once it listens."""
-        await parts.clock_store.settle(parts.listen)
+        await parts.base.clock_store.settle(parts.base.listen)
         for task in (
-            parts.supervisor.start("ticks", parts.ticker.run),
-            parts.supervisor.start("dispatcher", parts.main_loop.run),
+            parts.base.supervisor.start("ticks", parts.ticker.run),
+            parts.base.supervisor.start("dispatcher", parts.main_loop.run),
         ):
             task.add_done_callback(self._note_done)
 

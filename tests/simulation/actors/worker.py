@@ -219,7 +219,7 @@ class WorkerActor:
         notice, bound_s, parts = clock.notice, clock.bound_s, self._world.coordinator.parts
         if moment is None or notice is None or bound_s is None or not has_bound(self.plan.drift):
             return None
-        if parts is None or notice.offset_ns != parts.clock.offset_ns:
+        if parts is None or notice.offset_ns != parts.base.clock.offset_ns:
             return None
         if notice.offset_ns != self._clock_ns:
             self._clock_ns, self._clock_since = notice.offset_ns, self._clock.monotonic()

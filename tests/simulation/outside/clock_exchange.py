@@ -60,7 +60,7 @@ class ClockExchange:
         if is_lost or coordinator.parts is None or not process.is_alive or process.is_frozen:
             return
         shown_ns = round(process.clock.monotonic() * 1e9)
-        kernel = coordinator.parts.clock_store.kernel
+        kernel = coordinator.parts.base.clock_store.kernel
         await asyncio.sleep(self._draw_delay_s())
         self._clock.add_sample(kernel, ClockSample(asked_ns, shown_ns, time.monotonic_ns()))
 
@@ -71,9 +71,12 @@ class ClockExchange:
         """What the worker knows is within its bound of what the coordinator's clock shows."""
         coordinator, notice = self._world.coordinator, self._clock.notice
         parts, bound_s = coordinator.parts, self._clock.bound_s
-        if parts is None or notice is None or bound_s is None or notice.offset_ns != parts.clock.offset_ns:
+        if parts is None or notice is None or bound_s is None:
             return
-        true_s = coordinator.process.clock.monotonic() + parts.clock.offset_ns / 1e9
+        offset_ns = parts.base.clock.offset_ns
+        if notice.offset_ns != offset_ns:
+            return
+        true_s = coordinator.process.clock.monotonic() + offset_ns / 1e9
         error_s = abs(self._clock.now() - true_s)
         if error_s > bound_s + _ROUNDING_S:
             self._world.break_law(

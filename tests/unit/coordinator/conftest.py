@@ -96,7 +96,7 @@ def parts(coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyP
     """The parts of a coordinator that was not started; it hears its workers, and tells them nothing."""
     place_ledger(coordinator_settings.ledger_path)
     parts = Assembly(coordinator_settings)
-    parts.inbound.progress.is_connected = True
+    parts.base.inbound.progress.is_connected = True
     monkeypatch.setattr(parts.main_loop.interval_announcer, "announce", lambda *_: None)
     yield parts
-    parts.close()
+    parts.base.close()

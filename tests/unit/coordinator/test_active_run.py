@@ -7,10 +7,10 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.leasing.sizing import build_hands
+from oku_coordinator.leasing.ranges.sizing import build_hands
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
@@ -291,7 +291,7 @@ async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases
         looked[-1] += 1
         return build_hands(*arguments)
 
-    monkeypatch.setattr("oku_coordinator.leasing.range_dealer.build_hands", count)
+    monkeypatch.setattr("oku_coordinator.leasing.ranges.range_dealer.build_hands", count)
     world.create(concurrency=10)
     world.record(*(f"w{number}" for number in range(500)))
     while not looked or world.active_runs.has_more:

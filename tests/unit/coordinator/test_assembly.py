@@ -3,7 +3,8 @@ import sqlite3
 import pytest
 from tests.kit.coordinators.transactions import change, read
 
-from oku_coordinator.assembly import Assembly, Platform, is_fatal
+from oku_coordinator.assembly import Assembly
+from oku_coordinator.foundation import Platform, is_fatal
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.storage_health import Space, StorageError, StorageFault
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
@@ -16,37 +17,37 @@ def test_a_ledger_has_one_coordinator(parts: Assembly, coordinator_settings: Coo
     """A second one waits for a while and is refused then."""
     with pytest.raises(UserError, match="another coordinator holds this ledger"):
         Assembly(coordinator_settings, Platform(lock_wait_s=0.0))
-    assert read(parts.ledger, fetch_runs) == []
+    assert read(parts.base.ledger, fetch_runs) == []
 
 
 def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assembly) -> None:
     """It says what is missing, the ledger first: nothing works without it."""
-    assert parts.troubles.find_obstacle() == "no broker"
-    parts.inbound.checkpoints.is_connected = True
-    assert parts.troubles.find_obstacle() == ""
-    parts.inbound.checkpoints.refusal = "ResponseError: MISCONF"
-    assert parts.troubles.find_obstacle() == "no broker"
-    parts.ledger.storage.note_space(Space(0, 10))
-    assert parts.troubles.find_obstacle() == "the ledger cannot be used: its disk is full"
-    body, _ = parts.telemetry.metrics.expose()
+    assert parts.base.troubles.find_obstacle() == "no broker"
+    parts.base.inbound.checkpoints.is_connected = True
+    assert parts.base.troubles.find_obstacle() == ""
+    parts.base.inbound.checkpoints.refusal = "ResponseError: MISCONF"
+    assert parts.base.troubles.find_obstacle() == "no broker"
+    parts.base.ledger.storage.note_space(Space(0, 10))
+    assert parts.base.troubles.find_obstacle() == "the ledger cannot be used: its disk is full"
+    body, _ = parts.base.telemetry.metrics.expose()
     assert b"oku_ledger_usable 0.0" in body
     assert b'oku_ledger_faults_total{reason="disk_full"} 1.0' in body
-    parts.ledger.storage.note_space(None)
-    assert b"oku_ledger_usable 1.0" in parts.telemetry.metrics.expose()[0]
+    parts.base.ledger.storage.note_space(None)
+    assert b"oku_ledger_usable 1.0" in parts.base.telemetry.metrics.expose()[0]
 
 
 async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> None:
     """Each of them meets the same fault; other failures are listed beside it."""
-    change(parts.ledger, create_run, "r1", Spec(requests=1), 0.0)
-    parts.inbound.checkpoints.is_connected = True
+    change(parts.base.ledger, create_run, "r1", Spec(requests=1), 0.0)
+    parts.base.inbound.checkpoints.is_connected = True
     for name, error in (
         ("ticks", StorageError(StorageFault.DISK_FULL, "full")),
         ("dispatcher", StorageError(StorageFault.DISK_FULL, "full")),
         ("retention", RuntimeError("unforeseen")),
     ):
-        parts.supervisor.enlist(name).note_failure(error)
-    parts.ledger.storage.note_space(Space(0, 10))
-    notices = parts.runs.build_notices(read(parts.ledger, fetch_run, "r1"))
+        parts.base.supervisor.enlist(name).note_failure(error)
+    parts.base.ledger.storage.note_space(Space(0, 10))
+    notices = parts.run_services.runs.build_notices(read(parts.base.ledger, fetch_run, "r1"))
     assert [notice.partition(":")[0] for notice in notices] == [
         "waiting for a worker to connect", "the ledger cannot be used", "retention",
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.runs.notices import Troubles
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.spec.fields import FIELD_BY_KEY
 
 DOCUMENT: dict[str, Any] = json.loads(build_openapi())

@@ -12,7 +12,7 @@ from docs.tools.spec_reference import build_fields
 
 from oku_cli.exit_code import ExitCode
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.telemetry.metrics import LedgerCollector, Metrics
+from oku_coordinator.telemetry.prometheus.metrics import LedgerCollector, Metrics
 from oku_core.results.lines import LineKind
 from oku_core.results.summary import Summary
 from oku_core.results.validity import Flag

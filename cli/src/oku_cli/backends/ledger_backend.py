@@ -23,7 +23,7 @@ from oku_coordinator.runs.run_documents import (
     write_failures,
     write_run_history,
 )
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
@@ -55,7 +55,7 @@ class LedgerBackend:
         backend = cls(folder)
         if folder.ledger.exists():
             with folder.held():
-                backend.park_interrupted()
+                backend.pause_interrupted()
         return backend
 
     @property
@@ -123,9 +123,9 @@ class LedgerBackend:
         """End a run for good. Its teardown is not called: no worker is here."""
         self.require_run(run)
         with self._folder.held():
-            return self.cancel_parked(run)
+            return self.cancel_interrupted(run)
 
-    def cancel_parked(self, run: str) -> RunState:
+    def cancel_interrupted(self, run: str) -> RunState:
         """End a run of a stack that has ended; the caller holds the folder."""
         try:
             with self._change() as ledger:
@@ -186,11 +186,11 @@ class LedgerBackend:
             except RunDeletedError as error:
                 raise client.RunGoneError(str(error), _read_kept_summary(error.summary)) from None
 
-    def park_interrupted(self, *, but: str | None = None) -> None:
+    def pause_interrupted(self, *, but: str | None = None) -> None:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""
         if self._folder.ledger.exists():
             with self._change() as ledger:
-                batches.park_interrupted(ledger, time.time(), but=but)
+                batches.pause_interrupted(ledger, time.time(), but=but)
 
     @contextmanager
     def _read_run(self, run: str) -> Iterator[tuple[Ledger, RunRecord]]:

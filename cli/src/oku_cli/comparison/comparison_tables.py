@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
 from oku_cli.comparison.obstacles import SIDES
 from oku_cli.comparison.spec_differences import describe_value
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.judgement import Judgement
 from oku_core.results.summary import Summary, Unit
@@ -15,10 +16,20 @@ from oku_core.tables.formatting import (
     format_interval,
     format_latency,
     format_outcome,
-    format_rate,
     in_units,
 )
-from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
+from oku_core.tables.table import (
+    Cell,
+    Column,
+    Quantity,
+    Rank,
+    Role,
+    Table,
+    Value,
+    build_measured,
+    build_table,
+)
+from oku_core.tables.time_tables import name_figure
 
 _LEGEND = "none (x %): no difference shown; one of x % would have been seen in four of five cases"
 _JUDGEMENTS = {
@@ -70,7 +81,7 @@ def _iter_accounts(a: Summary, b: Summary) -> Iterator[list[Value]]:
             name = Cell(text=format_outcome(outcome), judgement=_judge_outcome(outcome))
             yield [name, counts[0], shares[0], counts[1], shares[1], Cell()]
     change = b.throughput_rps / a.throughput_rps - 1 if a.throughput_rps else None
-    rates = [Cell(text=format_rate(each.throughput_rps), value=each.throughput_rps) for each in (a, b)]
+    rates = [build_measured(Quantity.RATE, each.throughput_rps) for each in (a, b)]
     yield ["throughput", rates[0], Cell(), rates[1], Cell(), _build_change(change)]
 
 
@@ -94,7 +105,7 @@ def _build_quantiles(comparison: Comparison, name: str) -> Table:
     ]
     rows = (_list_quantile(each, digits, is_judged=comparison.is_judged) for each in quantiles)
     has_none = any(each.change and is_none(each.change) for each in quantiles)
-    return build_table(name, name.replace("_", " "), columns, rows, _LEGEND if has_none else "")
+    return build_table(name, Time(name).label, columns, rows, _LEGEND if has_none else "")
 
 
 def _list_quantile(each: ComparedQuantile, digits: int, *, is_judged: bool) -> Sequence[Value]:
@@ -106,7 +117,7 @@ def _list_quantile(each: ComparedQuantile, digits: int, *, is_judged: bool) -> S
         difference = f"none ({format_size(change.visible)})" if is_none(change) else str(change.verdict)
         judgement = _JUDGEMENTS[change.verdict]
     return [
-        each.quantile.replace("_", "."),
+        name_figure(each.quantile),
         Cell(text=format_latency(each.a_ms, digits), value=each.a_ms),
         format_interval(each.a_interval_ms, digits),
         Cell(text=format_latency(each.b_ms, digits), value=each.b_ms),
@@ -157,7 +168,7 @@ def _list_names(comparison: Comparison, verdict: ChangeVerdict) -> str:
     """`p50 and p99 of latency, p99 of response time`."""
     names: dict[str, list[str]] = {}
     for each in comparison.list_quantiles(verdict):
-        names.setdefault(each.distribution.replace("_", " "), []).append(each.quantile.replace("_", "."))
+        names.setdefault(Time(each.distribution).label, []).append(name_figure(each.quantile))
     return ", ".join(f"{_join(quantiles)} of {name}" for name, quantiles in names.items())
 
 

@@ -12,12 +12,17 @@ from rich.console import (
 )
 from rich.constrain import Constrain
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from oku_cli.live.live_figures import FigureGrid, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.live.live_figures import (
+    build_live_figures,
+    list_causes,
+    list_distributions,
+    list_failures,
+    list_plan,
+)
 from oku_cli.live.trend import Trend, has_open_end, has_rate, may_end_early, measure_progress
-from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.layout import Flow, Labelled, build_sides
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_core.accounting.outcome import OUTCOMES, Outcome
@@ -90,7 +95,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
             *_build_plan(tick, columns),
-            FigureGrid(tick, trend, columns),
+            build_live_figures(tick, trend, columns),
             Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
             "",
             *_build_distributions(tick, trend, columns),
@@ -127,11 +132,8 @@ def build_sparkline(rates_rps: Sequence[float | None]) -> str:
 
 def _build_head(title: str, state: Text) -> RenderableType:
     """Build the head: what comes first in the title beside the state, the rest of it below."""
-    head = Table.grid(expand=True, padding=(0, 0, 0, 2))
-    head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    head.add_column(justify="right", no_wrap=True)
     first, _, rest = title.partition(TITLE_SEPARATOR)
-    head.add_row(Text(first, style=STRONG), state)
+    head = build_sides(Text(first, style=STRONG), state)
     return Group(head, Text(rest, no_wrap=True, overflow="ellipsis")) if rest else head
 
 
@@ -143,14 +145,10 @@ def _build_state(tick: Tick, silent_s: float) -> Text:
     return state
 
 
-def _build_bar(tick: Tick) -> Table:
-    row = Table.grid(expand=True, padding=(0, 0, 0, 2))
-    row.add_column(ratio=1)
-    row.add_column(no_wrap=True)
+def _build_bar(tick: Tick) -> RenderableType:
     accounted, done, whole = measure_progress(tick)
     percent = format_progress(done, whole).rjust(len("100.0 %"))
-    row.add_row(ProgressBar(accounted, done, whole), Text(percent, style=STRONG))
-    return row
+    return build_sides(ProgressBar(accounted, done, whole), Text(percent, style=STRONG))
 
 
 def _build_account(tick: Tick) -> Flow:

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rich.console import ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from oku_cli.live.trend import Quantiles, Trend, has_rate
-from oku_cli.terminal.layout import Flow
+from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.measured_time import Time
@@ -28,6 +27,8 @@ from oku_core.tables.formatting import (
 NOTABLE_BOUND_S = 0.001
 """A clock that is known worse than this is shown: lateness is measured in fractions of a millisecond."""
 _QUANTILE_COLUMNS = len("999 ms") + 1
+_OTHER_COLUMNS = 20, 10, 18
+"""The widths of the values on the left, and of the labels and the values on the right."""
 
 
 class TickRates(NamedTuple):
@@ -41,38 +42,20 @@ class TickRates(NamedTuple):
 Pairs = tuple[tuple[str, str], ...]
 
 
-class FigureGrid:
-    """Shows rates, times and counts in two fixed columns, or in one where there is little room.
+def build_live_figures(tick: Tick, trend: Trend, label_columns: int) -> PairGrid:
+    """Show rates, times and counts in columns of fixed widths, so that they stay in place as numbers change.
 
     Args:
         tick: the newest tick.
         trend: the trend.
         label_columns: the width of the labels on the left.
     """
-
-    _OTHER_COLUMNS = 22, 9, 18
-    _GAP = 2
-
-    def __init__(self, tick: Tick, trend: Trend, label_columns: int) -> None:
-        self._columns = label_columns, *self._OTHER_COLUMNS
-        list_pairs = _list_open if has_rate(tick) else _list_closed
-        self._left, self._right = list_pairs(tick, trend)
-
-    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Draw a grid."""
-        is_wide = options.max_width >= sum(self._columns) + self._GAP * (len(self._columns) - 1) and all(
-            len(value) <= width
-            for pairs, width in ((self._left, self._columns[1]), (self._right, self._columns[3]))
-            for _, value in pairs
-        )
-        table = Table.grid(padding=(0, self._GAP, 0, 0))
-        for width in self._columns if is_wide else (self._columns[0], None):
-            table.add_column(width=width, no_wrap=True)
-        rows = zip(self._left, self._right, strict=True) if is_wide else zip((*self._left, *self._right))
-        for pairs in rows:
-            cells = ((label, Text(value, style=STRONG)) for label, value in pairs)
-            table.add_row(*(cell for pair in cells for cell in pair))
-        yield table
+    list_pairs = _list_open if has_rate(tick) else _list_closed
+    labels, values, other_labels, other_values = label_columns + 1, *_OTHER_COLUMNS
+    left, right = list_pairs(tick, trend)
+    pairs = [(label.ljust(labels), value.ljust(values)) for label, value in left]
+    pairs += [(label.ljust(other_labels), value.ljust(other_values)) for label, value in right]
+    return PairGrid([(label, Text(value, style=STRONG)) for label, value in pairs], 2, "left")
 
 
 def measure_rates(tick: Tick) -> TickRates:

@@ -8,7 +8,6 @@ import time
 
 from rich.console import RenderableType
 from rich.live import Live
-from rich.text import Text
 
 from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker
@@ -65,8 +64,7 @@ class LiveView:
 
     def log(self, line: str) -> None:
         """Write a line above what is drawn."""
-        # The terminal wraps a long line: a link or a command in it stays in one piece.
-        self._console.print(Text(line), soft_wrap=True)
+        self._console.print_line(line)
 
     def warn(self, line: str) -> None:
         """Write a line above what is drawn."""

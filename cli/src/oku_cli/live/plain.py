@@ -6,8 +6,6 @@ A line is written every few seconds by the ticks' own time, and at once when the
 import time
 from collections.abc import Iterator
 
-from rich.text import Text
-
 from oku_cli.live.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
 from oku_cli.live.trend import (
     Quantiles,
@@ -97,8 +95,7 @@ class PlainView:
         return tick.sample.at - last.sample.at > EVERY_S - 0.5  # ticks come a little early or late
 
     def _write(self, at: float, line: str) -> None:
-        # A line stays one line, whatever width the console takes itself to have.
-        self._console.print(Text(f"{format_clock(at)} {line}"), soft_wrap=True)
+        self._console.print_line(f"{format_clock(at)} {line}")
 
 
 def build_line(tick: Tick, trend: Trend) -> str:

@@ -50,7 +50,7 @@ async def run_locally(
     refuse_detaching(watch)
     with data_dir.held():
         interrupts = interrupts or Interrupts(watch.on_sigterm)
-        _park_interrupted(data_dir, start.resumed)
+        _pause_interrupted(data_dir, start.resumed)
         stack = LocalStack(data_dir, plan)
         stack.launch()
         # An HTTP client and a console are loaded while the children load what they need.
@@ -67,12 +67,12 @@ def refuse_detaching(watch: Watch) -> None:
         )
 
 
-def _park_interrupted(data_dir: DataDir, resumed: str | None) -> None:
+def _pause_interrupted(data_dir: DataDir, resumed: str | None) -> None:
     """Pause what a killed stack left running, but for the run that is resumed."""
     if data_dir.ledger.exists():
         from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # a first run has none
 
-        LedgerBackend(data_dir).park_interrupted(but=resumed)
+        LedgerBackend(data_dir).pause_interrupted(but=resumed)
 
 
 def build_plan(

@@ -50,7 +50,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
         failure = error
     finally:
         await stack.end(at_once=at_once)
-        _park(ledger)
+        _pause_interrupted(ledger)
     if failure is not None:
         watch.write_reason(ExitCode.CUT_SHORT, str(failure))
         return _give_up(console, hints, ledger, run, failure)
@@ -63,9 +63,9 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     return code
 
 
-def _park(ledger: LedgerBackend) -> None:
+def _pause_interrupted(ledger: LedgerBackend) -> None:
     try:
-        ledger.park_interrupted()
+        ledger.pause_interrupted()
     except UserError as error:  # the next command in this folder tries again
         write_error(str(error))
 
@@ -93,7 +93,7 @@ def _give_up(
         return ExitCode.CUT_SHORT
     if isinstance(error, InterruptedAtOnceError) and error.action is SignalAction.CANCEL:
         with contextlib.suppress(UserError):  # it is over already
-            ledger.cancel_parked(run)
+            ledger.cancel_interrupted(run)
         console.print(f"run {run} is {ledger.require_run(run).state}", soft_wrap=True)
     else:
         console.print(hints.describe_resume_command(run), soft_wrap=True)

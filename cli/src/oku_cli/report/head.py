@@ -1,21 +1,20 @@
 """Builds the head of a report: which run it is, then its account, its validity flags and its metrics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_cli.views.account_view import build_served, describe_flag, describe_missing
 from oku_cli.views.exit_reasons import describe_nothing_ok
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.judgement import judge
-from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
 from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables.formatting import (
-    choose_digits,
     format_count,
     format_latency,
     format_ok,
@@ -23,10 +22,8 @@ from oku_core.tables.formatting import (
     format_rate,
     in_units,
 )
-from oku_core.tables.time_tables import LATENCY, TIMES, list_times
-
-_ALL_FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
-_FEW_FIGURES = ("p50", "p99")
+from oku_core.tables.table import Table
+from oku_core.tables.time_tables import build_times
 
 
 def build_head(summary: Summary) -> Html:
@@ -168,20 +165,20 @@ def _list_metrics(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "throughput", format_rate(summary.throughput_rps)
         if summary.planned_rps is not None:
             yield "completed", format_rate(summary.completed_rps)
-    times = list_times([summary])
-    if times == [LATENCY]:
-        yield from _list_figures("", LATENCY.pick(summary), _ALL_FIGURES)
-    else:  # a table has the rest
-        for time in times:
-            yield from _list_figures(f"{time.label} ", time.pick(summary), _FEW_FIGURES[time is TIMES[-1] :])
+    yield from _list_times(build_times(summary))
     yield "received", format_bytes(count_bytes_received(summary))
 
 
-def _list_figures(prefix: str, column: LatencySummary, figures: Sequence[str]) -> Iterator[tuple[str, str]]:
-    if column.min is not None:
-        digits = choose_digits((column.p50, column.p99))
-        for name in figures:
-            yield f"{prefix}{name.replace('_', '.')}", format_latency(getattr(column, name), digits)
+def _list_times(table: Table) -> Iterator[tuple[str, str]]:
+    """All figures of the latency, or a few of each time: the page has the table of all."""
+    is_single = [column.key for column in table.columns[1:]] == [Time.LATENCY]
+    for place, column in enumerate(table.columns[1:], 1):
+        for row in table.rows:
+            figure, text = row.cells[0].text, row.cells[place].text
+            if is_single:
+                yield figure, text
+            elif figure == "p99" or (figure == "p50" and column.key != Time.LATENESS):
+                yield f"{column.head} {figure}", text
 
 
 def _build_metric(name: str, value: str) -> Html:

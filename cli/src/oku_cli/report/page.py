@@ -61,7 +61,7 @@ def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     return build_document(title, [build_head(history.summary), *sections, footer], read_out)
 
 
-def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
+def _build_sections(history: RunHistory, read_out: ReadOut) -> list[Html]:
     summary, load = history.summary, read_load(history.spec)
     plan = build_plan(load, history.periods, history.samples)
     samples = clip_start(history.samples, plan.periods[0].starts_at) if plan else history.samples
@@ -70,27 +70,22 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
     if timeline is not None:
         over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
     bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
-    yield build_account(summary, load, clock_bound_s=max(bounds, default=None))
-    if thresholds := build_threshold_section(summary):
-        yield thresholds
-    yield _build_over_time(samples, over_time, read_out)
-    if phases := build_phase_section(summary, load):
-        yield phases
-    if targets := build_target_section(summary):
-        yield targets
-    if inner := build_name_section(summary):
-        yield inner
-    if distribution := _build_distributions(_add_intervals(history), read_out):
-        yield distribution
-    if summary.unit is Unit.REQUEST and (timing := build_step_section(summary)):
-        yield timing
-    yield build_outcome_section(summary, load)
-    if failures := build_failure_section(summary):
-        yield failures
-    if workers := build_worker_section(summary):
-        yield workers
-    yield _build_coverage(history, over_time)
-    yield build_events(history.events, timeline.start if timeline else None)
+    sections = (
+        build_account(summary, load, clock_bound_s=max(bounds, default=None)),
+        build_threshold_section(summary),
+        _build_over_time(samples, over_time, read_out),
+        build_phase_section(summary, load),
+        build_target_section(summary),
+        build_name_section(summary),
+        _build_distributions(_add_intervals(history), read_out),
+        build_step_section(summary) if summary.unit is Unit.REQUEST else None,
+        build_outcome_section(summary, load),
+        build_failure_section(summary),
+        build_worker_section(summary),
+        _build_coverage(history, over_time),
+        build_events(history.events, timeline.start if timeline else None),
+    )
+    return [section for section in sections if section]
 
 
 def _build_over_time(samples: Sequence[Sample], over_time: RunOverTime | None, read_out: ReadOut) -> Html:

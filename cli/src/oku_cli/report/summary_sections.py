@@ -20,6 +20,7 @@ from oku_core.tables.outcome_tables import (
     build_statuses,
 )
 from oku_core.tables.phase_tables import build_phases
+from oku_core.tables.table import Table
 from oku_core.tables.target_tables import build_names, build_phase_targets, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_steps, build_target_steps
@@ -31,10 +32,7 @@ OPEN_WORKERS = 16
 
 def build_threshold_section(summary: Summary) -> Html | None:
     """Build the section on thresholds; None if the run has none."""
-    table = build_thresholds(summary.thresholds)
-    if not table.rows:
-        return None
-    return build_section(table.title, build_html_table(table), *build_note(table.note), id_="thresholds")
+    return _build_section(build_thresholds(summary.thresholds), "thresholds")
 
 
 def build_phase_section(summary: Summary, load: Spec | None) -> Html | None:
@@ -44,40 +42,26 @@ def build_phase_section(summary: Summary, load: Spec | None) -> Html | None:
         summary: of the run.
         load: a spec with its load; None if that is not known.
     """
-    table = build_phases(summary, load)
-    return build_section(table.title, build_html_table(table), id_="phases") if table.rows else None
+    return _build_section(build_phases(summary, load), "phases")
 
 
 def build_target_section(summary: Summary) -> Html | None:
     """Build the section on targets, in the whole run and in each phase; None if the run names none."""
-    table = build_targets(summary)
-    if not table.rows:
-        return None
     phases = (build_folded_table(build_phase_targets(phase)) for phase in summary.phases if phase.targets)
-    return build_section(
-        table.title, build_html_table(table), *build_note(table.note), *phases, id_="targets"
-    )
+    return _build_section(build_targets(summary), "targets", *phases)
 
 
 def build_name_section(summary: Summary) -> Html | None:
     """Build the section on requests of user code by name; None if there are none."""
-    table = build_names(summary.inner_requests)
-    if not table.rows:
-        return None
     failures = build_name_failures(summary.inner_requests)
-    parts = [*build_note(table.note), build_html_table(table)]
-    if failures.rows:
-        parts.append(build_html_table(failures))
-    return build_section(table.title, *parts, id_="inner-requests")
+    parts = [build_html_table(failures)] if failures.rows else []
+    return _build_section(build_names(summary.inner_requests), "inner-requests", *parts)
 
 
 def build_step_section(summary: Summary) -> Html | None:
     """Build the section on how time is split; None if no request has connected or was answered."""
-    table = build_steps(summary)
-    if not table.rows:
-        return None
     targets = [build_folded_table(build_target_steps(summary.targets))] if summary.targets else []
-    return build_section(table.title, build_html_table(table), *targets, id_="timing")
+    return _build_section(build_steps(summary), "timing", *targets)
 
 
 def build_outcome_section(summary: Summary, load: Spec | None = None) -> Html:
@@ -118,6 +102,13 @@ def build_worker_section(summary: Summary) -> Html | None:
         *build_note(describe_processes(summary)),
         id_="workers",
     )
+
+
+def _build_section(table: Table, id_: str, *more: Html) -> Html | None:
+    """Build the section of a table, with its note and what follows; None if it has no rows."""
+    if not table.rows:
+        return None
+    return build_section(table.title, build_html_table(table), *build_note(table.note), *more, id_=id_)
 
 
 def _build_traceback(failure: FailureSummary) -> Html:

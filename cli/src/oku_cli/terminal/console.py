@@ -22,6 +22,10 @@ class Terminal(Console):
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
+    def print_line(self, line: str) -> None:
+        """Write a line that only the terminal wraps, so that a link or a command in it stays whole."""
+        self.print(line, soft_wrap=True)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does; each text passes through here, alone or in a table."""
         if isinstance(renderable, str):

@@ -17,6 +17,15 @@ _LEAST_CONTENT = 44
 _INDENT = 2
 
 
+def build_sides(left: RenderableType, right: Text) -> Table:
+    """Put a text at the right end of a line; the left side has the rest of it, and is cut if it must be."""
+    row = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    row.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    row.add_column(justify="right", no_wrap=True)
+    row.add_row(left, right)
+    return row
+
+
 class Flow:
     """Shows phrases one after the other, as many to a line as fit.
 

@@ -7,24 +7,37 @@ below, groups of them first, and at last each row is a flow of its cells. No num
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from rich.bar import Bar
 from rich.console import ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.table import Table as Grid
 from rich.text import Text
 
 from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
+from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.results.judgement import Judgement
-from oku_core.tables.table import Column, Rank, Role, Row, Table
+from oku_core.tables.table import BarPart, Column, Rank, Role, Row, Table
 
 CELL_STYLES = {Judgement.GOOD: GOOD, Judgement.NEUTRAL: "", Judgement.CAUTION: CAUTION, Judgement.BAD: BAD}
-_WANTED = {Role.NAME: 18, Role.TEXT: 24}
-"""Columns are left out for so much of a name or a text."""
-_LEAST = {Role.NAME: 10, Role.TEXT: 24}
-"""Names and texts are folded to so much."""
+_WANTED = {Role.NAME: 18, Role.TEXT: 24, Role.BAR: 2}
+"""Columns are left out for so much of a name, a text or a bar."""
+_LEAST = {Role.NAME: 10, Role.TEXT: 24, Role.BAR: 2}
+"""Names and texts are folded to so much, and bars shortened."""
 LONGEST_NAME = 26
 """Of longer names of targets and requests the middle is left out: they differ at their ends."""
 _GAP, _INDENT = 2, 2
+
+
+class _CellBar:
+    """Draws the parts of a cell as one bar; one that stands for a little is visible all the same."""
+
+    def __init__(self, parts: Sequence[BarPart]) -> None:
+        self._share = sum(part.share for part in parts)
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Draw it in eighths of a column."""
+        least = 1 / (8 * options.max_width)
+        yield Bar(1, 0, max(self._share, least) if self._share else 0, color=ACCENT)
 
 
 class _ShownColumn:
@@ -34,13 +47,15 @@ class _ShownColumn:
         column: the column.
         head: its head; empty if heads are not shown.
         cells: one for each row.
+        bar_columns: the width of the longest bar.
     """
 
-    def __init__(self, column: Column, head: str, cells: Sequence[Text]) -> None:
+    def __init__(self, column: Column, head: str, cells: Sequence[Text | _CellBar], bar_columns: int) -> None:
         self.column = column
         self.head = Text(head)
         self.cells = cells
-        self.width = max([self.head.cell_len, *(cell.cell_len for cell in cells)])
+        widths = (cell.cell_len if isinstance(cell, Text) else bar_columns for cell in cells)
+        self.width = max([self.head.cell_len, *widths])
 
     def fold(self, least: Mapping[Role, int]) -> int:
         """The width when the cells are folded to the least of their role."""
@@ -54,19 +69,28 @@ class TableView:
         table: the table.
         has_heads: whether the heads of columns are shown.
         longest_name: of longer names the middle is left out; None if they are folded.
+        bar_columns: the width of the longest bar where there is room for it; 0 leaves bars out.
     """
 
-    def __init__(self, table: Table, *, has_heads: bool = True, longest_name: int | None = None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        *,
+        has_heads: bool = True,
+        longest_name: int | None = None,
+        bar_columns: int = 0,
+    ) -> None:
         self._has_heads = has_heads
         self._has_groups = len({column.group for column in table.columns if column.group}) > 1
         self._columns = [
             _ShownColumn(
                 column,
                 column.head if has_heads else "",
-                [_build_text(column, row, place, longest_name) for row in table.rows],
+                [_build_cell(column, row, place, longest_name) for row in table.rows],
+                bar_columns,
             )
             for place, column in enumerate(table.columns)
-            if column.role is not Role.BAR and column.rank < Rank.DETAIL
+            if (column.role is not Role.BAR or bar_columns) and column.rank < Rank.DETAIL
         ]
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
@@ -157,10 +181,11 @@ class TableView:
         yield grid
 
     def _draw_flows(self, columns: Sequence[_ShownColumn]) -> Iterator[RenderableType]:
-        rows = [[each.head for each in columns]] if self._has_heads else []
+        rows: list[Sequence[Text | _CellBar]] = [[each.head for each in columns]] if self._has_heads else []
         rows += [list(cells) for cells in zip(*(each.cells for each in columns), strict=True)]
         for cells in rows:
-            yield Flow(*filter(None, cells), gap=_GAP, indent=_INDENT)
+            texts = (cell for cell in cells if isinstance(cell, Text) and cell)
+            yield Flow(*texts, gap=_GAP, indent=_INDENT)
 
 
 def _build_group_heads(groups: Sequence[tuple[str, Sequence[int]]], widths: Sequence[int]) -> Text:
@@ -172,8 +197,10 @@ def _build_group_heads(groups: Sequence[tuple[str, Sequence[int]]], widths: Sequ
     return Text(line)
 
 
-def _build_text(column: Column, row: Row, place: int, longest_name: int | None) -> Text:
+def _build_cell(column: Column, row: Row, place: int, longest_name: int | None) -> Text | _CellBar:
     cell = row.cells[place]
+    if column.role is Role.BAR:
+        return _CellBar(cell.parts)
     text, style = make_printable(cell.text), CELL_STYLES[cell.judgement]
     if column.role is Role.NAME:
         style = style or STRONG

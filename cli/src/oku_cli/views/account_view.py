@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.layout import Flow, Labelled, build_sides
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
 from oku_cli.terminal.printable import make_printable
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
@@ -45,11 +44,8 @@ _HOOK_STATES = {
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     """Build the headline: the run, its state and the reason, how much is accounted and what it waits for."""
-    head = Table.grid(expand=True, padding=(0, 0, 0, 2))
-    head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    head.add_column(justify="right", no_wrap=True)
     title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
-    head.add_row(Text(title, style=STRONG), build_summary_state(summary))
+    head = build_sides(Text(title, style=STRONG), build_summary_state(summary))
     lines: list[RenderableType] = [head, *_list_work(summary), _build_extent(summary)]
     lines += [Text(notice, style=CAUTION) for notice in summary.notices]
     if summary.state is RunState.PAUSED:

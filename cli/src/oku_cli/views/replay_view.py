@@ -76,8 +76,7 @@ def print_request(request: ShownRequest) -> None:
     """Write which request it is, and the request itself."""
     asked = f" asks target {request.target}" if request.target else ""
     write_line(f"Request {request.index} of run {request.run}{asked}: {request.url}")
-    if request.row is not None:
-        write_line("Row: " + ", ".join(f"{column}={value}" for column, value in request.row.items()))
+    _write_row(request.row)
     for line in _list_message(request.line, request.headers, request.body or ""):
         write_line(line)
     if request.body is None and request.body_bytes:
@@ -93,10 +92,12 @@ def print_outcome(outcome: ShownOutcome) -> None:
             write_line(f"({format_count(answer.body_bytes)} bytes that are not text)")
         elif not answer.is_whole:
             write_line(f"(this is the beginning; {format_count(answer.body_bytes)} bytes came)")
-    write_line("")
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    time = f", after {format_latency(outcome.time_ms)}" if outcome.time_ms is not None else ""
-    write_line(f"{format_outcome(outcome.outcome)}{reason}{time}")
+    _write_result(outcome)
+
+
+def _write_row(row: Mapping[str, str] | None) -> None:
+    if row is not None:
+        write_line("Row: " + ", ".join(f"{column}={value}" for column, value in row.items()))
 
 
 def _list_message(first: str, headers: Sequence[tuple[str, str]], body: str) -> Iterator[str]:
@@ -170,8 +171,7 @@ class ShownIterationOutcome(msgspec.Struct, frozen=True, kw_only=True):
 def print_iteration(iteration: ShownIteration) -> None:
     """Write which iteration it is."""
     write_line(f"Iteration {iteration.index} of run {iteration.run}: {iteration.scenario}")
-    if iteration.row is not None:
-        write_line("Row: " + ", ".join(f"{column}={value}" for column, value in iteration.row.items()))
+    _write_row(iteration.row)
 
 
 def print_iteration_outcome(outcome: ShownIterationOutcome) -> None:
@@ -184,10 +184,7 @@ def print_iteration_outcome(outcome: ShownIterationOutcome) -> None:
         write_line("")
         for line in outcome.traceback.rstrip().splitlines():
             write_line(line)
-    write_line("")
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    time = f", after {format_latency(outcome.time_ms)}" if outcome.time_ms is not None else ""
-    write_line(f"{format_outcome(outcome.outcome)}{reason}{time}")
+    _write_result(outcome)
 
 
 def _describe(inner: ShownInner) -> str:
@@ -203,3 +200,10 @@ def _describe(inner: ShownInner) -> str:
         *inner.reasons,
     )
     return f"{times}{inner.name}: {', '.join(parts)}"
+
+
+def _write_result(result: ShownOutcome | ShownIterationOutcome) -> None:
+    write_line("")
+    reason = f": {result.reason}" if result.reason else ""
+    time = f", after {format_latency(result.time_ms)}" if result.time_ms is not None else ""
+    write_line(f"{format_outcome(result.outcome)}{reason}{time}")

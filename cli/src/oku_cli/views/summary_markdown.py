@@ -8,12 +8,12 @@ from oku_cli.views.account_view import describe_flag
 from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
 from oku_cli.views.summary_view import MOST_TRACEBACKS, shorten_traceback
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary, Unit
-from oku_core.spec.values.quantity import format_duration
-from oku_core.tables.formatting import format_count, format_ok, format_rate, format_requests, in_units
+from oku_core.results.summary import Summary
+from oku_core.tables.formatting import format_count, format_ok
 from oku_core.tables.outcome_tables import build_failures, build_outcomes
 from oku_core.tables.phase_tables import build_phases
-from oku_core.tables.table import Column, Rank, Role, Table, build_table, cut_rows
+from oku_core.tables.summary_tables import build_figures
+from oku_core.tables.table import Rank, Role, Table, cut_rows
 from oku_core.tables.target_tables import build_names, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_times
@@ -54,7 +54,7 @@ def _iter_lines(summary: Summary, reasons: Sequence[ExitReason]) -> Iterator[str
     yield from _list_table(build_thresholds(summary.thresholds))
     if summary.failures:
         yield from _list_failures(summary)
-    for table in (_build_figures(summary), build_outcomes(summary), build_times(summary)):
+    for table in (build_figures(summary), build_outcomes(summary), build_times(summary)):
         yield from _list_table(table)
     for table in (build_phases(summary), build_targets(summary), build_names(summary.inner_requests)):
         if table.rows:
@@ -100,24 +100,6 @@ def _list_tracebacks(summary: Summary) -> Iterator[str]:
         # A comment keeps two blocks in a row apart.
         yield from ("", "<!-- -->", "") if number else ("",)
         yield from (f"    {line}" for line in shorten_traceback(failure.traceback))
-
-
-def _build_figures(summary: Summary) -> Table:
-    columns = [Column(key=key, head=key, role=Role.TEXT) for key in ("figure", "value")]
-    return build_table("figures", "", columns, _iter_figures(summary))
-
-
-def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
-    units = "" if summary.unit is Unit.REQUEST else f" {in_units('requests', summary.unit)}"
-    yield "accounted", f"{format_count(summary.accounted)} of {format_requests(summary.requests)}" + units
-    if summary.active_s:
-        length = format_duration(summary.measured_s)
-        rate = format_rate(summary.throughput_rps)
-        if summary.planned_rps is not None:
-            rate = f"{rate} sent, {format_rate(summary.completed_rps)} completed"
-        yield "throughput", f"{rate} over {length}"
-    if summary.planned_rps is not None:
-        yield "planned", format_rate(summary.planned_rps)
 
 
 def _list_table(table: Table) -> Iterator[str]:

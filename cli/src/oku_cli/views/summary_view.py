@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.layout import Flow, Labelled, PairGrid
 from oku_cli.terminal.palette import BAD, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
@@ -20,17 +20,28 @@ from oku_cli.views.account_view import (
     build_statuses,
     build_validity,
 )
-from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
 from oku_core.accounting.failure_reason import UNTRUSTED
+from oku_core.accounting.measured_time import Time
+from oku_core.results.latency_summary import QuantileIntervals
 from oku_core.results.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
+from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.quantity import format_bytes, format_duration
-from oku_core.tables.formatting import format_count, format_date_time, format_rate, format_share, in_units
+from oku_core.tables.distribution_tables import build_distribution
+from oku_core.tables.formatting import (
+    format_count,
+    format_date_time,
+    format_interval,
+    format_rate,
+    format_share,
+    in_units,
+)
 from oku_core.tables.outcome_tables import build_failures as build_failure_table
 from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
 from oku_core.tables.phase_tables import build_phases
 from oku_core.tables.table import Table, cut_rows
 from oku_core.tables.target_tables import MOST_ROWS, build_names, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
+from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_times
 from oku_core.tables.worker_tables import list_worker_tables
 
 MOST_WORKERS = 8
@@ -39,6 +50,10 @@ MOST_LOST = 3
 """Where the spread is shown, this many lost workers have a row each."""
 MOST_REASONS = 5
 """How many reasons for failed requests of user code are shown, of all names together."""
+BAR_COLUMNS = 22
+"""Width of the longest bar where there is room for it."""
+_FEW_CONNECTIONS = 0.01
+_CONNECTING, _ANSWERING = ("connect", "TLS"), ("first byte", "transfer")
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
@@ -54,7 +69,7 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
         hint: a sentence on what to do next, such as how to resume, shown under the headline.
     """
     sections: list[RenderableType] = [build_headline(summary, hint)]
-    columns = len("throughput" if summary.planned_rps is None else RESPONSE_TIME)
+    columns = len("throughput" if summary.planned_rps is None else Time.RESPONSE_TIME.label)
     for list_rows in (_list_account, list_distributions, _list_context):
         if section := Labelled(list_rows(summary), columns):
             sections += ["", section]
@@ -135,6 +150,59 @@ def _build_throughput(summary: Summary) -> Flow:
     if summary.measured_s < summary.active_s:
         phrases += ["after the warm-up,", "which all rates and times above leave out"]
     return Flow(*phrases)
+
+
+def list_distributions(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
+    """The figures of each distribution with its label, and the bars of what a user of the target waits for.
+
+    With a rate these are response times, as they count from when requests were due.
+    """
+    table = build_times(summary)
+    if LATENCY.pick(summary).max is None:
+        has_warm_up = any(phase.name == WARM_UP for phase in summary.phases)
+        yield LATENCY.label, f"nothing was answered{' after the warm-up' if has_warm_up else ''}"
+    yield from _list_figures(table)
+    shown = next((time for time in reversed(TIMES[:2]) if time.pick(summary).max is not None), LATENCY)
+    if intervals_ms := shown.pick_intervals(summary):
+        yield "intervals", _build_intervals(intervals_ms)
+    if steps := list(_list_steps(summary)):
+        yield "timing", Flow(*steps, gap=3)
+    if shown.pick(summary).max is not None:
+        yield "", ""
+        bars = TableView(build_distribution(shown.decode(summary)), has_heads=False, bar_columns=BAR_COLUMNS)
+        yield shown.label if shown is not LATENCY else "", bars
+
+
+def _list_figures(table: Table) -> Iterator[tuple[str, RenderableType]]:
+    """A grid for each column of the table of figures, from top to bottom and then to the right."""
+    texts = [[cell.text for cell in row.cells] for row in table.rows]
+    width = max((len(text) for row in texts for text in row[1:]), default=0)
+    for place, column in enumerate(table.columns[1:], 1):
+        pairs = ((row[0], Text(row[place].rjust(width), style=STRONG)) for row in texts)
+        yield column.head, PairGrid(pairs, 4)
+
+
+def _list_steps(summary: Summary) -> Iterator[Text]:
+    """The median and the 99th percentile of each step of requests that tells more than the latency does.
+
+    Making connections does where one was made for more than a hundredth of the requests, or with TLS; first
+    byte and transfer do where more than a hundredth of the answers came in several pieces.
+    """
+    timing, table = summary.timing_ms, build_steps(summary)
+    has_connections = timing.tls.requests or timing.connect.requests > _FEW_CONNECTIONS * summary.accounted
+    notable = [*(_CONNECTING if has_connections else []), *(_ANSWERING if timing.transfer.p99 else [])]
+    for row in table.rows:
+        texts = {column.key: cell.text for column, cell in zip(table.columns, row.cells, strict=True)}
+        if (name := texts["step"]) in notable:
+            phrase = Text.assemble(f"{name} p50 ", (texts["p50"], STRONG), " p99 ", (texts["p99"], STRONG))
+            yield phrase.append(f" ({texts['requests']})") if name in _CONNECTING else phrase
+
+
+def _build_intervals(intervals_ms: QuantileIntervals) -> Flow:
+    """Show between which values the median and the 99th percentile lie; the rest is in the JSON."""
+    shown = (("p50", intervals_ms.p50), ("p99", intervals_ms.p99))
+    phrases = [f"{name} {format_interval(interval)}" for name, interval in shown if interval]
+    return Flow(*phrases, "(95 %)", gap=3)
 
 
 def _format_iso(iso: str) -> str:

@@ -50,7 +50,7 @@ from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.run_documents import build_row_object, build_run_object
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.telemetry.metrics import Metrics, MetricsCache
+from oku_coordinator.telemetry.prometheus.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, read_idempotency_key
 from oku_core.accounting.interval import ConservationError
@@ -61,7 +61,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
-from oku_core.tables.summary_tables import list_phase_tables, list_tables
+from oku_core.tables.summary_tables import UnknownPhaseError, list_phase_tables, list_tables
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     UserError: 400,
     OffsetError: 409,
     UnknownRunError: 404,
+    UnknownPhaseError: 404,
     TransitionError: 409,
     RunInUseError: 409,
     QueueFullError: 429,
@@ -178,10 +179,10 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return _json(await runs.summarize(request.match_info["run"]))
 
     async def show_tables(request: web.Request) -> web.Response:
-        summary = await runs.summarize(request.match_info["run"])
+        run, phase = request.match_info["run"], request.query.get("phase")
+        load, summary = runs.fetch_spec(run), await runs.summarize(run)
         # In a thread, because a hundred phases with a hundred targets have many cells.
-        phase = request.query.get("phase")
-        build = list_tables if phase is None else partial(list_phase_tables, phase=phase)
+        build = partial(list_tables, load=load) if phase is None else partial(list_phase_tables, phase=phase)
         return _json(await asyncio.to_thread(build, summary))
 
     async def show_history(request: web.Request) -> web.StreamResponse:

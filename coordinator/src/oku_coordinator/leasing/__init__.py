@@ -1,1 +1,1 @@
-"""Leases: how large they are, who gets them, and when one is taken back."""
+"""Leases: how large they are, who gets them, and when one expires."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.files.file_access import FileAccess
-from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -23,6 +22,9 @@ from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.files import list_files
 from oku_core.spec.request_template import ask_servers
 from oku_core.spec.spec import Hook, Spec
+
+AskedEnds = dict[str, dict[str, int]]
+"""By incarnation: for each lease the first position that should not be taken any more."""
 
 
 class Delivery:
@@ -82,16 +84,19 @@ class Delivery:
         """Send workers what was decided."""
         self._broker.send_controls(controls)
 
-    def wish(self, wishes: Wishes) -> None:
+    def shorten(self, asked: AskedEnds) -> None:
         """Ask workers to end leases early."""
-        self._broker.send_controls([Control(incarnation=to, ends=ends) for to, ends in wishes.items()])
+        self._broker.send_controls([Control(incarnation=to, ends=ends) for to, ends in asked.items()])
 
-    def revoke(self, leases: Iterable[tuple[str, str]]) -> None:
-        """Ask for the final checkpoints of leases, which are given with their incarnations."""
-        wishes: Wishes = {}
+    def drain(self, leases: Iterable[tuple[str, str]]) -> None:
+        """Ask for the final checkpoints of leases, which are given with their incarnations.
+
+        Nothing more is taken of them, and what is in flight may end.
+        """
+        asked: AskedEnds = {}
         for incarnation, lease in leases:
-            wishes.setdefault(incarnation, {})[lease] = 0
-        self.wish(wishes)
+            asked.setdefault(incarnation, {})[lease] = 0
+        self.shorten(asked)
 
     def stop(self, run: RunRecord, leases: Iterable[LeaseRecord], at: float | None = None) -> None:
         """Stop the leases of a run up to the newest of these, at a Unix time or at once."""

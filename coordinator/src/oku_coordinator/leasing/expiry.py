@@ -1,7 +1,7 @@
 """What has become of the open leases of a worker, and what to do about them: a rule with the clock passed in.
 
 A lease that its worker does not name was lost on the way and is sent again, until it is stale. Then it is
-revoked: the worker answers with a final checkpoint, whether it has the lease or not. Only a worker that is
+drained: the worker answers with a final checkpoint, whether it has the lease or not. Only a worker that is
 dead, or lives and says nothing of the lease for the whole worker timeout, loses it unasked. One that is about
 to leave is asked for it at once.
 """
@@ -19,14 +19,14 @@ from oku_core.accounting.lease_state import ExpiryReason
 START_WITHIN_S = 60.0
 """A lease must have reached its worker within this time."""
 _REPEAT_S = 3.0
-"""A lease that its worker does not name for so long is sent again, or revoked."""
+"""A lease that its worker does not name for so long is sent again, or drained."""
 
 
 class Remedy(Enum):
     """What is done about a lease that its worker does not name."""
 
     RESEND = auto()
-    REVOKE = auto()
+    DRAIN = auto()
 
 
 @dataclass
@@ -114,9 +114,9 @@ class ExpiryRule:
         elif stale_s > timeout_s and worker.heard_at - watched.known_at > timeout_s:
             return ExpiryReason.NOT_TAKEN
         if worker.stopping:
-            return Remedy.REVOKE
+            return Remedy.DRAIN
         # What it said last may be from before the lease reached it.
         if now - watched.acted_at < _REPEAT_S or worker.heard_at - watched.acted_at < _REPEAT_S / 2:
             return None
         watched.acted_at = now
-        return Remedy.REVOKE if has_had or stale_s > 0 else Remedy.RESEND
+        return Remedy.DRAIN if has_had or stale_s > 0 else Remedy.RESEND

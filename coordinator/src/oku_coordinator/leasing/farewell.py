@@ -22,7 +22,7 @@ class Farewell:
 
     Args:
         ledger: knows what is left.
-        delivery: takes wishes to workers.
+        delivery: asks workers to end them.
     """
 
     ledger: Ledger
@@ -49,7 +49,7 @@ class Farewell:
         if not leases or (leases == self._told and now - self._told_at < _TELL_EVERY_S):
             return
         self._told, self._told_at = leases, now
-        wishes: dict[str, dict[str, int]] = {}
+        asked: dict[str, dict[str, int]] = {}
         for lease in out:
-            wishes.setdefault(lease.incarnation, {})[lease.id] = lease.end
-        self.delivery.wish(wishes)
+            asked.setdefault(lease.incarnation, {})[lease.id] = lease.end
+        self.delivery.shorten(asked)

@@ -1,4 +1,4 @@
-"""Sweeps the open leases of a run: lost ones are sent again, and those of dead workers taken back.
+"""Sweeps the open leases of a run: lost ones are sent again, and those of dead workers expire.
 
 The rule of `expiry` says what is to be done about each.
 """
@@ -15,12 +15,12 @@ from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.wave_plan import build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.rules import reclaim
-from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
+from oku_coordinator.ledger.rules.leases import expiring
+from oku_coordinator.ledger.rules.leases.expiring import FindLost, find_nothing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import schedule_table
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.worker_state import WorkerState
@@ -32,7 +32,7 @@ from oku_core.process.clock import Clock
 _log = logging.getLogger(__name__)
 
 _BATCH = 50
-"""Leases taken back in one transaction, which takes about 20 ms."""
+"""Leases that expire in one transaction, which takes about 20 ms."""
 _LOSING = frozenset({ExpiryReason.WORKER_LOST, ExpiryReason.DROPPED})
 """Those who had the leases may have sent what was due."""
 _JUDGED_AT_ONCE = 2_000
@@ -46,9 +46,9 @@ class Reaper:
     Args:
         ledger: has the leases.
         expiry: says what is to be done about each lease.
-        delivery: sends leases again, and revokes them.
+        delivery: sends leases again, and drains them.
         pace: slows down after losses.
-        metrics: where leases that are taken back are counted.
+        metrics: counts leases that expire.
         clock: Unix time.
         breaker: ends the run after too many losses.
         records: say how far dead processes have gone.
@@ -66,8 +66,8 @@ class Reaper:
     async def sweep(self, run: RunRecord, held: Held, suspects: Sequence[WorkerState], now: float) -> None:
         """Sweep the open leases of the run.
 
-        A thousand workers may be lost in one sweep: their leases are taken back some at a time, a transaction
-        each, and others have their turn in between.
+        A thousand workers may be lost in one sweep: their leases expire some at a time, a transaction each,
+        and others have their turn in between.
 
         Args:
             run: the run.
@@ -75,14 +75,14 @@ class Reaper:
             suspects: workers that have just become suspect.
             now: monotonic seconds.
         """
-        await self._cut_suspects(suspects, held)
+        await self._shorten_suspects(suspects, held)
         judged: dict[ExpiryReason | Remedy, list[LeaseRecord]] = {}
         wall_now = self.clock()
         leases = [lease for mine in held.values() for lease in mine]
         for number, lease in enumerate(leases):
             if finding := self.expiry.judge(lease, now, wall_now):
                 if finding == Remedy.RESEND and run.state != RunState.RUNNING:
-                    finding = Remedy.REVOKE  # nobody should begin with it any more
+                    finding = Remedy.DRAIN  # nobody should begin with it any more
                 judged.setdefault(finding, []).append(lease)
             if number % _JUDGED_AT_ONCE == _JUDGED_AT_ONCE - 1:
                 await asyncio.sleep(0)
@@ -96,21 +96,21 @@ class Reaper:
         for finding, leases in judged.items():
             if finding == Remedy.RESEND:
                 self.delivery.send(run, leases)
-            elif finding == Remedy.REVOKE:
-                self.delivery.revoke((lease.incarnation, lease.id) for lease in leases)
+            elif finding == Remedy.DRAIN:
+                self.delivery.drain((lease.incarnation, lease.id) for lease in leases)
             elif isinstance(finding, ExpiryReason):
                 for offset in range(0, len(leases), _BATCH):
-                    self._take_back(run, leases[offset : offset + _BATCH], finding, now)
+                    self._expire(run, leases[offset : offset + _BATCH], finding, now)
                     await asyncio.sleep(0)
 
-    async def _cut_suspects(self, suspects: Sequence[WorkerState], held: Held) -> None:
+    async def _shorten_suspects(self, suspects: Sequence[WorkerState], held: Held) -> None:
         """What lies beyond the limits of a silent worker is for others: it never passes them."""
         names = [lease.id for worker in suspects for lease in held.get(worker.incarnation, ())]
         for offset in range(0, len(names), _BATCH):
-            batches.cut_at_limits(self.ledger, names[offset : offset + _BATCH], self.clock())
+            batches.shorten_to_limits(self.ledger, names[offset : offset + _BATCH], self.clock())
             await asyncio.sleep(0)
 
-    def _take_back(
+    def _expire(
         self, run: RunRecord, leases: Sequence[LeaseRecord], reason: ExpiryReason, now: float
     ) -> None:
         wall_now = self.clock()
@@ -121,7 +121,7 @@ class Reaper:
             find_lost = find_nothing
         # A worker that is dropped lives, and no record is of one that does.
         find_reached = self.records.find_reached
-        expired = set(batches.take_back(self.ledger, names, reason, wall_now, find_lost, find_reached))
+        expired = set(batches.expire(self.ledger, names, reason, wall_now, find_lost, find_reached))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
@@ -132,12 +132,12 @@ class Reaper:
             self.breaker.record_losses(lease.incarnation for lease in leases)
 
     def _lower_resent(self, run: RunRecord) -> None:
-        """Records that were found after their leases were taken back tell what these had come to."""
+        """Records that were found after their leases expired tell what these had come to."""
         dead = self.records.find_unused(run.run)
         if not dead:
             return
         with self.ledger.change(self.clock()) as t:
-            lowered = reclaim.lower_resent(t, run.run, dead, self.records.find_reached)
+            lowered = expiring.lower_resent(t, run.run, dead, self.records.find_reached)
         self.records.record_used(run.run, dead)
         if lowered:
             _log.info(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import lifecycle, waves
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.leases import waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.tables import lease_table, schedule_table

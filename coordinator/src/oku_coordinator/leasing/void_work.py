@@ -1,4 +1,4 @@
-"""Calls off what workers hold and must not: void leases, void attempts at hooks. Lets leaving workers go.
+"""Drains void leases that workers hold, drops void attempts at hooks, and lets leaving workers go.
 
 It is about all workers, whichever run they belong to. A worker that was declared dead may still work on what
 others have by now, or on a run that has failed.
@@ -29,7 +29,7 @@ class VoidWork:
         ledger: the truth.
         roster: what workers have said.
         broker: takes orders about hooks.
-        delivery: revokes leases.
+        delivery: drains leases.
     """
 
     ledger: Ledger
@@ -40,7 +40,7 @@ class VoidWork:
     def sweep(self, held: Held) -> None:
         """Sweep all workers, beside the open leases of the active runs."""
         self._let_leave(held)
-        self._revoke_void(held)
+        self._drain_void(held)
         self._drop_hooks()
 
     def _let_leave(self, held: Held) -> None:
@@ -50,13 +50,13 @@ class VoidWork:
             [Control(incarnation=each, may_leave=True) for each in leaving if each not in held]
         )
 
-    def _revoke_void(self, held: Held) -> None:
+    def _drain_void(self, held: Held) -> None:
         is_open = {lease.id for leases in held.values() for lease in leases}
         others = {lease: process for process, lease in self.roster.list_leases() if lease not in is_open}
         if others:
             with self.ledger.read() as t:
                 void = lease_table.find_void(t, others)
-            self.delivery.revoke((others[lease], lease) for lease in void)
+            self.delivery.drain((others[lease], lease) for lease in void)
 
     def _drop_hooks(self) -> None:
         held = [(worker.incarnation, attempt) for worker, attempt in self.roster.list_hooks()]

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from oku_coordinator.ledger.ledger import Ledger
-from oku_coordinator.ledger.rules import reclaim, waves
-from oku_coordinator.ledger.rules.reclaim import FindLost, FindReached
+from oku_coordinator.ledger.rules.leases import expiring, waves
+from oku_coordinator.ledger.rules.leases.expiring import FindLost, FindReached
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
@@ -16,19 +16,19 @@ from oku_core.results.lease_span import LeaseSpan
 PAGE = 1000
 """How many rows are read at once."""
 _AT_ONCE = 50
-"""Leases; to take them back or to cut them takes less than 20 ms."""
+"""Leases; to expire or to shorten them takes less than 20 ms."""
 _log = logging.getLogger(__name__)
 
 
-def take_back(
+def expire(
     ledger: Ledger,
     leases: Sequence[str],
     reason: ExpiryReason,
     now: float,
-    find_lost: FindLost = reclaim.find_nothing,
-    find_reached: FindReached = reclaim.find_no_record,
+    find_lost: FindLost = expiring.find_nothing,
+    find_reached: FindReached = expiring.find_no_record,
 ) -> list[str]:
-    """Take open leases back; what they do not cover is pending again.
+    """Expire open leases: what they do not cover is pending again.
 
     Args:
         ledger: that has them.
@@ -45,26 +45,26 @@ def take_back(
     taken: list[str] = []
     for some in _batch(leases):
         with ledger.change(now) as t:
-            taken += reclaim.take_back(t, some, reason, now, find_lost, find_reached)
+            taken += expiring.expire(t, some, reason, now, find_lost, find_reached)
     return taken
 
 
-def cut_at_limits(ledger: Ledger, leases: Sequence[str], now: float) -> list[LeaseRecord]:
-    """End open leases at their limits; what lies beyond is pending again.
+def shorten_to_limits(ledger: Ledger, leases: Sequence[str], now: float) -> list[LeaseRecord]:
+    """Shorten open leases to their limits; what lies beyond is pending again.
 
     Returns those that have become shorter.
     """
     shorter: list[LeaseRecord] = []
     for some in _batch(leases):
         with ledger.change(now) as t:
-            shorter += reclaim.cut_at_limits(t, some)
+            shorter += expiring.shorten_to_limits(t, some)
     return shorter
 
 
-def park_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
+def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
     """Pause what a stack left running when it was killed; only for a stack that is about to start.
 
-    The leases are taken back, as nobody has them any more. The run `but` keeps its state and goes on. A run
+    The leases expire, as nobody has them any more. The run `but` keeps its state and goes on. A run
     that does not balance fails; the others are paused all the same.
     """
     with ledger.read() as t:
@@ -72,7 +72,7 @@ def park_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> N
     for run in live:
         try:
             with ledger.change(now) as t:
-                reclaim.park_run(t, run, now, goes_on=run == but)
+                expiring.pause_interrupted(t, run, now, goes_on=run == but)
         except BreachError:
             _log.exception("a run has failed", extra={"run": run})
 

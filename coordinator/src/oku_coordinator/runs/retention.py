@@ -19,7 +19,7 @@ from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.file_keeper import FileKeeper
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor

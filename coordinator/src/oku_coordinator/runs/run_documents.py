@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.rules import closing, failed_requests
+from oku_coordinator.ledger.rules import failed_requests
 from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.leases import closing
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
-from oku_coordinator.runs.summaries import format_time
+from oku_coordinator.runs.summary.summaries import format_time
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError

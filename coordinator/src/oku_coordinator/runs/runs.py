@@ -15,13 +15,14 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
-from oku_coordinator.ledger.tables import run_table, work_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run, find_submitted
 from oku_coordinator.runs.run_documents import write_failures, write_run_history
-from oku_coordinator.runs.summarizer import Summarizer
+from oku_coordinator.runs.summary.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
@@ -175,6 +176,11 @@ class Runs:
     def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""
         delete_run(self._ledger, run, self._clock())
+
+    def fetch_spec(self, run: str) -> Spec:
+        """What a run was asked to do."""
+        with self._ledger.read() as t:
+            return run_table.fetch_run(t, run).spec
 
     async def summarize(self, run: str) -> Summary:
         """The summary of a run as it stands, with what the delay servers have counted.

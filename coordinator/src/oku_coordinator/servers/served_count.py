@@ -18,7 +18,8 @@ import aiohttp
 import msgspec
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables import run_table, work_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import work_table
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.summary import ProcessSummary
 

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import run_table, work_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import work_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.process.clock import Clock

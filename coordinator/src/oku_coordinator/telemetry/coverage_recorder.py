@@ -11,7 +11,7 @@ from contextlib import closing
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
-from oku_coordinator.ledger.rules.closing import fetch_coverage, measure_extent
+from oku_coordinator.ledger.rules.leases.closing import fetch_coverage, measure_extent
 from oku_coordinator.ledger.tables import lease_table, run_table
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel

@@ -14,7 +14,7 @@ from oku_coordinator.ledger.tables.outbox_table import OutboxLine, OutboxSize
 from oku_coordinator.loki.batch import Entry, Refusal
 from oku_coordinator.loki.endpoint import LokiTarget
 from oku_coordinator.loki.pusher import LokiPusher
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.results.event import Event, EventType

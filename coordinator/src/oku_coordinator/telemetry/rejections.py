@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.messaging.codec import OtherProtocolError
 from oku_core.messaging.signing import PROTOCOL, RejectedMessageError, RejectionLog
 from oku_core.process.clock import Clock

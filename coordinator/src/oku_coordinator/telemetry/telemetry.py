@@ -4,9 +4,9 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.coverage_recorder import CoverageRecorder
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
-from oku_coordinator.telemetry.metrics import LedgerCollector, Metrics
+from oku_coordinator.telemetry.prometheus.metrics import LedgerCollector, Metrics
+from oku_coordinator.telemetry.prometheus.recent_runs import RecentRuns
 from oku_coordinator.telemetry.publisher import Publisher
-from oku_coordinator.telemetry.recent_runs import RecentRuns
 from oku_core.process.clock import SteadyClock
 
 

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Iterable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import history, reclaim
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.readiness import Readiness
@@ -116,5 +117,5 @@ class CircuitBreaker:
     def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
         _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})
         with self._ledger.change(self._clock()) as t:
-            reclaim.give_up_run(t, run.run, state, self._clock(), reason)
+            expiring.give_up_run(t, run.run, state, self._clock(), reason)
         self._lost.clear()

@@ -17,8 +17,8 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables import threshold_table
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.stretch_watch import Look, StretchWatch
-from oku_coordinator.runs.threshold_summaries import judge_thresholds
+from oku_coordinator.runs.summary.stretch_watch import Look, StretchWatch
+from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.progress import LeaseProgress, Progress

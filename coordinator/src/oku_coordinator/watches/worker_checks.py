@@ -7,7 +7,7 @@ is over.
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import work_table
+from oku_coordinator.ledger.tables.accounts import work_table
 from oku_coordinator.runs.notices import UNCONFINED, list_unconfined
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import hook_table, lease_table, work_table
+from oku_coordinator.ledger.tables import hook_table, lease_table
+from oku_coordinator.ledger.tables.accounts import work_table
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.run_state import RunState

@@ -136,6 +136,10 @@ class Account:
             raise ConservationError(fault)
 
 
+NO_REQUESTS = Account()
+"""The account of no requests, to read only."""
+
+
 def sum_accounts(accounts: Iterable[Account]) -> Account:
     """The sum of several accounts, to read only: the sum of one is that account itself."""
     each = list(accounts)

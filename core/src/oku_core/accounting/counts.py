@@ -30,30 +30,38 @@ _STATUS = re.compile(r"[0-9]{1,3}")
 _NONE = HistogramSnapshot()
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What some requests came to.
+class LiveCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What some requests came to, as far as it is followed second by second.
 
     Attributes:
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
-        not_sent: the counts of the causes for which requests were not sent, in the order of
-            `NOT_SENT_CAUSES`.
-        statuses: the number of responses by status code.
         bytes_received: the number of bytes in response bodies.
-        reasons: why requests failed, with the first and last position of each reason; they sum to the
-            outcomes other than `ok`.
         times: the distribution of each time that was measured; one that is missing is empty.
     """
 
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
-    not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
-    statuses: dict[str, int] = {}
     bytes_received: int = 0
-    reasons: list[ReasonCount] = []
     times: dict[Time, HistogramSnapshot] = {}
 
     def histogram(self, time: Time) -> HistogramSnapshot:
         """The distribution of a time; empty if none was measured."""
         return self.times.get(time, _NONE)
+
+
+class Counts(LiveCounts, frozen=True, kw_only=True, omit_defaults=True):
+    """What some requests came to, and why.
+
+    Attributes:
+        not_sent: the counts of the causes for which requests were not sent, in the order of
+            `NOT_SENT_CAUSES`.
+        statuses: the number of responses by status code.
+        reasons: why requests failed, with the first and last position of each reason; they sum to the
+            outcomes other than `ok`.
+    """
+
+    not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
+    statuses: dict[str, int] = {}
+    reasons: list[ReasonCount] = []
 
     def find_fault(self) -> str | None:
         """Say why a worker cannot have counted this; None if it can."""

@@ -1,4 +1,4 @@
-"""The states of a lease, and the reasons for taking one back."""
+"""The states of a lease, and the reasons for which one expires."""
 
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ class LeaseState(StrEnum):
 
 
 class ExpiryReason(StrEnum):
-    """Why a lease was taken back."""
+    """Why a lease expired."""
 
     NOT_TAKEN = "not_taken"
     """Its worker is alive and never had it: its message was lost."""

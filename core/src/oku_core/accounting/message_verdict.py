@@ -13,7 +13,7 @@ class MessageVerdict(StrEnum):
     REPEATED = "repeated"
     """The ledger has this checkpoint, or a newer one, already."""
     LATE = "late"
-    """The lease was taken back, or the run is over."""
+    """The lease has expired, or the run is over."""
     FOREIGN = "foreign"
     """It comes from another process than the one that has the lease."""
     UNTRUE = "untrue"

@@ -32,7 +32,7 @@ class EventType(StrEnum):
     HOST_ENDED = "host_ended"
     """A process of user code ended unexpectedly; its iterations are given back."""
     LEASE_EXPIRED = "lease_expired"
-    """A lease was taken back."""
+    """A lease expired."""
     TARGET_GONE = "target_gone"
     """Nothing has been ok for a while after something was."""
     TARGET_BACK = "target_back"

@@ -52,9 +52,9 @@ class RequestSummary(AnswerSummary, frozen=True, kw_only=True):
     split.
     """
 
-    not_sent: NotSentCounts = NotSentCounts()
-    response_time_ms: LatencySummary = LatencySummary()
-    lateness_ms: LatencySummary = LatencySummary()
+    not_sent: NotSentCounts
+    response_time_ms: LatencySummary
+    lateness_ms: LatencySummary
     timing_ms: TimingSummary = TimingSummary()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from oku_core.accounting import histogram
+from oku_core.accounting.counts import LiveCounts
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_no_counts, count_sent
@@ -29,8 +30,11 @@ LIVE_QUANTILES = tuple(f"{time.figure_prefix}{name}" for time in LIVE_TIMES for 
 """The quantiles of all times that are followed second by second, by name."""
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
+class Sample(LiveCounts, frozen=True, kw_only=True):
     """A second of load merged over all workers, or several such seconds merged.
+
+    It counts the requests that ended in it. Its times are `LIVE_TIMES`; a kept sample knows them to 1 part in
+    32 (`coarsen`).
 
     Attributes:
         at: the Unix time of its end, by the coordinator's clock: a whole second, unless the run came to rest.
@@ -54,13 +58,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         requests_sent: the requests that were sent in it.
         requests_planned: as many requests as the rate of the run makes in it; None in runs without a rate.
         phase: the phase of the run in which it begins; empty if the run has only one.
-        outcomes: the outcomes of the requests that ended in it, in the order of `OUTCOMES`.
-        bytes_received: the bytes received in it.
         lag_s: the largest lateness of any worker's event loop in it.
         clock_bound_s: by how much the coordinator's clock may be wrong at most as any worker knows it; None
             in runs without a rate, or if no worker said so.
-        times: the distributions of `LIVE_TIMES`, as far as there are any; a kept sample knows them to 1 part
-            in 32 (`coarsen`).
         mean_ms: the mean latency of the requests answered in it. This and the figures below are None if no
             request was answered.
         p50_ms: the median of these latencies.
@@ -98,11 +98,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     requests_planned: int | None = None
     phase: str = ""
     rate_rps: float = 0.0
-    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
-    bytes_received: int = 0
     lag_s: float | None = 0.0
     clock_bound_s: float | None = None
-    times: dict[Time, HistogramSnapshot] = {}
     mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
@@ -119,10 +116,6 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     lateness_p99_ms: float | None = None
     lateness_p99_9_ms: float | None = None
     lateness_max_ms: float | None = None
-
-    def histogram(self, time: Time) -> HistogramSnapshot:
-        """The distribution of a time; empty if there is none."""
-        return self.times.get(time, _NONE)
 
 
 _encoder = msgspec.msgpack.Encoder()

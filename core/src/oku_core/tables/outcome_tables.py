@@ -1,6 +1,6 @@
 """Builds the tables of outcomes, of statuses, and of the reasons why requests failed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
 from oku_core.results.judgement import Judgement
@@ -9,7 +9,6 @@ from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Spec
 from oku_core.tables.formatting import format_count, format_outcome, format_share, in_units
 from oku_core.tables.table import (
-    BarPart,
     Cell,
     Column,
     Quantity,
@@ -18,6 +17,7 @@ from oku_core.tables.table import (
     Row,
     Table,
     Value,
+    build_bar,
     build_row,
     build_table,
 )
@@ -87,8 +87,8 @@ def build_failures(summary: Summary) -> Table:
         Column(key="reason", head="reason", role=Role.TEXT),
         Column(key="requests", head=in_units("requests", summary.unit), quantity=Quantity.COUNT),
         Column(key="share", head="share", quantity=Quantity.SHARE, rank=Rank.SPARE),
-        Column(key="first_index", head="first index"),
-        Column(key="last_index", head="last index", rank=Rank.USEFUL),
+        Column(key="first_index", head="first index", quantity=Quantity.INDEX),
+        Column(key="last_index", head="last index", quantity=Quantity.INDEX, rank=Rank.USEFUL),
         *(
             [Column(key="example", head="request of the first", role=Role.TEXT, rank=Rank.DETAIL)]
             * has_examples
@@ -101,8 +101,8 @@ def build_failures(summary: Summary) -> Table:
             failure.reason,
             failure.requests,
             failure.requests / summary.accounted if summary.accounted else None,
-            _build_index(failure.first_index),
-            _build_index(failure.last_index),
+            failure.first_index,
+            failure.last_index,
             *([failure.sample] if has_examples else []),
         ]
         for failure in failures
@@ -130,11 +130,6 @@ def build_name_failures(requests: Sequence[InnerSummary]) -> Table:
         for name, failure in reasons
     )
     return build_table("name_failures", "", columns, rows)
-
-
-def build_bar(counts: Iterable[tuple[str, int]], whole: int) -> Cell:
-    """Build a bar with a part for each count that is not zero; `whole` is as long as a bar can be."""
-    return Cell(parts=[BarPart(kind, count / whole) for kind, count in counts if count and whole])
 
 
 def build_outcome_bar(outcomes: OutcomeCounts, whole: int) -> Cell:
@@ -182,8 +177,3 @@ def _list_notes(summary: Summary, load: Spec | None) -> Iterator[str]:
     ]
     if absent:
         yield f"Did not occur: {', '.join(absent)}."
-
-
-def _build_index(index: int | None) -> Cell:
-    """Indices are written as users write them, without separators."""
-    return Cell(text="" if index is None else str(index), value=index)

@@ -42,7 +42,7 @@ def build_phases(summary: Summary, load: Spec | None = None) -> Table:
     times = list_times(phases)
     columns = [
         Column(key="phase", head="phase", role=Role.NAME),
-        Column(key="time", head="time", role=Role.TEXT, rank=Rank.DETAIL),
+        Column(key="time", head="time", role=Role.TEXT, quantity=Quantity.DURATION, rank=Rank.DETAIL),
         *([Column(key="due", head="due", quantity=Quantity.COUNT)] if is_open else []),
         Column(key="completed", head="completed", quantity=Quantity.COUNT),
         Column(key="ok", head="ok", quantity=Quantity.SHARE),
@@ -54,7 +54,7 @@ def build_phases(summary: Summary, load: Spec | None = None) -> Table:
     rows: Iterator[list[Value]] = (
         [
             Cell(text=phase.name, detail=describe_troubles(phase.outcomes)),
-            _describe_time(phase),
+            Cell(text=_describe_time(phase), value=phase.begin_s),
             *([phase.due] if is_open else []),
             phase.completed,
             judge_share(phase.outcomes.ok, sum(msgspec.structs.astuple(phase.outcomes))),

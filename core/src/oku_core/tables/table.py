@@ -49,6 +49,8 @@ class Quantity(StrEnum):
     LATENCY = "ms"
     DURATION = "s"
     SIZE = "bytes"
+    INDEX = "index"
+    """Of a request or an iteration, as users write it: without separators."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,7 +60,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         key: its name for programs.
         head: its head; one that ends in `/s` leaves out the unit of rates in its cells.
         role: of its cells.
-        quantity: what its values measure; None for text.
+        quantity: what its values measure; None if they are text, or each cell says so itself.
         group: a head above several columns.
         detail: explains the head, in small print.
         rank: how long it stays.
@@ -86,6 +88,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         text: what people read.
         value: the number that programs sort by; None for text, or if there is no number.
+        quantity: what it measures, in a column whose cells measure different quantities.
         judgement: the colour of the cell.
         detail: explains the text, in small print.
         parts: of a bar.
@@ -93,6 +96,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     text: str = ""
     value: float | None = None
+    quantity: Quantity | None = None
     judgement: Judgement = Judgement.NEUTRAL
     detail: str = ""
     parts: list[BarPart] = []
@@ -134,6 +138,7 @@ _FORMATS: Mapping[Quantity, Callable[[float], str]] = {
     Quantity.LATENCY: format_latency,
     Quantity.DURATION: lambda value: f"{value:,.1f} s",
     Quantity.SIZE: lambda value: format_bytes(round(value)),
+    Quantity.INDEX: lambda value: str(round(value)),
 }
 
 
@@ -162,6 +167,16 @@ def cut_rows(table: Table, most: int) -> Table:
     return (
         msgspec.structs.replace(table, rows=table.rows[:most], left_out=left_out) if left_out > 0 else table
     )
+
+
+def build_bar(counts: Iterable[tuple[str, int]], whole: int) -> Cell:
+    """Build a bar with a part for each count that is not zero; `whole` is as long as a bar can be."""
+    return Cell(parts=[BarPart(kind, count / whole) for kind, count in counts if count and whole])
+
+
+def build_measured(quantity: Quantity, value: float, text: str = "") -> Cell:
+    """Build a cell with a quantity of its own; a text takes the place of how that is written."""
+    return Cell(text=text or _FORMATS[quantity](value), value=value, quantity=quantity)
 
 
 def judge_share(part: int, whole: int) -> Cell:

@@ -6,14 +6,21 @@ import msgspec
 
 from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import FigureUnit
-from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
-from oku_core.tables.table import Cell, Column, Rank, Role, Table, build_table
+from oku_core.tables.formatting import format_count
+from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, build_measured, build_table
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _JUDGEMENTS = {
     ThresholdVerdict.PASSED: Judgement.GOOD,
     ThresholdVerdict.FAILED: Judgement.BAD,
     ThresholdVerdict.UNDECIDED: Judgement.CAUTION,
+}
+_QUANTITIES = {
+    FigureUnit.MS: Quantity.LATENCY,
+    FigureUnit.SHARE: Quantity.SHARE,
+    FigureUnit.REQUESTS: Quantity.COUNT,
+    FigureUnit.PER_SECOND: Quantity.RATE,
+    FigureUnit.OF_PLAN: Quantity.SHARE,
 }
 _NOTE = (
     "A time counts as slower than a limit if it lies in the same bucket, which is 0.1 % wide. "
@@ -34,8 +41,8 @@ def build_thresholds(thresholds: Sequence[ThresholdSummary], *, most: int | None
         (
             threshold.expression,
             Cell(text=describe_verdict(threshold), judgement=_JUDGEMENTS[threshold.verdict]),
-            Cell(text=_format_value(threshold.limit, threshold.unit), value=threshold.limit),
-            describe_standing(threshold),
+            _build_cell(threshold, _format_value(threshold.limit, threshold.unit), threshold.limit),
+            _build_cell(threshold, describe_standing(threshold), threshold.value),
         )
         for threshold in shown
     )
@@ -61,18 +68,18 @@ def _pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[Thr
     return [threshold for threshold in thresholds if threshold in nearest]
 
 
+def _build_cell(threshold: ThresholdSummary, text: str, value: float | None) -> Cell:
+    return Cell(text=text) if value is None else build_measured(_QUANTITIES[threshold.unit], value, text)
+
+
 def _format_value(value: float | None, unit: FigureUnit) -> str:
     """A value or a limit of a threshold with its unit; requests without an answer have no time."""
     if value is None:
         return "no answer" if unit is FigureUnit.MS else "no value"
-    if unit is FigureUnit.MS:
-        return format_latency(value)
-    if unit is FigureUnit.PER_SECOND:
-        return format_rate(value)
-    if unit is FigureUnit.REQUESTS:
-        return f"{value:,.0f}"
-    share = format_share(value, 1) if value <= 1 else f"{100 * value:.2f} %"
-    return f"{share} of plan" if unit is FigureUnit.OF_PLAN else share
+    text = build_measured(_QUANTITIES[unit], value).text
+    if unit is not FigureUnit.OF_PLAN:
+        return text
+    return f"{text if value <= 1 else f'{100 * value:.2f} %'} of plan"
 
 
 def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:

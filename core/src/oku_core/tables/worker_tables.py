@@ -7,11 +7,11 @@ from oku_core.results.judgement import Judgement
 from oku_core.results.rates import measure_rate
 from oku_core.results.summary import Summary, Unit, WorkerSummary
 from oku_core.tables.formatting import format_count, in_units
-from oku_core.tables.outcome_tables import build_bar
-from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Row, Table, build_row
+from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Row, Table, build_bar, build_row
 
 MOST_LISTED = 100
 """At most this many workers are listed."""
+_LOST = Cell(text="lost", judgement=Judgement.BAD)
 
 
 def list_worker_tables(summary: Summary, most: int, most_listed: int = MOST_LISTED) -> list[Table]:
@@ -64,7 +64,7 @@ def _build_workers(summary: Summary, workers: Sequence[WorkerSummary], title: st
                 measure_rate(worker.requests, active_s) if active_s else None,
                 worker.cpu_s,
                 _build_memory(worker.peak_rss_mb),
-                *([Cell(text="lost" if worker.lost else "", judgement=Judgement.BAD)] if has_lost else []),
+                *([_LOST if worker.lost else Cell()] if has_lost else []),
             ],
         )
         for worker in workers[:most]

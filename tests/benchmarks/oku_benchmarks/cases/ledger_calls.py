@@ -13,9 +13,9 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted, take_back
+from oku_coordinator.ledger.batches import expire, pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
@@ -85,7 +85,7 @@ def measure_calls(path: Path) -> Results:
 
 
 def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
-    park_interrupted(ledger, now)
+    pause_interrupted(ledger, now)
     change(ledger, change_state, LONG_RUN, RunState.PENDING, now)
     change(ledger, change_state, LONG_RUN, RunState.RUNNING, now)
     leases: list[LeaseRecord] = []
@@ -113,7 +113,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
     watch.measure("sum a run up", lambda: read(ledger, fetch_snapshot, LONG_RUN))
     for index in range(0, len(leases), _LOST_AT_ONCE):
         names = [lease.id for lease in leases[index : index + _LOST_AT_ONCE]]
-        lose = partial(take_back, ledger, names, ExpiryReason.WORKER_LOST, now)
+        lose = partial(expire, ledger, names, ExpiryReason.WORKER_LOST, now)
         watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", lose)
     change(ledger, change_state, LONG_RUN, RunState.PAUSED, now)
 

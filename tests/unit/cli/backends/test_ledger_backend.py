@@ -47,7 +47,7 @@ def test_a_killed_stacks_run_is_shown_as_paused(data_dir: DataDir) -> None:
 def test_the_run_that_is_resumed_keeps_its_state(data_dir: DataDir) -> None:
     """It continues at once."""
     ledger = LedgerBackend(data_dir)
-    ledger.park_interrupted(but="run-1")
+    ledger.pause_interrupted(but="run-1")
 
     assert ledger.require_run("run-1").state == RunState.RUNNING
 
@@ -113,7 +113,7 @@ def test_the_holder_of_a_folder_cancels_what_its_stack_has_left(data_dir: DataDi
     """Once; a run that is over stays as it is."""
     ledger = LedgerBackend(data_dir)
     with data_dir.held():
-        ledger.park_interrupted()
-        assert ledger.cancel_parked("run-1") == RunState.CANCELLED
+        ledger.pause_interrupted()
+        assert ledger.cancel_interrupted("run-1") == RunState.CANCELLED
         with pytest.raises(UserError, match="run run-1 is cancelled, it cannot become cancelled"):
-            ledger.cancel_parked("run-1")
+            ledger.cancel_interrupted("run-1")

@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from tests.kit.runs.summaries import build_summary
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
@@ -16,19 +17,18 @@ from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import RunState
 from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.summary import Summary
 from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
-SUMMARY = Summary(
+SUMMARY = build_summary(
     run="r", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
     requests=1, accounted=1, resent_at_most=0,
     outcomes=OutcomeCounts(
         ok=1, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0
     ),
     statuses={"200": 1}, bytes_received=1, started_at=None, ended_at=None, active_s=1.0, throughput_rps=1.0,
-    latency_ms=LatencySummary(), histogram="", workers=[], servers=None, validity=[],
+    latency_ms=LatencySummary(), workers=[], servers=None, validity=[],
 )  # fmt: skip
 
 

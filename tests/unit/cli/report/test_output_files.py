@@ -11,7 +11,7 @@ from oku_cli.report.output_files import OutputFile, ReportWriter
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.runs.run_documents import write_run_history
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
+from tests.kit.runs import summaries
 from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
 
@@ -20,13 +21,11 @@ from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.history_reader import RunHistory
 from oku_cli.report.lease_bands import LeaseBands
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
-from oku_coordinator.runs.part_summaries import build_figures
-from oku_coordinator.telemetry.target_ticks import TargetTicks
-from oku_core.accounting import hdr
+from oku_coordinator.runs.summary.part_summaries import build_figures
+from oku_coordinator.telemetry.tick_maker import TargetTicks
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
 from oku_core.results.latency_summary import LatencySummary, build_latency_summary
@@ -34,7 +33,6 @@ from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
 from oku_core.results.summary import Summary
-from oku_core.spec.spec import Engine
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
 from oku_core.statistics.spread import Spread, build_intervals
@@ -97,12 +95,9 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
 def build_summary(histogram: Histogram) -> Summary:
     """The summary of a run with these latencies."""
     total = histogram.total
-    return Summary(
-        run="r1", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP, requests=total, accounted=total,
-        resent_at_most=0, outcomes=make_outcomes(ok=total), statuses={"200": total}, bytes_received=0,
-        started_at=None, ended_at=None, active_s=1.0, throughput_rps=0.0, workers=[], servers=None,
-        validity=[], latency_ms=build_latency_summary(histogram), histogram=hdr.encode_base64(histogram),
-    )  # fmt: skip
+    return summaries.build_summary(
+        histogram, requests=total, accounted=total, outcomes=make_outcomes(ok=total), statuses={"200": total}
+    )
 
 
 def build_account(latency: HistogramSnapshot) -> Account:

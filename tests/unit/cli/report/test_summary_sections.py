@@ -41,11 +41,10 @@ def test_what_a_run_does_not_have_has_no_section() -> None:
 
 
 def test_thresholds_have_a_row_each_and_a_note() -> None:
-    """With verdict, limit, and how far each is from being lost."""
-    section = build_threshold_section(build_threshold_run())
-    assert "p99 < 1s failed 1.00 s" in " ".join(read(section).text.split())
-    assert 'class="bad">failed</td><td class="number">1.00 s</td>' in str(section)
-    assert "0.1 % wide" in str(section)
+    """The limit is there, too: a page has room for it."""
+    text = " ".join(read(build_threshold_section(build_threshold_run())).text.split())
+    assert "p99 < 1s failed 1.00 s" in text
+    assert "0.1 % wide" in text
 
 
 def test_the_targets_of_each_phase_are_folded() -> None:

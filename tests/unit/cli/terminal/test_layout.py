@@ -12,7 +12,6 @@ from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.live_figures import measure_rates
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
-from oku_cli.views.distribution_view import build_bars
 from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
@@ -20,7 +19,7 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import build_latency_summary
+from oku_core.results.latency_summary import LatencySummary, build_latency_summary
 from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import Sample
 from oku_core.results.summary import ServersSummary, Summary, WorkerSummary
@@ -30,6 +29,7 @@ from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables import formatting as f
+from oku_core.tables.distribution_tables import build_bars
 from oku_core.tables.formatting import format_count
 from oku_core.tables.time_tables import LATENCY
 
@@ -72,10 +72,14 @@ def summaries(draw: st.DrawFn) -> Summary:
         lateness_ms=st.just(times_ms),
     )  # fmt: skip
     due: dict[str, Any] = {
-        "planned_rps": draw(TIMES), "not_sent": NotSentCounts(late=draw(COUNTS), not_dealt=draw(COUNTS)),
-        "response_time_ms": times_ms, "response_time_histogram": encoded if histogram.total else "",
-        "lateness_ms": times_ms,
+        "not_sent": NotSentCounts(), "response_time_ms": LatencySummary(), "lateness_ms": LatencySummary(),
     }  # fmt: skip
+    if is_open:
+        due = {
+            "planned_rps": draw(TIMES), "not_sent": NotSentCounts(late=draw(COUNTS), not_dealt=draw(COUNTS)),
+            "response_time_ms": times_ms, "response_time_histogram": encoded if histogram.total else "",
+            "lateness_ms": times_ms,
+        }  # fmt: skip
     return Summary(
         run="261122-140408-3psn", name=draw(st.sampled_from(["", "soak", "x" * 100])),
         state=draw(st.sampled_from(RunState)), engine=draw(st.sampled_from(Engine)),
@@ -86,7 +90,7 @@ def summaries(draw: st.DrawFn) -> Summary:
         bytes_received=draw(COUNTS), started_at="2026-02-01T17:05:12Z", ended_at="2026-02-01T17:06:13Z",
         active_s=draw(TIMES), throughput_rps=draw(TIMES), latency_ms=times_ms, histogram=encoded,
         phases=draw(st.lists(phases, max_size=3)), targets=draw(st.lists(targets, max_size=15)),
-        **(due if is_open else {}),
+        **due,
         workers=draw(st.lists(workers, max_size=10)),
         servers=draw(st.none() | st.builds(ServersSummary, served=COUNTS)),
         validity=draw(st.lists(st.builds(

@@ -1,6 +1,7 @@
 import io
 from collections.abc import Callable
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.summaries import build_summary, make_inner, make_outcomes, make_phase
@@ -11,6 +12,7 @@ from oku_core.results.judgement import Judgement
 from oku_core.results.latency_summary import LatencySummary
 from oku_core.tables.phase_tables import build_phases
 from oku_core.tables.table import (
+    BarPart,
     Cell,
     Column,
     Quantity,
@@ -18,6 +20,7 @@ from oku_core.tables.table import (
     Role,
     Row,
     Table,
+    Value,
     build_row,
     build_table,
 )
@@ -43,6 +46,20 @@ def test_numbers_are_aligned_to_the_right_and_bars_and_details_left_out(render: 
         "b         7",
     ]
     assert [line.rstrip() for line in render(TableView(table, has_heads=False))] == ["a  1,200", "b      7"]
+
+
+def test_bars_are_drawn_where_there_is_room_for_them(render: Render) -> None:
+    """The longest is full, and one too small for its length is visible; in little room they are left out."""
+    rows: list[list[Value]] = [
+        ["a", Cell(parts=[BarPart("ok", 0.5), BarPart("lost", 0.5)]), 9],
+        ["b", Cell(parts=[BarPart("ok", 1e-9)]), 1],
+        ["c", Cell(), 0],
+    ]
+    table = build_table("t", "", [NAME, msgspec.structs.replace(BAR, rank=Rank.SPARE), COUNT], rows)
+    view = TableView(table, has_heads=False, bar_columns=8)
+    assert [line.split() for line in render(view)] == [["a", "████████", "9"], ["b", "▏", "1"], ["c", "0"]]
+    assert [line.split() for line in render(view, 10)] == [["a", "████", "9"], ["b", "▏", "1"], ["c", "0"]]
+    assert [line.split() for line in render(view, 7)] == [["a", "9"], ["b", "1"], ["c", "0"]]
 
 
 def test_a_part_is_indented_under_its_row(render: Render) -> None:

@@ -4,17 +4,17 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 from tests.kit.loki.dashboards import load_dashboards
+from tests.kit.runs.summaries import build_summary
 
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link, parse_grafana_url
 from oku_core.accounting.run_state import REST_STATES, RunState
 from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.summary import Summary
 from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
 
 GRAFANA = "http://127.0.0.1:3000"
-SUMMARY = Summary(
+SUMMARY = build_summary(
     run="261122-201929-84jt", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
     requests=1, accounted=1, resent_at_most=0,
     outcomes=OutcomeCounts(
@@ -23,7 +23,7 @@ SUMMARY = Summary(
     statuses={}, bytes_received=1,
     started_at=datetime.fromtimestamp(1000.25, UTC).isoformat(),
     ended_at=datetime.fromtimestamp(1060.5, UTC).isoformat(),
-    active_s=1.0, throughput_rps=1.0, latency_ms=LatencySummary(), histogram="", workers=[], servers=None,
+    active_s=1.0, throughput_rps=1.0, latency_ms=LatencySummary(), workers=[], servers=None,
     validity=[],
 )  # fmt: skip
 

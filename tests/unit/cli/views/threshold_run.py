@@ -1,5 +1,7 @@
 """The summary of a run with a threshold of each verdict."""
 
+from tests.kit.runs.summaries import build_summary
+
 from oku_core.accounting.run_state import RunState
 from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.request_summary import OutcomeCounts
@@ -12,14 +14,14 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVer
 
 def build_threshold_run() -> Summary:
     """A completed run of 100 requests."""
-    return Summary(
+    return build_summary(
         run="r1", name="shop", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
         requests=100, accounted=100, resent_at_most=3,
         outcomes=OutcomeCounts(
             ok=99, unexpected_status=0, timeout=1, connect_error=0, disconnected=0, protocol_error=0
         ),
         statuses={"200": 99}, bytes_received=1, started_at="2026-02-01T17:05:12.250Z", ended_at=None,
-        active_s=2.0, throughput_rps=50.0, latency_ms=LatencySummary(p99=1200.0, max=1200.0), histogram="",
+        active_s=2.0, throughput_rps=50.0, latency_ms=LatencySummary(p99=1200.0, max=1200.0),
         workers=[], servers=None,
         verdict=ThresholdVerdict.FAILED,
         thresholds=[

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.kit.runs.summaries import make_inner, make_outcomes
+from tests.kit.runs.summaries import build_summary, make_inner, make_outcomes
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome
@@ -30,7 +30,7 @@ def build_user_code_run(**changes: Any) -> Summary:
         "outcomes": make_outcomes(ok=990, exception=10), "statuses": {}, "bytes_received": 0,
         "started_at": "2026-02-01T17:05:12Z", "ended_at": "2026-02-01T17:05:14Z",
         "active_s": 2.0, "throughput_rps": 500.0, "latency_ms": build_latency_summary(histogram),
-        "histogram": "", "servers": None,
+        "servers": None,
         "inner_requests": [
             make_inner(),
             make_inner(name="buy", outcomes=failed, statuses={"200": 995, "503": 5}, failures=[reason]),
@@ -49,7 +49,7 @@ def build_user_code_run(**changes: Any) -> Summary:
             )
         ],
     }  # fmt: skip
-    return Summary(**fields | changes)
+    return build_summary(**fields | changes)
 
 
 def make_phase(name: str) -> PhaseSummary:

@@ -12,7 +12,7 @@ from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.settings import FileLimits
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.spec.values.file_reference import PROOF_HEADER
 
 CONTENT = b"what is in a file"

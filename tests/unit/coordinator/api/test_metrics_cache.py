@@ -1,5 +1,5 @@
-from oku_coordinator.telemetry.metrics import LIFETIME_S, Metrics, MetricsCache
-from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
+from oku_coordinator.telemetry.prometheus.metrics import LIFETIME_S, Metrics, MetricsCache
+from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 
 
 class SlowMetrics(Metrics):

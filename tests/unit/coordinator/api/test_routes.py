@@ -31,8 +31,8 @@ from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
-from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -143,10 +143,10 @@ async def test_a_run_has_its_tables_as_json(client: Client) -> None:
     """Those of its summary; a phase that it does not have is named."""
     run = await submit(client)
     status, tables = await call(client, "GET", f"/api/runs/{run}/tables")
-    assert (status, [table["name"] for table in tables]) == (200, ["outcomes"])
-    assert tables[0]["rows"][0]["cells"][1] == {"text": "0", "value": 0}
+    assert (status, [table["name"] for table in tables]) == (200, ["figures", "outcomes"])
+    assert tables[1]["rows"][0]["cells"][1] == {"text": "0", "value": 0}
     status, answer = await call(client, "GET", f"/api/runs/{run}/tables?phase=soak")
-    assert (status, answer["error"]) == (400, f"phase: soak is not in run {run}, which has no phases")
+    assert (status, answer["error"]) == (404, f"phase: soak is not in run {run}, which has no phases")
     assert (await call(client, "GET", "/api/runs/none/tables"))[0] == 404
 
 

@@ -21,7 +21,7 @@ from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
@@ -88,12 +88,12 @@ def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
     parts = Assembly(
         dataclasses.replace(coordinator_settings, server_urls=(Url("http://127.0.0.1:1"),), kube=SETTINGS)
     )
-    run = change(parts.ledger, create_run, "r1", Spec(), 0.0)
+    run = change(parts.base.ledger, create_run, "r1", Spec(), 0.0)
     assert parts.kube is not None
-    assert parts.server_watch is not None
-    assert not parts.readiness.may_begin(run)
+    assert parts.run_services.server_watch is not None
+    assert not parts.run_services.readiness.may_begin(run)
     monkeypatch.setattr(parts.kube, "may_begin", lambda _: True)
-    assert not parts.readiness.may_begin(run)
-    monkeypatch.setattr(parts.server_watch, "may_begin", lambda _: True)
-    assert parts.readiness.may_begin(run)
-    parts.close()
+    assert not parts.run_services.readiness.may_begin(run)
+    monkeypatch.setattr(parts.run_services.server_watch, "may_begin", lambda _: True)
+    assert parts.run_services.readiness.may_begin(run)
+    parts.base.close()

@@ -105,7 +105,7 @@ def test_a_lease_whose_wave_is_over_is_not_sent(
     assert [lease.id for lease in broker.leases] == [other.id]
 
 
-def test_leases_are_revoked_by_an_end_at_their_beginning(delivery: Delivery, broker: BrokerTwin) -> None:
+def test_leases_are_drained_by_an_end_at_their_beginning(delivery: Delivery, broker: BrokerTwin) -> None:
     """One message goes to each process."""
-    delivery.revoke([("b1", "l1"), ("b2", "l2"), ("b1", "l3")])
+    delivery.drain([("b1", "l1"), ("b2", "l2"), ("b1", "l3")])
     assert broker.ends == [("b1", {"l1": 0, "l3": 0}), ("b2", {"l2": 0})]

@@ -61,10 +61,10 @@ def test_a_lease_that_its_worker_names_is_well(world: World) -> None:
 
 
 def test_a_lease_that_its_worker_does_not_name_is_sent_again_until_it_is_stale(world: World) -> None:
-    """After three seconds each time; then it is revoked, and at last nobody had it."""
+    """After three seconds each time; then it is drained, and at last nobody had it."""
     found = world.judge_each_second(72)
     assert [second for second, finding in found.items() if finding == Remedy.RESEND] == list(range(3, 61, 3))
-    assert [second for second, finding in found.items() if finding == Remedy.REVOKE] == [63, 66, 69]
+    assert [second for second, finding in found.items() if finding == Remedy.DRAIN] == [63, 66, 69]
     assert {second: finding for second, finding in found.items() if isinstance(finding, ExpiryReason)} == {
         71: ExpiryReason.NOT_TAKEN, 72: ExpiryReason.NOT_TAKEN,
     }  # fmt: skip
@@ -78,17 +78,17 @@ def test_a_lease_is_not_sent_again_before_its_worker_has_spoken(world: World) ->
     assert world.judge(9.0) == Remedy.RESEND
 
 
-def test_a_lease_that_its_worker_names_no_longer_is_revoked_and_then_dropped(world: World) -> None:
+def test_a_lease_that_its_worker_names_no_longer_is_drained_and_then_dropped(world: World) -> None:
     """It is not sent again: the worker has had it."""
     found = world.judge_each_second(16, named_until=5)
-    assert found == {8: Remedy.REVOKE, 11: Remedy.REVOKE, 14: Remedy.REVOKE, 16: ExpiryReason.DROPPED}
+    assert found == {8: Remedy.DRAIN, 11: Remedy.DRAIN, 14: Remedy.DRAIN, 16: ExpiryReason.DROPPED}
 
 
 def test_a_lease_that_has_reported_was_taken(world: World) -> None:
     """Also if no heartbeat has named it, as for a coordinator that was restarted."""
     reported = msgspec.structs.replace(LEASE, sequence=1)
     found = world.judge_each_second(11, lease=reported)
-    assert set(found.values()) == {Remedy.REVOKE, ExpiryReason.DROPPED}
+    assert set(found.values()) == {Remedy.DRAIN, ExpiryReason.DROPPED}
     assert found[11] == ExpiryReason.DROPPED
 
 
@@ -97,7 +97,7 @@ def test_a_checkpoint_names_its_lease(world: World) -> None:
     assert world.judge_each_second(10, named_until=0)
     world.rule.record_named(LEASE.id, 10.0)
     world.speak(20.0)
-    assert world.judge(20.0) == Remedy.REVOKE
+    assert world.judge(20.0) == Remedy.DRAIN
     world.speak(20.1)
     assert world.judge(20.1) == ExpiryReason.DROPPED
 
@@ -107,7 +107,7 @@ def test_a_worker_that_falls_silent_has_dropped_nothing(world: World) -> None:
     world.rule.record_named(LEASE.id, 1.0)
     world.speak(1.5)
     world.roster.remove_silent(11.2)
-    assert world.judge(11.2) in (None, Remedy.REVOKE)
+    assert world.judge(11.2) in (None, Remedy.DRAIN)
     world.roster.remove_silent(11.6)
     assert world.judge(11.6) == ExpiryReason.WORKER_LOST
 
@@ -148,7 +148,7 @@ def test_time_in_which_nobody_could_be_heard_does_not_count(world: World) -> Non
     world.rule.reset_timers(100.0)
     world.speak(100.0)
     world.speak(110.0)
-    assert world.judge(110.0) == Remedy.REVOKE
+    assert world.judge(110.0) == Remedy.DRAIN
     world.speak(110.1)
     assert world.judge(110.1) == ExpiryReason.DROPPED
 

@@ -11,10 +11,10 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.leasing.hook_gate import NOBODY_S
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES, give_up_teardown
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.hook_table import fetch_setup_data
@@ -428,7 +428,7 @@ async def test_an_interrupted_teardown_goes_on_when_the_run_is_resumed(world: Wo
     """Its stack was killed: the new one calls it again, and sends nothing more of the run."""
     await world.reach_teardown()
     await world.step()
-    park_interrupted(world.ledger, world.now)
+    pause_interrupted(world.ledger, world.now)
     assert world.state() == RunState.PAUSED
     world.report("w1", Hook.TEARDOWN, 1)
     world.start_coordinator()

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oku_coordinator.leasing.balance import Wishes, find_excess, find_uneven
+from oku_coordinator.leasing.delivery import AskedEnds
 from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
-from oku_coordinator.leasing.sizing import (
+from oku_coordinator.leasing.ranges.balance import find_excess, find_uneven
+from oku_coordinator.leasing.ranges.sizing import (
     Hands,
     HeldLease,
     choose_sizes,
@@ -76,10 +77,10 @@ def fill(fleet: list[Hands], range_size: int | None = None) -> list[Hands]:
     return fleet
 
 
-def shorten_all(fleet: Sequence[Hands], wishes: Wishes) -> Iterator[Hands]:
-    """The hands once all workers have done what was wished."""
+def shorten_all(fleet: Sequence[Hands], asked: AskedEnds) -> Iterator[Hands]:
+    """The hands once all workers have done what they are asked."""
     for each in fleet:
-        ends = wishes.get(each.incarnation, {})
+        ends = asked.get(each.incarnation, {})
         yield each._replace(
             leases=tuple(lease._replace(end=ends.get(lease.id, lease.end)) for lease in each.leases)
         )
@@ -193,27 +194,27 @@ def test_what_was_just_given_is_not_asked_back(fleet: list[Hands], part: float) 
 @given(draw_fleets(st.none() | RATES))
 def test_who_was_asked_for_excess_work_keeps_enough_and_is_asked_once(fleet: list[Hands]) -> None:
     """Nobody is asked for more than it has not taken, and what is kept fills its hands."""
-    wishes = find_excess(fleet)
-    for before, after in zip(fleet, shorten_all(fleet, wishes), strict=True):
+    asked = find_excess(fleet)
+    for before, after in zip(fleet, shorten_all(fleet, asked), strict=True):
         for old, new in zip(before.leases, after.leases, strict=True):
             assert old.taken <= new.end <= old.end
-        if before.incarnation in wishes:
+        if before.incarnation in asked:
             assert find_full(after) <= after.untaken < before.untaken
             assert after.untaken <= max(2 * after.window, 15 * after.most_rps + 1)
-    assert find_excess(list(shorten_all(fleet, wishes))) == {}
+    assert find_excess(list(shorten_all(fleet, asked))) == {}
 
 
 @given(draw_fleets(RATES))
 def test_nobody_is_left_with_more_than_a_second_beyond_the_others(fleet: list[Hands]) -> None:
     """Who is asked keeps what all would end with together, never more is asked than is untaken."""
     even_s = sum(each.untaken for each in fleet) / sum(each.rate_rps or 0.0 for each in fleet)
-    wishes = find_uneven(fleet)
-    for before, after in zip(fleet, shorten_all(fleet, wishes), strict=True):
+    asked = find_uneven(fleet)
+    for before, after in zip(fleet, shorten_all(fleet, asked), strict=True):
         assert before.rate_rps is not None
         for old, new in zip(before.leases, after.leases, strict=True):
             assert old.taken <= new.end <= old.end
         assert after.untaken <= (even_s + 1.0) * before.rate_rps + _ROUND_UP
-        if before.incarnation in wishes:
+        if before.incarnation in asked:
             assert after.untaken >= even_s * before.rate_rps - _ROUND_UP
         else:
             assert after == before

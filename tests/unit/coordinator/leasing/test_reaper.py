@@ -20,7 +20,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.ledger.tables.slice_table import count_pending
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster
@@ -244,18 +244,18 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    take_back = ledger_batches.take_back
+    expire = ledger_batches.expire
 
     def count(ledger: Ledger, leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
-        return take_back(ledger, leases, *arguments)
+        return expire(ledger, leases, *arguments)
 
     async def take_turns() -> None:
         while True:
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(ledger_batches, "take_back", count)
+    monkeypatch.setattr(ledger_batches, "expire", count)
     await world.sweep(0.0)
     world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())

@@ -6,7 +6,7 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.schedule_table import fetch_periods
@@ -106,7 +106,7 @@ def test_the_period_of_a_killed_stack_ends_with_its_last_checkpoint(
     """Without one it was never open."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    park_interrupted(ledger, 100.0)
+    pause_interrupted(ledger, 100.0)
     [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == 0.0
 

@@ -7,7 +7,7 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -89,7 +89,7 @@ def test_a_ledger_that_is_opened_again_has_everything(
     """Runs, ranges, leases, the account and the number of resent requests are as they were."""
     first, second, third = deal(), deal(), deal()
     apply([make_batch(first), make_batch(second, done=5, in_flight=[2], is_final=False)], 10.0)
-    take_back(ledger, [third.id], ExpiryReason.NOT_TAKEN, 11.0)
+    expire(ledger, [third.id], ExpiryReason.NOT_TAKEN, 11.0)
     before = read(ledger, fetch_snapshot, "r1")
     again = Ledger(path)
     after = read(again, fetch_snapshot, "r1")

@@ -19,15 +19,16 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import batches as batches_rules
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.rules.snapshots import Snapshot, fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.accounts.series_table import fetch_series
 from oku_coordinator.ledger.tables.lease_table import (
     deal_leases,
     fetch_fleet,
@@ -35,9 +36,8 @@ from oku_coordinator.ledger.tables.lease_table import (
     fetch_taken_back,
 )
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import Range
@@ -579,7 +579,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @precondition(lambda self: self.leases)
     @rule(data=st.data(), reason=st.sampled_from(ExpiryReason), lost=st.integers(0, 4))
-    def take_back(self, data: st.DataObject, reason: ExpiryReason, lost: int) -> None:
+    def expire(self, data: st.DataObject, reason: ExpiryReason, lost: int) -> None:
         """Take leases back as the coordinator does, for whatever reason, rightly or not, also twice.
 
         Of open runs, what may have been sent may be past its time.
@@ -590,7 +590,7 @@ class LedgerLaws(RuleBasedStateMachine):
         def find_lost(record: LeaseRecord, ranges: Sequence[Range]) -> Sequence[Range]:
             return ranges[:lost] if self.kinds[record.run].is_open else ()
 
-        for name in batches_rules.take_back(self.ledger, names, reason, self.tick(), find_lost):
+        for name in batches_rules.expire(self.ledger, names, reason, self.tick(), find_lost):
             lease, record = self.leases[name], records[name]
             gone = find_lost(record, record.list_at_risk())
             indices = itertools.chain.from_iterable(range(*each) for each in gone)
@@ -606,10 +606,10 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @precondition(lambda self: self.leases)
     @rule(data=st.data())
-    def cut_at_limits(self, data: st.DataObject) -> None:
+    def shorten_to_limits(self, data: st.DataObject) -> None:
         """End leases of suspect workers at their limits."""
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
-        for lease in batches_rules.cut_at_limits(self.ledger, names, self.tick()):
+        for lease in batches_rules.shorten_to_limits(self.ledger, names, self.tick()):
             assert lease.end == lease.bound
 
     @rule(run=st.sampled_from(RUNS), state=st.sampled_from(RunState))
@@ -621,10 +621,10 @@ class LedgerLaws(RuleBasedStateMachine):
         change(self.ledger, lifecycle.change_state, run, state, self.tick())
 
     @rule(but=st.none() | st.sampled_from(RUNS))
-    def park(self, but: str | None) -> None:
+    def pause_interrupted(self, but: str | None) -> None:
         """Kill the whole stack, and prepare for the next one."""
         records = self.fetch_open()
-        park_interrupted(self.ledger, self.tick(), but=but)
+        pause_interrupted(self.ledger, self.tick(), but=but)
         for name, record in records.items():
             self.leases[name].expire(record, ExpiryReason.STACK_LOST)
             self.resent[record.run] += len(self.leases[name].risked)

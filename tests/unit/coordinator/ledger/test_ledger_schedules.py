@@ -2,11 +2,11 @@ import pytest
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import drop_accounted_waves, take_back
-from oku_coordinator.ledger.rules import waves as waves_rules
+from oku_coordinator.ledger.batches import drop_accounted_waves, expire
+from oku_coordinator.ledger.rules.leases import waves as waves_rules
+from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
+from oku_coordinator.ledger.rules.leases.waves import fetch_dealing, open_period
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.rules.unsent import account_not_dealt
-from oku_coordinator.ledger.rules.waves import fetch_dealing, open_period
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
@@ -75,7 +75,7 @@ def test_slices_are_joined_again(ledger: Ledger, run: str) -> None:
     """Neither leases nor what is accounted leave borders behind."""
     leases = deal(ledger, build_order(FIRST, 0, (0, 10)), build_order(SECOND, 0, (20, 30)))
     change(ledger, account_not_dealt, run, [(10, 20)], 3.0)
-    take_back(ledger, leases, ExpiryReason.WORKER_LOST, 3.0)
+    expire(ledger, leases, ExpiryReason.WORKER_LOST, 3.0)
     assert read(ledger, fetch_slices, run) == [
         Slice(0, 10, SliceState.PENDING),
         Slice(10, 20, SliceState.ACCOUNTED),

@@ -12,7 +12,7 @@ from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
@@ -56,23 +56,23 @@ class Work:
         return self._done - before
 
 
-def take_back(ledger: Ledger) -> None:
+def expire(ledger: Ledger) -> None:
     """Take a lease back that was cut before."""
     active: list[LeaseRecord] = read(ledger, fetch_open_leases, LONG_RUN)
-    batches.take_back(ledger, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
+    batches.expire(ledger, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
     "the run that has its turn": lambda ledger: read(ledger, fetch_current_run),
     "the runs that owe a summary": lambda ledger: read(ledger, find_owing),
-    "what a killed stack left": lambda ledger: park_interrupted(ledger, LATER, but=LONG_RUN),
+    "what a killed stack left": lambda ledger: pause_interrupted(ledger, LATER, but=LONG_RUN),
     "one run": lambda ledger: read(ledger, fetch_run, LONG_RUN),
     "a standing": lambda ledger: read(ledger, fetch_standing, LONG_RUN),
     "a snapshot": lambda ledger: read(ledger, fetch_snapshot, LONG_RUN),
     "a lease": lambda ledger: deal_lease(ledger, LONG_RUN, 10, LATER),
     "a sample": lambda ledger: change(ledger, keep_second, LONG_RUN, build_sample(LATER + 1)),
     "an event": lambda ledger: change(ledger, keep_events, LONG_RUN, [build_event()]),
-    "a lease that is taken back": take_back,
+    "a lease that is taken back": expire,
     "what exceeds the outbox": lambda ledger: change(ledger, drop_oldest, 0),
 }
 

@@ -17,7 +17,7 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_reasons
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -105,7 +105,7 @@ class _World:
         leases = read(self.ledger, fetch_open_leases, "r1")
         if leases:
             lost = self.chance.choice(leases).id
-            take_back(self.ledger, [lost], ExpiryReason.WORKER_LOST, self.now)
+            expire(self.ledger, [lost], ExpiryReason.WORKER_LOST, self.now)
 
     def kill_coordinator(self) -> None:
         self.ledger.close()

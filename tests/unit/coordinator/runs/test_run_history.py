@@ -10,12 +10,12 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
+from oku_coordinator.ledger.rules.leases.waves import open_period
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.rules.waves import open_period
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.run_documents import write_run_history
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType

@@ -10,14 +10,14 @@ from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.tables.accounts.work_table import note_servers
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.ledger.tables.work_table import note_servers
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
@@ -283,7 +283,7 @@ async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
 ) -> None:
     """Somebody resumes the run while the servers are asked."""
     lease = deal()
-    take_back(ledger, [lease.id], ExpiryReason.DROPPED, 3.0)
+    expire(ledger, [lease.id], ExpiryReason.DROPPED, 3.0)
     change(ledger, change_state, "r1", RunState.PAUSING, 4.0)
     served.served = 10
     served.on_fetch = lambda: runs.resume("r1")
@@ -351,7 +351,7 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
     runs.cancel(other)
     await asyncio.sleep(0)
     assert not task.done()
-    take_back(ledger, [lease.id for lease in read(ledger, fetch_open_leases, run)], ExpiryReason.DROPPED, NOW)
+    expire(ledger, [lease.id for lease in read(ledger, fetch_open_leases, run)], ExpiryReason.DROPPED, NOW)
     runs.pause(run)
     assert await task == ticks
 
@@ -390,7 +390,7 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     tick = build_tick(ledger, run)
     for _ in range(1000):
         runs.followers.publish(tick)
-    take_back(ledger, [lease.id for lease in read(ledger, fetch_open_leases, run)], ExpiryReason.DROPPED, NOW)
+    expire(ledger, [lease.id for lease in read(ledger, fetch_open_leases, run)], ExpiryReason.DROPPED, NOW)
     runs.pause(run)
     ticks: Any = await task
     assert 0 < len(ticks) <= 60

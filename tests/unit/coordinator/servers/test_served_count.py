@@ -9,7 +9,7 @@ from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
-from oku_coordinator.ledger.tables.work_table import note_servers
+from oku_coordinator.ledger.tables.accounts.work_table import note_servers
 from oku_coordinator.servers.served_count import (
     Address,
     NamedServers,

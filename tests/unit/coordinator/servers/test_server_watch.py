@@ -8,7 +8,7 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables.work_table import fetch_servers
+from oku_coordinator.ledger.tables.accounts.work_table import fetch_servers
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter, ServerCount
 from oku_coordinator.servers.server_watch import LONGEST_GAP_S, UNSEEN, ServerWatch
 from oku_core.accounting.run_state import RunState

@@ -10,7 +10,7 @@ from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.history import put_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -52,7 +52,7 @@ def test_coverage_is_what_slices_and_lost_leases_are(
     apply([make_batch(deal(10))], 3.0)
     lost = deal(20)
     deal(30)
-    take_back(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    expire(ledger, [lost.id], ExpiryReason.WORKER_LOST, 4.0)
     CoverageRecorder(ledger, lambda: 5.0).record()
     lines = take(ledger)
     sums = {name: sum(line[name] for line in lines) for name in ("accounted", "leased", "pending", "again")}
@@ -68,9 +68,7 @@ def test_a_run_that_is_not_active_has_none(ledger: Ledger, deal: Callable[..., L
     recorder.record()
     change(ledger, change_state, "r1", RunState.PAUSING, 6.0)
     assert len(take(ledger)) == 50
-    take_back(
-        ledger, [lease.id for lease in read(ledger, fetch_open_leases, "r1")], ExpiryReason.DROPPED, 6.0
-    )
+    expire(ledger, [lease.id for lease in read(ledger, fetch_open_leases, "r1")], ExpiryReason.DROPPED, 6.0)
     assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
     change(ledger, put_coverage, "r1", 6.0, [{"part": "00"}])
     recorder.record()

@@ -15,7 +15,7 @@ from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.loki.batch import Entry, Refusal
 from oku_coordinator.loki.endpoint import LokiTarget
 from oku_coordinator.telemetry import publisher as publisher_module
-from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import SteadyClock

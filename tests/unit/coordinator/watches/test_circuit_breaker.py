@@ -11,8 +11,8 @@ from tests.kit.coordinators.leases import (
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import intake
 from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.rules.lifecycle import change_state, fail
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord

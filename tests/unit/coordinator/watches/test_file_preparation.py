@@ -9,8 +9,8 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.watches.file_preparation import FilePreparation, find_files_within_s

@@ -11,12 +11,12 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second, record_lost_threshold
-from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_threshold_basis
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import HistogramSnapshot

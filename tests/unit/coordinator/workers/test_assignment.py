@@ -11,10 +11,10 @@ from tests.kit.coordinators.leases import (
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
-from oku_coordinator.ledger.rules.reclaim import give_up_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
@@ -147,7 +147,7 @@ def test_one_that_has_died_is_replaced(world: World) -> None:
     world.speak("w2", "w3", "w4")
     assert [worker.name for worker in world.roster.remove_silent(world.now)] == ["w1"]
     assert world.settle() == []
-    take_back(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
+    expire(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
     assert len(world.settle()) == 1
     assert world.names != ["w1"]
 
@@ -201,7 +201,7 @@ def test_a_worker_is_free_once_the_ledger_has_its_last_checkpoint(world: World) 
     world.begin("r1", 1)
     lost, closed = world.hold("w1"), world.hold("w1")
     world.finish(closed)
-    take_back(world.ledger, [lost], ExpiryReason.DROPPED, world.now)
+    expire(world.ledger, [lost], ExpiryReason.DROPPED, world.now)
     world.end("r1")
     world.speak("w1", leases=(lost, closed))
     world.begin("r2", 4)
@@ -290,7 +290,7 @@ def test_a_run_that_stops_needs_nobody_else(world: World) -> None:
     lease = world.hold("w1")
     change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
     world.speak("w1", incarnation="new")
-    take_back(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
+    expire(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
     world.settle()
     assert world.assignment.find_members("r1") == []
 

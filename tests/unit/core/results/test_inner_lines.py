@@ -1,4 +1,5 @@
 from tests.kit.coordinators.iterations import build_inner
+from tests.kit.runs.summaries import build_summary
 
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.outcome import Outcome, build_no_counts, build_outcome_counts
@@ -8,7 +9,7 @@ from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import build_failure_lines, build_summary_line
 from oku_core.results.request_summary import FailureSummary, InnerSummary, OutcomeCounts
-from oku_core.results.summary import Summary, Unit
+from oku_core.results.summary import Unit
 from oku_core.spec.spec import Engine
 
 OUTCOMES = OutcomeCounts(**build_outcome_counts(build_no_counts()))
@@ -22,10 +23,10 @@ LOGIN = InnerSummary(
     latency_ms=LatencySummary(mean=1.0, p50=1.0, p90=2.0, p99=3.0, p99_9=4.0, min=0.5, max=5.0),
     failures=[TIMEOUT],
 )  # fmt: skip
-SUMMARY = Summary(
+SUMMARY = build_summary(
     run="r1", name="", state=RunState.COMPLETED, engine=Engine.PYTHON, unit=Unit.ITERATION, requests=100,
     accounted=100, resent_at_most=0, outcomes=OUTCOMES, statuses={}, bytes_received=0, started_at=None,
-    ended_at=None, active_s=1.0, throughput_rps=100.0, latency_ms=LatencySummary(), histogram="", workers=[],
+    ended_at=None, active_s=1.0, throughput_rps=100.0, latency_ms=LatencySummary(), workers=[],
     servers=None, validity=[], failures=[EXCEPTION], inner_requests=[LOGIN],
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.ticks import build_tick
 from tests.kit.outcomes import make_counts
+from tests.kit.runs.summaries import build_summary
 
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.accounting.run_state import RunState
@@ -21,10 +22,10 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVer
 
 def make_summary(ok: int = 10, timeout: int = 0, **changes: Any) -> Summary:
     """A completed run."""
-    summary = Summary(
+    summary = build_summary(
         run="r1", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP, requests=ok + timeout,
         accounted=ok + timeout, resent_at_most=0, statuses={}, bytes_received=0, started_at=None,
-        ended_at=None, active_s=1.0, throughput_rps=1.0, latency_ms=LatencySummary(), histogram="",
+        ended_at=None, active_s=1.0, throughput_rps=1.0, latency_ms=LatencySummary(),
         outcomes=OutcomeCounts(**build_outcome_counts(make_counts(ok, timeout=timeout))),
         workers=[], servers=None, validity=[],
     )  # fmt: skip

@@ -4,6 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
+from tests.kit.runs.summaries import build_summary
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 from oku_core.accounting.lease_state import LeaseState
@@ -33,7 +34,6 @@ from oku_core.results.lines import (
 )
 from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import LIVE_QUANTILES, Sample, build_sample
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -211,10 +211,10 @@ def test_the_line_of_a_summary_leaves_out_what_has_lines_of_its_own() -> None:
         latency_ms=LatencySummary(),
         response_time_ms=LatencySummary(), lateness_ms=LatencySummary(), targets=[make_target()],
     )  # fmt: skip
-    summary = Summary(
+    summary = build_summary(
         run="r1", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP, requests=100, accounted=100,
         resent_at_most=0, outcomes=NO_OUTCOMES, statuses={}, bytes_received=0, started_at=None, ended_at=None,
-        active_s=1.0, throughput_rps=100.0, latency_ms=LatencySummary(), histogram="", phases=[phase],
+        active_s=1.0, throughput_rps=100.0, latency_ms=LatencySummary(), phases=[phase],
         targets=[make_target()], workers=[], servers=None, validity=[],
     )  # fmt: skip
     line = build_summary_line(summary)

@@ -85,7 +85,7 @@ def test_a_reason_has_its_count_and_its_first_and_last_index() -> None:
     assert list_texts(table) == [
         ["outcome", "reason", "requests", "share", "first index", "last index"],
         ["connect error", "refused", "120", "12.00 %", "3", "9000"],
-        ["connect error", "refused", "120", "12.00 %", "", "9000"],
+        ["connect error", "refused", "120", "12.00 %", "-", "9000"],
     ]
 
 

@@ -117,7 +117,7 @@ def test_a_shortened_one_waits_for_what_is_in_flight(build_execution: BuildExecu
 
 
 def test_an_end_never_rises(build_execution: BuildExecution) -> None:
-    """A wish that is late changes nothing, and one that comes first counts."""
+    """An end that is late changes nothing, and one that comes first counts."""
     execution = build_execution((0, 50), (60, 110))
     execution.shorten(70)
     execution.shorten(90)

@@ -245,14 +245,14 @@ async def test_a_worker_that_may_take_much_asks_when_eight_seconds_of_work_are_l
     assert account.checkpoint.done == pytest.approx(600 - 8 * 10, abs=5)
 
 
-@pytest.mark.parametrize(("wish", "end"), [(7, 7), (3, 3), (2, 3), (0, 3)])
-async def test_a_lease_is_shortened_as_far_as_it_can_be(bench: Bench, wish: int, end: int) -> None:
+@pytest.mark.parametrize(("asked", "end"), [(7, 7), (3, 3), (2, 3), (0, 3)])
+async def test_a_lease_is_shortened_as_far_as_it_can_be(bench: Bench, asked: int, end: int) -> None:
     """What was taken stays; the answer comes at once and says where it ends."""
     [account] = bench.take(build_lease(100, 120))
     await settle()
     bench.engine.fill()
 
-    bench.control(ends={build_lease(100, 120).id: wish})
+    bench.control(ends={build_lease(100, 120).id: asked})
     await asyncio.sleep(0.06)
 
     assert (account.checkpoint.done, account.checkpoint.end, account.checkpoint.is_final) == (3, end, False)
@@ -264,7 +264,7 @@ async def test_a_lease_is_shortened_as_far_as_it_can_be(bench: Bench, wish: int,
 
 
 async def test_a_wish_that_cannot_be_granted_is_answered_until_the_answer_is_confirmed(bench: Bench) -> None:
-    """Whoever repeats it then knows it all: more answers would be as many messages as wishes."""
+    """Whoever repeats it then knows it all: more answers would be as many messages as orders."""
     [account] = bench.take(build_lease(0, 20))
     await settle()
     bench.engine.fill()
@@ -294,7 +294,7 @@ async def test_a_lease_that_was_ended_before_it_came_is_not_begun(bench: Bench) 
 
 
 async def test_a_lease_that_is_over_is_not_told_of_again(bench: Bench) -> None:
-    """A wish that is late, or a confirmation that is, changes nothing."""
+    """An end that is late, or a confirmation that is, changes nothing."""
     lease = build_lease(0, 3)
     bench.take(lease)
     await settle()

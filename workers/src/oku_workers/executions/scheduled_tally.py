@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from oku_core.accounting.failure_reason import CAUSE_REASONS
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, build_no_causes
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
 from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.tally import NOT_SENT, Tally
 
@@ -33,8 +33,6 @@ class ScheduledTally(Tally):
         super().__init__(execution, phase, name, is_dense=is_dense)
         self.response_time, self.lateness = Distribution(is_dense=is_dense), Distribution(is_dense=is_dense)
         self.times |= {Time.RESPONSE_TIME: self.response_time, Time.LATENESS: self.lateness}
-        self.not_sent = build_no_causes()
-        self.sent_per_second: dict[int, int] = {}
 
     def answer(self, outcome: int, status: int, latency_us: int, received: int, lateness_us: int = 0) -> None:
         """A complete response came; the arguments are those of `Tally.answer`."""

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 ) = range(len(OUTCOMES))  # fmt: skip
 """The outcomes as indices, for the hot path."""
 
-_NO_CAUSES = build_no_causes()
-_NO_SECONDS: dict[int, int] = {}
-"""Of what is not counted without due times; nothing is ever added to them."""
-
 
 class Tally:
     """The account of one part of an execution.
@@ -44,7 +40,7 @@ class Tally:
         bytes_received: the bytes of response bodies.
         latency: of what was answered; among `times`.
         times: the distribution of each time that is measured.
-        not_sent: the counts of causes in the order of `NOT_SENT_CAUSES`.
+        not_sent: the counts of causes in the order of `NOT_SENT_CAUSES`; zeros without due times.
         sent_per_second: how many requests were sent in each second, in Unix time of the coordinator's clock;
             nothing without due times.
         failures: which of the requests are not ok, and why.
@@ -80,8 +76,8 @@ class Tally:
         self.latency = Distribution(is_dense=is_dense)
         self.times = {Time.LATENCY: self.latency}
         self._split: tuple[Distribution, Distribution, Distribution] | None = None
-        self.not_sent = _NO_CAUSES
-        self.sent_per_second = _NO_SECONDS
+        self.not_sent = build_no_causes()
+        self.sent_per_second: dict[int, int] = {}
         self.failures = Failures(execution.room)
 
     def answer(

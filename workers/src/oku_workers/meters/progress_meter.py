@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, compress
 
+from oku_core.accounting.account import Account
+from oku_core.accounting.counts import LiveCounts
 from oku_core.accounting.histogram import (
     HIGHEST_US,
     HistogramSnapshot,
@@ -16,7 +18,6 @@ from oku_core.accounting.histogram import (
     bucket_index,
 )
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
-from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import RunProgress
 from oku_core.process.clock import Clock
 from oku_workers.executions.distribution import Distribution
@@ -124,21 +125,19 @@ class _SeenTimes:
 
 @dataclass
 class _SeenTally:
-    """What a tally had counted at the last measurement."""
+    """What a tally had counted at the last measurement: `counts` without times, which stand in `times`."""
 
-    outcomes: list[int] = field(default_factory=build_no_counts)
-    bytes_received: int = 0
+    counts: LiveCounts = field(default_factory=LiveCounts)
     times: defaultdict[Time, _SeenTimes] = field(default_factory=lambda: defaultdict(_SeenTimes))
 
 
 @dataclass
 class _News:
-    """What the executions of one run have counted since the last measurement."""
+    """What the executions of one run have counted since the last measurement; `account` has no times."""
 
     sent: int = 0
     in_flight: int = 0
-    outcomes: list[int] = field(default_factory=build_no_counts)
-    bytes_received: int = 0
+    account: Account = field(default_factory=Account)
     times: defaultdict[Time, _Times] = field(default_factory=lambda: defaultdict(_Times))
 
     def add(self, execution: Execution, seen: "_Seen") -> None:
@@ -153,20 +152,21 @@ class _News:
         snapshots = ((time, news.build_snapshot()) for time, news in self.times.items())
         return RunProgress(
             in_flight=min(self.in_flight, most_in_flight),
-            outcomes=self.outcomes,
-            bytes_received=self.bytes_received,
+            outcomes=self.account.outcomes,
+            bytes_received=self.account.bytes_received,
             times={time: snapshot for time, snapshot in snapshots if snapshot.buckets},
             sent=self.sent,
             lag_s=round(lag_s, 4),
         )
 
     def _add_tally(self, tally: Tally, seen: _SeenTally) -> None:
-        if seen.outcomes == tally.outcomes:
+        before, outcomes = seen.counts, self.account.outcomes
+        if before.outcomes == tally.outcomes:
             return
         for place, count in enumerate(tally.outcomes):
-            self.outcomes[place] += count - seen.outcomes[place]
-        self.bytes_received += tally.bytes_received - seen.bytes_received
-        seen.outcomes, seen.bytes_received = list(tally.outcomes), tally.bytes_received
+            outcomes[place] += count - before.outcomes[place]
+        self.account.bytes_received += tally.bytes_received - before.bytes_received
+        seen.counts = LiveCounts(outcomes=list(tally.outcomes), bytes_received=tally.bytes_received)
         for time in LIVE_TIMES:
             if time in tally.times:
                 seen.times[time].tell_news(tally.times[time], self.times[time])

@@ -12,7 +12,7 @@ from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.leasing.waves.pieces import cut_pieces, find_earliest_due
 from oku_coordinator.leasing.waves.wave_plan import AHEAD_S, WavePlan, build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.rules import unsent, waves
+from oku_coordinator.ledger.rules.leases import unsent, waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PeriodRecord
 from oku_coordinator.workers.assignment import Assignment

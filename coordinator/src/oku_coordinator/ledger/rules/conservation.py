@@ -16,12 +16,12 @@ from oku_coordinator.ledger.storage.row_tally import (
 )
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
+from oku_coordinator.ledger.tables.accounts.account_table import fetch_account, write_accounts
+from oku_coordinator.ledger.tables.accounts.series_table import sum_series, write_series
+from oku_coordinator.ledger.tables.accounts.work_table import sum_requests
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_spec, fetch_state
-from oku_coordinator.ledger.tables.series_table import sum_series, write_series
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
-from oku_coordinator.ledger.tables.work_table import sum_requests
 from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
 from oku_core.accounting.run_state import ACTIVE_STATES
 

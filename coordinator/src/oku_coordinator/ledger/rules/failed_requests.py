@@ -14,8 +14,8 @@ from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, schedule_table
-from oku_coordinator.ledger.tables.account_table import fetch_account
-from oku_coordinator.ledger.tables.failure_table import (
+from oku_coordinator.ledger.tables.accounts.account_table import fetch_account
+from oku_coordinator.ledger.tables.accounts.failure_table import (
     MOST_RANGES,
     FailedRanges,
     add_failed,

@@ -9,14 +9,8 @@ from oku_coordinator.ledger.rules import tick_lines
 from oku_coordinator.ledger.rules.tick_lines import fetch_planned_seconds
 from oku_coordinator.ledger.storage.records import ThresholdRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import (
-    history_table,
-    outbox_table,
-    run_table,
-    slice_table,
-    threshold_table,
-    work_table,
-)
+from oku_coordinator.ledger.tables import history_table, outbox_table, run_table, slice_table, threshold_table
+from oku_coordinator.ledger.tables.accounts import work_table
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import Fields, LineKind

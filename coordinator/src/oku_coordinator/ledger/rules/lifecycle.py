@@ -7,14 +7,8 @@ The clock of a schedule stops half a second after it is asked to, so that all wo
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import (
-    hook_table,
-    run_table,
-    schedule_table,
-    series_table,
-    submission_table,
-    work_table,
-)
+from oku_coordinator.ledger.tables import hook_table, run_table, schedule_table, submission_table
+from oku_coordinator.ledger.tables.accounts import series_table, work_table
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run

@@ -19,18 +19,15 @@ from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import (
-    account_table,
     history_table,
     hook_table,
-    inner_table,
     lease_table,
     run_table,
     schedule_table,
-    series_table,
     slice_table,
     threshold_table,
-    work_table,
 )
+from oku_coordinator.ledger.tables.accounts import account_table, inner_table, series_table, work_table
 from oku_coordinator.ledger.tables.submission_table import fetch_retry
 from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount

@@ -12,7 +12,8 @@ from itertools import chain
 import msgspec
 
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table, run_table, schedule_table, series_table
+from oku_coordinator.ledger.tables import outbox_table, run_table, schedule_table
+from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.run_table import fetch_spec
 from oku_core.results.lines import (
     NO_TIME,

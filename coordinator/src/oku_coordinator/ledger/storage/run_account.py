@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from oku_core.accounting.account import Account, sum_accounts, sum_counts
+from oku_core.accounting.account import NO_REQUESTS, Account, sum_accounts, sum_counts
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.outcome import LOST, NOT_DEALT, build_no_causes
@@ -18,7 +18,6 @@ from oku_core.spec.spec import Spec
 PartName = tuple[str, str]
 """The phase and the name of requests."""
 _Key = TypeVar("_Key")
-_NOTHING = Account()
 
 
 class _Totals(Generic[_Key]):
@@ -52,7 +51,7 @@ class _Totals(Generic[_Key]):
 
     def get(self, key: _Key) -> Account:
         """The total of a key, to read only."""
-        return self._totals.get(key, _NOTHING)
+        return self._totals.get(key, NO_REQUESTS)
 
     def freeze(self) -> "_Totals[_Key]":
         """The same, as accounts that do not grow."""
@@ -113,7 +112,7 @@ class PartAccounts(dict[PartName, Account]):
     def fetch_whole(self, name: str | None = None) -> Account:
         """The total of a name, or of all, with the warm-up."""
         both = self.list_all() if name is None else self.list_named(name)
-        return sum_accounts(account for account in both if account is not _NOTHING)
+        return sum_accounts(account for account in both if account is not NO_REQUESTS)
 
     def list_all(self) -> list[Account]:
         """Two accounts that sum to all: that of the warm-up, and what is measured."""
@@ -121,7 +120,7 @@ class PartAccounts(dict[PartName, Account]):
 
     def list_named(self, name: str) -> list[Account]:
         """Two accounts that sum to those of a name: that of the warm-up, and what is measured."""
-        return [self.get((WARM_UP, name), _NOTHING), self.fetch_measured(name)]
+        return [self.get((WARM_UP, name), NO_REQUESTS), self.fetch_measured(name)]
 
     def list_fewest(self) -> Collection[Account]:
         """Accounts that sum to all: two totals if these are known, else each by itself."""

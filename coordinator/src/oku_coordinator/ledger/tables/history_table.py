@@ -6,7 +6,8 @@ import sqlite3
 import msgspec
 
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table, series_table
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState

@@ -17,7 +17,7 @@ from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError,
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.schedule_records import PieceOrder
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.inner_table import drop_inner_parts
+from oku_coordinator.ledger.tables.accounts.inner_table import drop_inner_parts
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_coordinator.ledger.tables.slice_table import PendingSupply, replace_pending, sum_lengths
 from oku_core.accounting.index_ranges import IndexRanges, Range
@@ -197,7 +197,7 @@ def count_held(transaction: Transaction, run: str) -> Counter[str]:
 
 
 def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
-    """Which of these leases are void: they were taken back, or their run has failed."""
+    """Which of these leases are void: they have expired, or their run has failed."""
     rows = transaction.select(
         "SELECT id FROM leases JOIN runs USING (run) WHERE id IN (SELECT value FROM json_each(?))"
         " AND (leases.state = 'expired' OR leases.state = 'active' AND runs.state = 'failed')",
@@ -207,7 +207,7 @@ def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
 
 
 def find_unclosed(transaction: Transaction, leases: Iterable[str]) -> set[str]:
-    """Which of these leases have not been closed by their workers: they are open, or were taken back."""
+    """Which of these leases have not been closed by their workers: they are open, or have expired."""
     rows = transaction.select(
         "SELECT id FROM leases WHERE id IN (SELECT value FROM json_each(?)) AND state != ?",
         json.dumps(list(leases)), LeaseState.CLOSED,
@@ -232,7 +232,7 @@ def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
 
 
 def fetch_resent(transaction: Transaction, run: str, incarnations: Iterable[str]) -> list[LeaseRecord]:
-    """The leases of a run that were taken back from these processes and may have been sent in vain."""
+    """The leases of a run that expired in these processes and may have been sent in vain."""
     rows = transaction.select(
         f"SELECT {_COLUMNS} FROM leases INDEXED BY resent_leases"  # noqa: S608  # names of our own
         " WHERE run = ? AND resent > 0 AND state = 'expired'"
@@ -243,7 +243,7 @@ def fetch_resent(transaction: Transaction, run: str, incarnations: Iterable[str]
 
 
 def write_resent(transaction: Transaction, lease: LeaseRecord) -> None:
-    """Write what is known by now of a lease that was taken back."""
+    """Write what is known by now of a lease that expired."""
     transaction.execute(
         f"UPDATE leases SET (resent, {GROWING_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608  # ours
         lease.at_risk, *encode_growth(lease), lease.id,

@@ -3,7 +3,7 @@ from tests.kit.coordinators.open_world import RUN, OpenWorld
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
@@ -150,7 +150,7 @@ async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(led
     world = OpenWorld(ledger, rate="100/s", duration="20s")
     world.join("a", "b")
     await world.run_for(6.5)
-    park_interrupted(ledger, world.now + 100)
+    pause_interrupted(ledger, world.now + 100)
     world.now += 200
     for worker in world.workers.values():
         worker.leases.clear()

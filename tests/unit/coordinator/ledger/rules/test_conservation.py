@@ -10,7 +10,7 @@ from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted, take_back
+from oku_coordinator.ledger.batches import expire, pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -107,7 +107,7 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
     "change",
     [
         lambda ledger, _: deal_lease(ledger, "r1", 10, 6.0),
-        lambda ledger, lease: take_back(ledger, [lease], ExpiryReason.WORKER_LOST, 6.0),
+        lambda ledger, lease: expire(ledger, [lease], ExpiryReason.WORKER_LOST, 6.0),
         lambda ledger, _: change_ledger(ledger, change_state, "r1", RunState.PAUSING, 6.0),
     ],
     ids=["dealing", "taking back", "pausing"],
@@ -150,7 +150,7 @@ def test_a_run_that_fails_closes_its_period(
     apply([make_batch(lease, is_final=False)], 5.0)
     raw.execute("DELETE FROM slices WHERE state = 'pending'")
     with pytest.raises(BreachError):
-        take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0)
+        expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0)
     record = read(ledger, fetch_run, "r1")
     assert (record.active_s, record.active_since, record.ended_at) == (6.0, None, 9.0)
 
@@ -187,13 +187,13 @@ def test_a_run_that_does_not_balance_can_be_looked_at(
     )
 
 
-def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
+def test_a_run_that_does_not_balance_does_not_keep_others_from_being_paused(
     ledger: Ledger, raw: sqlite3.Connection, deal: Deal
 ) -> None:
     """It fails, and the other runs are paused."""
     for run in ("a", "broken", "c"):
         deal(run=run)
     raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
-    park_interrupted(ledger, 9.0)
+    pause_interrupted(ledger, 9.0)
     states = {record.run: record.state for record in read(ledger, fetch_runs)}
     assert states == {"a": RunState.PAUSED, "broken": RunState.FAILED, "c": RunState.PAUSED}

@@ -8,15 +8,16 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run
+from oku_coordinator.ledger.rules.leases.waves import open_period
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
-from oku_coordinator.ledger.rules.reclaim import give_up_run
-from oku_coordinator.ledger.rules.waves import open_period
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import run_table, series_table
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.lease_state import ExpiryReason
@@ -185,7 +186,7 @@ def test_a_clock_that_was_set_back_does_not_take_activity_away(
     apply([make_batch(lease, is_final=False)], 5.0)
     assert read(ledger, fetch_run, "r1").measure_active_s(1.0) == 0.0
     change(ledger, change_state, "r1", RunState.PAUSING, 1.0)
-    take_back(ledger, [lease.id], ExpiryReason.DROPPED, 1.0)
+    expire(ledger, [lease.id], ExpiryReason.DROPPED, 1.0)
     assert read(ledger, fetch_run, "r1").active_s == 0.0
 
 

@@ -10,8 +10,8 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second
+from oku_coordinator.ledger.rules.leases.waves import open_period
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.rules.waves import open_period
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_core.accounting.run_state import RunState
 from oku_core.results.lines import LineKind

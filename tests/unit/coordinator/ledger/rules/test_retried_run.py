@@ -15,13 +15,13 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules import waves
 from oku_coordinator.ledger.rules.failed_requests import FailedSpan, fetch_failed_requests
 from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.leases import waves
+from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.ledger.rules.retried_run import build_retry_spec, create_retry
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.records import RetryRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some

@@ -9,7 +9,7 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
-from oku_coordinator.ledger.rules.closing import measure_extent
+from oku_coordinator.ledger.rules.leases.closing import measure_extent
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import BreachError

@@ -10,7 +10,7 @@ from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -74,7 +74,7 @@ def test_a_tally_follows_every_change(
     first, second, third = deal(), deal(), deal(15, worker="w2")
     apply([make_batch(second, done=4, in_flight=[1], is_final=False)], 4.0)
     apply([make_batch(first, done=7, in_flight=[2, 5])], 5.0)
-    take_back(ledger, [third.id], ExpiryReason.WORKER_LOST, 6.0)
+    expire(ledger, [third.id], ExpiryReason.WORKER_LOST, 6.0)
     assert read(ledger, fetch_standing, "r1").lengths == check_ledger(ledger, "r1") == Lengths(85, 7, 8)
     assert read(ledger, fetch_standing, "r1").leases == {second.id: make_counts(3)}
     assert read(ledger, count_held, "r1") == {"w1": 1}

@@ -17,6 +17,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.accounts.work_table import keep_processes, note_servers
 from oku_coordinator.ledger.tables.deletion_table import (
     DELETED_AT_ONCE,
     begin_deletion,
@@ -26,7 +27,6 @@ from oku_coordinator.ledger.tables.deletion_table import (
 )
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
-from oku_coordinator.ledger.tables.work_table import keep_processes, note_servers
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch

@@ -5,8 +5,8 @@ from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
-from oku_coordinator.ledger.rules.closing import fetch_coverage
+from oku_coordinator.ledger.batches import expire
+from oku_coordinator.ledger.rules.leases.closing import fetch_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -63,7 +63,7 @@ def test_a_lease_does_not_reach_over_what_is_accounted(
 def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, deal: Deal) -> None:
     """A range that is given out again gets another id, part of which is random."""
     first = deal(100)
-    take_back(ledger, [first.id], ExpiryReason.NOT_TAKEN, 3.0)
+    expire(ledger, [first.id], ExpiryReason.NOT_TAKEN, 3.0)
     second = deal(100)
     assert first.id != second.id
     assert first.id.rpartition(".")[0] == "r1.000000001"
@@ -74,7 +74,7 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, dea
 def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
     """Bring a running run that has one active lease into another state."""
     if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
-        take_back(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
+        expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
     steps = {
         RunState.PENDING: [RunState.PAUSING, RunState.PENDING],
         RunState.PAUSED: [RunState.PAUSING],
@@ -147,7 +147,7 @@ def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
 ) -> None:
     """Nobody waits for a void lease; an open or closed one is not void."""
     expired, active, closed, other = deal(), deal(), deal(), deal(run="r2")
-    take_back(ledger, [expired.id], ExpiryReason.WORKER_LOST, 3.0)
+    expire(ledger, [expired.id], ExpiryReason.WORKER_LOST, 3.0)
     apply([make_batch(closed)], 4.0)
     names = [lease.id for lease in (expired, active, closed, other)] + ["unknown", "\ud800"]
     assert read(ledger, lease_table.find_void, names) == [expired.id]

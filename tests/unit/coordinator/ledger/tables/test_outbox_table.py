@@ -10,7 +10,7 @@ from tests.kit.coordinators.leases import apply_batches, build_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -223,7 +223,7 @@ def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> N
     """The event has its range and the reason."""
     lease = deal(10)
     empty(ledger)
-    take_back(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 5.0)
+    expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 5.0)
     line = json.loads(take(ledger)[0].text)
     assert (line["type"], line["reason"]) == ("lease_expired", "not_taken")
     assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -109,7 +109,7 @@ def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger
     change(ledger, set_served, "r1", 7)
     change(ledger, change_state, "r1", RunState.PENDING, 3.0)
     assert read(ledger, fetch_run, "r1").served is None
-    park_interrupted(ledger, 4.0)
+    pause_interrupted(ledger, 4.0)
     assert read(ledger, fetch_run, "r1").reason == ExpiryReason.STACK_LOST
     assert read(ledger, fetch_run, "r1").served is None
 

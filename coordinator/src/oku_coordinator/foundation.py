@@ -1,0 +1,139 @@
+"""The parts that all others of a coordinator stand on: clock, ledger, broker, supervised tasks, telemetry."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from oku_coordinator.broker.inbound import Inbound
+from oku_coordinator.broker.sender import Broker, Link
+from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.schema import lock_ledger
+from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.notices import Troubles
+from oku_coordinator.settings import CoordinatorSettings
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
+from oku_coordinator.telemetry.rejections import Rejections
+from oku_coordinator.telemetry.telemetry import Telemetry
+from oku_coordinator.watches.storage_watch import StorageWatch
+from oku_core.broker.celery_app import App, build_app
+from oku_core.broker.transport import find_connection_errors
+from oku_core.process.clock import SteadyClock
+from oku_core.process.supervision import Supervisor
+
+LOCK_WAIT_S = 10.0
+"""How long a coordinator waits for the one before it to let go of the ledger."""
+_LONGEST_CONNECT_S = 30
+_BUSY_TIMEOUT_S = 0.5
+"""How long it waits for any other process that locks the file; its event loop stands still meanwhile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """What a simulation replaces.
+
+    Args:
+        build_supervisor: of tasks, out of what is fatal, what passes, and how to pause.
+        build_broker: of the application and of the connection to the broker.
+        build_inbound: of the application and of the supervisor.
+        kernel: whose monotonic clock is read; by default that of this machine.
+        lock_wait_s: how long to wait for a ledger that another coordinator holds.
+    """
+
+    build_supervisor: Callable[..., Supervisor] = Supervisor
+    build_broker: Callable[[App, Link], Broker] = Broker
+    build_inbound: Callable[[App, Supervisor], Inbound] = Inbound
+    kernel: str | None = None
+    lock_wait_s: float = LOCK_WAIT_S
+
+
+REAL = Platform()
+"""That of a coordinator in a process of its own."""
+
+
+class Foundation:
+    """The ledger is open and locked, and the clock goes on; nothing is started.
+
+    Args:
+        settings: of the coordinator.
+        platform: what it stands on.
+    """
+
+    def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
+        self.signals, self.clock, metrics = LoopSignals(), SteadyClock(), Metrics()
+        rejections = Rejections(metrics)
+        app = build_app(settings.broker_url, settings.message_key, rejections.record)
+        self.signer = app.signer
+        passing = (OSError, sqlite3.OperationalError, *find_connection_errors(app))
+        self.supervisor = platform.build_supervisor(is_fatal, passing, self.signals.rest)
+        self.inbound = platform.build_inbound(app, self.supervisor)
+        self.broker = platform.build_broker(app, self.inbound)
+        self.lock = lock_ledger(
+            settings.ledger_path, wait_s=platform.lock_wait_s, trusts_folder=settings.trusts_data_dir
+        )
+        self.ledger = Ledger(
+            settings.ledger_path,
+            publishes=settings.loki is not None,
+            storage=StorageHealth(metrics.count_storage_fault),
+            busy_timeout_s=_BUSY_TIMEOUT_S,
+        )
+        self.storage_watch = StorageWatch(self.ledger)
+        self.telemetry = Telemetry(settings, self.ledger, metrics, self.clock)
+        self.clock_store = ClockStore(self.clock, settings.clock_path, platform.kernel)
+        with self.ledger.read() as t:
+            current = run_table.fetch_current_run(t)
+        self.clock_store.begin(is_run_active=current is not None and current.is_active)
+        self.troubles = FoundationTroubles(self, rejections)
+
+    async def listen(self, seconds: float) -> None:
+        """Hear workers for some seconds, unless the broker is away for long."""
+        for _ in range(_LONGEST_CONNECT_S):
+            if not self.inbound.is_connected:
+                await self.signals.rest(1.0)
+        await self.signals.rest(seconds)
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.ledger.close()
+        self.lock.release()
+
+
+class FoundationTroubles(Troubles):
+    """What is wrong with the foundation of a coordinator.
+
+    Args:
+        foundation: the ledger, the broker, Loki and the tasks.
+        rejections: the messages that were dropped.
+    """
+
+    def __init__(self, foundation: Foundation, rejections: Rejections) -> None:
+        self._foundation = foundation
+        self._rejections = rejections
+
+    def find_obstacle(self) -> str:
+        """Why this coordinator is not ready, in a line; empty if it is."""
+        if trouble := self._foundation.ledger.storage.trouble:
+            return f"the ledger cannot be used: {trouble}"
+        return "" if self._foundation.inbound.is_connected else "no broker"
+
+    def find_of_broker(self) -> str:
+        """What is wrong with the broker; empty if nothing is."""
+        if refusal := self._foundation.inbound.refusal:
+            return f"the broker refuses messages ({refusal})"
+        return "the broker does not answer" if self._foundation.broker.is_away else ""
+
+    def find_others(self) -> Iterator[str]:
+        """What else is wrong, a line each."""
+        publisher = self._foundation.telemetry.publisher
+        if publisher is not None and publisher.trouble:
+            yield f"Loki: {publisher.trouble}"
+        yield from self._rejections.describe()
+        # A fault of the ledger's storage is one notice, not one for each task that it stops.
+        yield from self._foundation.supervisor.find_troubles(besides=(StorageError,))
+
+
+def is_fatal(error: Exception) -> bool:
+    """Whether an error does not pass by itself: a ledger that is broken, but not a disk that is full."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)

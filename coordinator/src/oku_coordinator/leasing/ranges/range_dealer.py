@@ -1,0 +1,247 @@
+"""Deals out a closed run to workers whose hands are not full, and moves work among them.
+
+Each worker is visited about once a second, and when its checkpoints have come; all of them are when little is
+left.
+"""
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.ranges.balance import find_excess, find_uneven
+from oku_coordinator.leasing.ranges.shares import Shares, is_shared
+from oku_coordinator.leasing.ranges.sizing import (
+    Hands,
+    build_hands,
+    choose_sizes,
+    estimate_room,
+    find_full,
+    find_mean_rate,
+    find_weight,
+)
+from oku_coordinator.leasing.run_clock import TimeLimit
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, slice_table
+from oku_coordinator.workers.assignment import Assignment
+from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.process.clock import Clock
+from oku_core.spec.spec import Spec
+
+_VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
+"""All are visited so often, but that takes at most this share of the time."""
+_SPARE_S, _SPARE_WINDOWS = 2.0, 2
+"""Spare work for each worker, in seconds and in windows, so that none runs dry before the end of a run."""
+_BATCH = 100
+"""Leases dealt in one transaction; then others have their turn."""
+_DUE_AT_ONCE = 2 * _BATCH
+"""Workers visited for their news in one step: no more leases are dealt in it than would fill them."""
+_VISITED_AT_ONCE = 500
+"""Workers visited before others have their turn; it takes a few milliseconds."""
+
+
+@dataclass(kw_only=True)
+class RangeDealer:
+    """Cuts ranges of one run for workers as they can take them.
+
+    Args:
+        ledger: the truth.
+        assignment: which workers the run has.
+        delivery: takes leases to workers, and asks them to shorten these.
+        pace: says how far workers may go ahead.
+        expiry: follows the leases that are sent.
+        time_limit: ends a run that lasts for a time.
+        shares: divide a limit for all among the workers.
+        cpu_clock: seconds of processor time of this thread.
+
+    Attributes:
+        has_more: whether there was more to deal than one visit does; who calls sets it back.
+    """
+
+    ledger: Ledger
+    assignment: Assignment
+    delivery: Delivery
+    pace: Pace
+    expiry: ExpiryRule
+    time_limit: TimeLimit
+    shares: Shares
+    cpu_clock: Clock = time.thread_time
+    has_more: bool = field(default=False, init=False)
+    _next_visit: float = field(default=-math.inf, init=False)
+    """When all are visited."""
+    _due: dict[str, None] = field(default_factory=dict, init=False)
+    """Workers to visit before the next visit of all."""
+    _weight: float = field(default=0.0, init=False)
+    """Of all workers together, at the last visit of all."""
+    _is_guess: bool = field(default=True, init=False)
+    """Whether no rate was known then."""
+
+    def schedule_visit(self, worker: str) -> None:
+        """Visit a worker with the next step: its checkpoints have come, or it has."""
+        self._due[worker] = None
+
+    async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
+        """Deal out a running run to the workers that are due.
+
+        Args:
+            run: the run.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        left_s = self._find_left_s(run, now, wall_now)
+        if self.delivery.is_away or left_s <= 0:
+            return
+        visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
+        sees_all = visits_all or self._is_running_out(run)
+        hands = await self._fetch_hands(run, self._find_due(run, sees_all=sees_all))
+        if not visits_all and self._is_guess and find_mean_rate(hands) is not None:
+            # A rate beside guesses of the others would be nearly all of the weight.
+            visits_all = True
+            hands = await self._fetch_hands(run, self._find_due(run, sees_all=True))
+        with self.ledger.read() as t:
+            pending = slice_table.count_pending(t, run.run)
+        if visits_all:
+            mean_rps = find_mean_rate(hands)
+            self._is_guess = mean_rps is None
+            self._weight = sum(find_weight(each, mean_rps) for each in hands)
+            self._move(run, hands, is_dealt_out=pending == 0)
+            took_s = self.cpu_clock() - began_cpu_s
+            self._next_visit = now + max(_VISIT_EVERY_S, took_s / _VISIT_SHARE)
+        if pending := _bound_pending(pending, hands, left_s):
+            self._deal(run, hands, pending, now, wall_now)
+            self.has_more = bool(self._due)
+
+    def _find_left_s(self, run: RunRecord, now: float, wall_now: float) -> float:
+        """For how many seconds the run is still dealt; workers that share it are told of their shares."""
+        if not run.spec.has_clock and not is_shared(run.spec):
+            return math.inf
+        workers = self.assignment.workers(run.run)
+        if not self.delivery.is_away:
+            self.delivery.send_controls(self.shares.assign(run.spec, workers, now))
+        return self.time_limit.find_left_s(run, len(workers), now, wall_now)
+
+    def _is_running_out(self, run: RunRecord) -> bool:
+        """Whether less is left than the hands of all workers hold: then who asks first may be slow."""
+        room = estimate_room(
+            self.assignment.count(run.run),
+            self._weight,
+            window=self._find_window(run),
+            range_size=run.spec.range_size,
+        )
+        with self.ledger.read() as t:
+            pending = slice_table.count_pending(t, run.run)
+        return 0 < pending <= room
+
+    def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
+        """The workers to visit now, out of those that can take leases."""
+        if sees_all:
+            self._due.clear()
+            workers = self.assignment.workers(run.run)
+        else:
+            due = list(islice(self._due, _DUE_AT_ONCE))
+            for name in due:
+                del self._due[name]
+            workers = self.assignment.find_takers(run.run, due)
+        return [worker for worker in workers if not worker.is_suspect]
+
+    async def _fetch_hands(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
+        with self.ledger.read() as t:
+            held = lease_table.fetch_held(t, run.run, [worker.incarnation for worker in workers])
+        hands, window = [], self._find_window(run)
+        for number, worker in enumerate(workers):
+            hands.append(build_hands(worker, held[worker.incarnation], run.run, window))
+            if number % _VISITED_AT_ONCE == _VISITED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+        return hands
+
+    def _find_window(self, run: RunRecord) -> int:
+        """The requests that each worker may have in flight."""
+        return run.spec.find_window(max(1, self.assignment.count(run.run)))
+
+    def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
+        """Ask for work back of which others have too little, until the workers have answered.
+
+        Leases whose size the spec fixes are no wrong guess.
+        """
+        asked = {} if run.spec.range_size else find_excess(hands)
+        if is_dealt_out:
+            asked = find_uneven(hands) | asked
+        self.delivery.shorten(asked)
+
+    def _deal(
+        self, run: RunRecord, hands: Sequence[Hands], pending: int, now: float, wall_now: float
+    ) -> None:
+        chosen = choose_sizes(
+            hands, pending, weight=self._weight, range_size=run.spec.range_size, most=_BATCH
+        )
+        if not chosen:
+            return
+        if len(chosen) == _BATCH:
+            given = Counter[str]()
+            for each, size in chosen:
+                given[each.worker] += size
+            for each in hands:
+                if each.untaken + given[each.worker] < find_full(each):
+                    self._due[each.worker] = None
+        orders = self._build_orders(run.spec, chosen)
+        with self.ledger.change(wall_now) as t:
+            leases = lease_table.deal_leases(t, run.run, orders, wall_now)
+        for lease in leases:
+            self.expiry.record_sent(lease.id, now)
+        self.delivery.send(run, leases)
+
+    def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:
+        rooms: dict[str, _Room] = {}
+        orders = []
+        for hands, size in chosen:
+            if hands.incarnation not in rooms:
+                allowance = self.pace.choose_allowance(
+                    spec, hands.window, rate_rps=hands.rate_rps or 0.0, taken=hands.taken
+                )
+                rooms[hands.incarnation] = _Room(allowance - hands.ahead)
+            orders.append(
+                LeaseOrder(
+                    worker=hands.worker,
+                    incarnation=hands.incarnation,
+                    size=partial(min, size),
+                    limit=rooms[hands.incarnation].take,
+                )
+            )
+        return orders
+
+
+def _bound_pending(pending: int, hands: Sequence[Hands], left_s: float) -> int:
+    """The pending requests, or enough of them to keep these workers busy until the end of the run.
+
+    A worker without work before the end would make the target look slow. What is too much comes back.
+    """
+    if left_s == math.inf:
+        return pending
+    # What one has too much of is of no use to another who has nothing.
+    rest = sum(
+        max(0.0, each.most_rps * (left_s + _SPARE_S) + _SPARE_WINDOWS * each.window - each.untaken)
+        for each in hands
+    )
+    return pending if rest >= pending else math.ceil(rest)
+
+
+class _Room:
+    """How far one worker may still go ahead, as its new leases take it up one after the other."""
+
+    def __init__(self, left: int) -> None:
+        self._left = max(0, left)
+
+    def take(self, size: int) -> int:
+        """The first limit of a lease of this size."""
+        taken = min(size, self._left)
+        self._left -= taken
+        return taken

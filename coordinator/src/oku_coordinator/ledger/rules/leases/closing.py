@@ -1,0 +1,145 @@
+"""How leases end or become shorter: what is covered becomes accounted slices, the rest is pending again."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from oku_coordinator.ledger.rules.failed_requests import keep_failed
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord, pack_positions
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import lease_table, outbox_table, slice_table
+from oku_coordinator.ledger.tables.accounts import inner_table
+from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.tables.slice_table import fetch_slices, replace_leased
+from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.interval import Slice, SliceState, release, settle
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.accounting.range_set import is_in_ranges
+from oku_core.results.inner_lines import build_inner_range_lines
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
+
+_MOST_LISTED = 20_000
+"""Of a lease that has more at risk, what was not sent counts as sent: its row would grow too large."""
+
+
+def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
+    """Make what an open lease has beyond `end` pending again; gives the lease, whose row is written."""
+    replace_leased(transaction, lease.run, release(lease.ranges, lease.end, end))
+    shorter = msgspec.structs.replace(lease, end=end)
+    lease_table.write_growth(transaction, shorter)
+    return shorter
+
+
+def shorten_to_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -> LeaseRecord:
+    """Shorten an open lease of a dead process to where that had certainly not come; gives the lease."""
+    end = max(lease.done, min(reached, lease.end))
+    return lease if end >= lease.bound else shorten(transaction, lease, end)
+
+
+def lower_resent(
+    transaction: Transaction, lease: LeaseRecord, reached: int, unsent: Sequence[Range] = ()
+) -> int:
+    """Count again what may have been sent of a lease that expired, for more is known of it by now.
+
+    Args:
+        transaction: to write in.
+        lease: the lease, as it was when it expired.
+        reached: the first position that was certainly not taken, and never will be.
+        unsent: positions below it that were taken and certainly not sent, as ranges in rising order.
+
+    Returns:
+        By how much `resent_at_most` falls.
+    """
+    end = max(lease.done, min(reached, lease.bound))
+    known = msgspec.structs.replace(lease, end=end)
+    if unsent and known.bound - known.done <= _MOST_LISTED:
+        known = _leave_out(known, unsent)
+    if (lowered := lease.at_risk - known.at_risk) <= 0:
+        return 0
+    lease_table.write_resent(transaction, known)
+    add_resent(transaction, lease.run, -lowered)
+    return lowered
+
+
+def _leave_out(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
+    """A lease with all that may have been sent of it in flight, and with these positions untouched."""
+    in_flight = sorted({*lease.in_flight, *range(lease.done, lease.bound)})
+    left_out = (each for each in in_flight if is_in_ranges(each, unsent))
+    untouched = sorted({*lease.figures.untouched, *left_out})
+    return msgspec.structs.replace(
+        lease,
+        done=lease.bound,
+        in_flight=pack_positions(in_flight),
+        figures=msgspec.structs.replace(lease.figures, untouched=untouched),
+    )
+
+
+def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
+    """End a lease whose worker has said its last word; what is still in flight was given back by it.
+
+    Its requests in flight may have been sent, unless it says that they were not; those that it has not taken
+    were not.
+    """
+    closed = msgspec.structs.replace(lease, state=LeaseState.CLOSED)
+    _end(transaction, closed, lease.sent_in_flight, now)
+
+
+def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
+    """End a lease without a word from its worker, which may have sent whatever its limit allows."""
+    expired = msgspec.structs.replace(lease, state=LeaseState.EXPIRED, reason=reason)
+    _end(transaction, expired, lease.at_risk, now)
+
+
+def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:
+    settled = settle(lease.ranges, lease.end, lease.done, lease.in_flight)
+    replace_leased(transaction, lease.run, settled)
+    _put_lines(transaction, lease, now)
+    if lease.covered:
+        keep_failed(transaction, lease)
+    lease_table.write_end(transaction, lease, resent, now)
+    if resent:
+        add_resent(transaction, lease.run, resent)
+
+
+def list_covered(lease: LeaseRecord) -> Iterator[Slice]:
+    """The slices that an open lease would be, were what it covers accounted by itself; the rest is leased."""
+    for _, pieces in settle(lease.ranges, lease.end, lease.done, lease.in_flight):
+        for start, stop, state in pieces:
+            yield Slice(start, stop, SliceState.LEASED if state == SliceState.PENDING else state)
+
+
+def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
+    if not lease.done or not outbox_table.is_published(transaction, lease.run):
+        return
+    accounted_stop = lease.ranges.index_at(lease.done - 1) + 1
+    span = LeaseSpan(
+        id=lease.id, worker=lease.worker, start=lease.start, stop=accounted_stop, state=lease.state,
+        reason=lease.reason, covered=lease.covered, cut_at=lease.cut_at, closed_at=now,
+    )  # fmt: skip
+    inner = inner_table.fetch_inner_parts(transaction, lease).values()
+    outbox_table.put(transaction, lease.run, LineKind.INNER_RANGE, now, build_inner_range_lines(span, inner))
+    if lease.covered:
+        parts = list(lease_table.fetch_parts(transaction, lease).values())
+        lines = build_range_lines(span, lease.figures, parts)
+        outbox_table.put(transaction, lease.run, LineKind.RANGE, now, lines)
+        status_lines = build_status_lines(lease.worker, parts)
+        outbox_table.put(transaction, lease.run, LineKind.STATUS, now, status_lines)
+
+
+def fetch_coverage(transaction: Transaction, run: str) -> list[Slice]:
+    """The request space of a run as far as it is accounted, also within open leases; in no order."""
+    slices = fetch_slices(transaction, run)
+    held = lease_table.fetch_open_leases(transaction, run)
+    return [
+        *(piece for piece in slices if piece.state != SliceState.LEASED),
+        *(piece for lease in held for piece in list_covered(lease)),
+    ]
+
+
+def measure_extent(transaction: Transaction, run: str) -> int:
+    """How much of the request space of a run is worth showing.
+
+    It is all of it, but for runs that end after a time: they have far more than they ever use.
+    """
+    return slice_table.measure_extent(transaction, run, fetch_run(transaction, run).requests)

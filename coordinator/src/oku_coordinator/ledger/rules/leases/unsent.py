@@ -1,0 +1,175 @@
+"""What the coordinator accounts for by itself: requests that nobody sent in time, or that died with a worker.
+
+Only pending requests become so, in the transaction in which they are found pending. No worker tells of them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from oku_coordinator.ledger.rules.failed_requests import keep_unsent
+from oku_coordinator.ledger.rules.lifecycle import follow_up
+from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import outbox_table, schedule_table
+from oku_coordinator.ledger.tables.accounts import series_table
+from oku_coordinator.ledger.tables.accounts.account_table import open_account
+from oku_coordinator.ledger.tables.accounts.failure_table import split_at_waves
+from oku_coordinator.ledger.tables.run_table import fetch_spec, fetch_state
+from oku_coordinator.ledger.tables.slice_table import account_pending
+from oku_core.accounting.failure_reason import CAUSE_REASONS, WORKER_LOST, ReasonCount
+from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.outcome import (
+    LOST,
+    NOT_DEALT,
+    NOT_SENT,
+    OUTCOMES,
+    build_no_causes,
+    build_no_counts,
+)
+from oku_core.accounting.run_state import FINAL_STATES
+from oku_core.messaging.checkpoint import Part
+from oku_core.results.lines import LineKind, build_unsent_line
+from oku_core.schedule.lane import Lane, clip_ranges
+from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.wave import Wave
+from oku_core.spec.request_template import TurnCounts, find_target_turns
+
+_AT_ONCE = 16_384
+"""More indices are not visited one by one if they are evenly spaced."""
+
+
+class TargetCount(NamedTuple):
+    """The requests of one target.
+
+    Attributes:
+        name: of the target; empty if the spec names none.
+        requests: how many there are.
+        first: the lowest of them, an index where targets are told apart, else a coordinate.
+        last: the highest of them, by the same rule.
+    """
+
+    name: str
+    requests: int
+    first: int
+    last: int
+
+    def join(self, other: "TargetCount") -> "TargetCount":
+        """The requests of both, which are of one target."""
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return TargetCount(self.name, self.requests + other.requests, first, last)
+
+
+def account_not_dealt(transaction: Transaction, run: str, ranges: Iterable[Range], now: float) -> int:
+    """Account for what is pending of some ranges as not sent, because no worker had it in time.
+
+    Args:
+        transaction: to write in.
+        run: the id of an open run; nothing becomes of one that is over.
+        ranges: `[start, stop)`; what of them is not pending stays as it is.
+        now: Unix time, in whose second they count.
+
+    Returns:
+        How many requests were accounted for.
+    """
+    return _account(transaction, run, ranges, NOT_SENT, now)
+
+
+def account_lost(transaction: Transaction, run: str, ranges: Iterable[Range], now: float) -> int:
+    """Account for what is pending of some ranges as lost, because its worker died with it.
+
+    The arguments and the result are those of `account_not_dealt`.
+    """
+    return _account(transaction, run, ranges, LOST, now)
+
+
+def _account(transaction: Transaction, run: str, ranges: Iterable[Range], outcome: int, now: float) -> int:
+    if fetch_state(transaction, run) in FINAL_STATES:
+        return 0
+    unsent: dict[str, list[Range]] = {}
+    for phase, start, stop in _cut_at_phases(build_phase_plan(fetch_spec(transaction, run)), ranges):
+        unsent.setdefault(phase, []).extend(account_pending(transaction, run, start, stop))
+    for phase, found in unsent.items():
+        if found:
+            keep_unsent(transaction, run, OUTCOMES[outcome], found)
+            for target in count_by_target(transaction, run, found):
+                _fold(transaction, run, _build_part(phase, outcome, target), now)
+    follow_up(transaction, run, now)
+    return sum(stop - start for found in unsent.values() for start, stop in found)
+
+
+def _cut_at_phases(plan: PhasePlan, ranges: Iterable[Range]) -> Iterator[tuple[str, int, int]]:
+    for start, stop in ranges:
+        at = start
+        while at < stop:
+            phase = plan.find_phase(at)
+            end = min(stop, phase.stop)
+            yield phase.name, at, end
+            at = end
+
+
+def _build_part(phase: str, outcome: int, target: TargetCount) -> Part:
+    """What the account of one target gains."""
+    outcomes, not_sent = build_no_counts(), build_no_causes()
+    outcomes[outcome] = target.requests
+    if outcome == NOT_SENT:
+        not_sent[NOT_DEALT] = target.requests
+    reason = WORKER_LOST if outcome == LOST else CAUSE_REASONS[NOT_DEALT]
+    reasons = [ReasonCount(outcome, reason, target.requests, target.first, target.last)]
+    return Part(phase=phase, name=target.name, outcomes=outcomes, not_sent=not_sent, reasons=reasons)
+
+
+def _fold(transaction: Transaction, run: str, part: Part, now: float) -> None:
+    open_account(transaction, run, (part.phase, part.name)).add(part)
+    series_table.collect(transaction, run, {math.floor(now): [*part.outcomes, 0]})
+    outbox_table.put(transaction, run, LineKind.RANGE, now, [build_unsent_line(part)])
+
+
+def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range]) -> list[TargetCount]:
+    """The requests of an open run by target.
+
+    If the ranges hold a part of a cell of random arrivals, that cell has to be drawn.
+
+    Args:
+        transaction: to read in.
+        run: the id of the run.
+        ranges: coordinates, of which there is at least one.
+    """
+    spec = fetch_spec(transaction, run)
+    plan = build_phase_plan(spec)
+    if len(plan.targets) == 1 or plan.schedule is None:
+        requests = sum(stop - start for start, stop in ranges)
+        first, last = min(start for start, _ in ranges), max(stop for _, stop in ranges) - 1
+        return [TargetCount(plan.targets[0], requests, first, last)]
+    turns = find_target_turns(spec)
+    counts: dict[int, TargetCount] = {}
+    for wave, pieces in split_at_waves(sorted(ranges), schedule_table.fetch_waves(transaction, run)):
+        for indices in _iter_indices(plan.schedule, wave, pieces):
+            for place, requests, first, last in _count_turns(turns, indices):
+                found = TargetCount(plan.targets[place], requests, first, last)
+                counts[place] = found if place not in counts else counts[place].join(found)
+    return [counts[place] for place in sorted(counts)]
+
+
+def _count_turns(turns: Sequence[int], indices: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+    """For each target, its place, how many of the indices ask it, and the lowest and the highest of these."""
+    if isinstance(indices, range) and len(indices) > _AT_ONCE:
+        for place, requests, first, last in TurnCounts(turns, indices).count(0, len(indices)):
+            yield place, requests, indices[first], indices[last]
+        return
+    by_target: dict[int, list[int]] = {}
+    for index in indices:
+        by_target.setdefault(turns[index % len(turns)], []).append(index)
+    for place, mine in by_target.items():
+        yield place, len(mine), min(mine), max(mine)
+
+
+def _iter_indices(schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
+    """The indices of coordinates in one wave; those that no wave was made of are their own."""
+    if wave is None or ranges == [(wave.begin, wave.stop)]:
+        yield from (range(start, stop) for start, stop in ranges)
+        return
+    for number in range(wave.lanes):
+        lane = Lane(schedule, wave, number)
+        if wanted := clip_ranges(ranges, lane.start, lane.stop):
+            yield from lane.iter_indices(wanted)

@@ -1,0 +1,115 @@
+"""Receives checkpoints: a transaction of the ledger, or several, then an answer to each worker.
+
+It runs in the thread of a listener, so that answers wait for nothing else.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from oku_coordinator.active_run import ActiveRuns
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.leases import intake
+from oku_coordinator.ledger.storage.lease_records import Receipt
+from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.order import Control
+from oku_core.process.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+_MOST_PARTS = 500
+"""In one transaction: with many targets a worker reports hundreds, and other writers wait meanwhile."""
+_MEANINGLESS = frozenset(
+    {MessageVerdict.LATE, MessageVerdict.FOREIGN, MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointReceiver:
+    """Applies checkpoints to the ledger and answers them.
+
+    Args:
+        ledger: keeps what they say.
+        broker: takes the answers.
+        active_runs: say how far workers may go ahead, and which shares of their runs they have.
+        metrics: count them.
+        clock: Unix time.
+        timer: seconds of any clock that nobody sets.
+    """
+
+    ledger: Ledger
+    broker: Broker
+    active_runs: ActiveRuns
+    metrics: Metrics
+    clock: Clock
+    timer: Clock = time.monotonic
+
+    def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
+        """Apply checkpoints to the ledger, answer and count them."""
+        begun = self.timer()
+        receipts = [receipt for some in _group(batches) for receipt in self._apply(some)]
+        self.broker.send_controls(build_controls(receipts, self.active_runs))
+        verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
+        self.metrics.count_messages(verdicts, self.timer() - begun)
+        return receipts
+
+    def _apply(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
+        """Apply batches in one transaction. A run that does not balance fails; the rest is tried again."""
+        while True:
+            try:
+                now = self.clock()
+                with self.ledger.change(now) as t:
+                    return intake.take_in(t, batches, self.active_runs.allow, now)
+            except BreachError as error:
+                _log.exception("a run has failed", extra={"run": error.run})
+
+
+def _group(batches: Iterable[CheckpointBatch]) -> Iterator[list[CheckpointBatch]]:
+    """Batches for one transaction each: as many as have few enough parts, and at least one."""
+    group: list[CheckpointBatch] = []
+    left = _MOST_PARTS
+    for batch in batches:
+        parts = sum(len(checkpoint.parts) + len(checkpoint.inner) for checkpoint in batch.checkpoints)
+        if group and parts > left:
+            yield group
+            group, left = [], _MOST_PARTS
+        group.append(batch)
+        left -= parts
+    if group:
+        yield group
+
+
+def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:
+    """Build the answers to workers: what is confirmed, limits, leases to end, and their shares of the run.
+
+    Checkpoints that the ledger did not count are answered as well, or workers would repeat them for ever: a
+    final one is confirmed, and a lease that goes on is ended.
+    """
+    controls = []
+    for receipt in receipts:
+        confirmed, ends = dict(receipt.confirmed), dict(receipt.ends)
+        for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
+            if verdict not in _MEANINGLESS:
+                continue
+            if checkpoint.is_final:
+                confirmed.setdefault(checkpoint.lease, checkpoint.sequence)
+            else:
+                ends.setdefault(checkpoint.lease, 0)
+        if confirmed or receipt.limits or ends:
+            to = receipt.batch.incarnation
+            active = next(iter(active_runs.find_named(receipt.batch)), None)
+            controls.append(
+                Control(
+                    incarnation=to,
+                    confirmed=confirmed,
+                    limits=receipt.limits,
+                    ends=ends,
+                    share=None if active is None else active.shares.find(to),
+                )
+            )
+    return controls

@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: those of the coordinator itself, and those of the newest runs and their targets."""
