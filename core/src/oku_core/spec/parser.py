@@ -4,8 +4,7 @@ The result is a `Spec`, or a `SpecError` whose one line names the place, the val
 """
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.load import Fault, complete_load
 from oku_core.spec.rules import REQUEST_KEYS, iter_faults, iter_row_faults
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
-from oku_core.spec.target import add_content_type
+from oku_core.spec.target import add_content_type, suggest
 from oku_core.spec.values.request_content import CLOSE, Header, find_body_type
 
 _PLACES = ("urls", "base_url", "targets", "engine")
@@ -40,6 +39,22 @@ class Source:
     values: Mapping[str, object]
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
 
+    @property
+    def written(self) -> Mapping[str, object]:
+        """Its values by keys as documents write them; `parse_spec` refuses what is not a mapping."""
+        values: object = self.values
+        if not isinstance(values, Mapping):
+            return {}
+        return {_write_key(key): value for key, value in values.items()}
+
+    def drop(self, keys: Collection[str]) -> "Source":
+        """The source without these keys, however they are written."""
+        if not self.written:
+            return self
+        return replace(
+            self, values={key: value for key, value in self.values.items() if _write_key(key) not in keys}
+        )
+
     def place(self, key: str) -> str:
         """How an error message names `key` of this source."""
         key = self.aliases.get(key, key)
@@ -47,6 +62,10 @@ class Source:
             return f"{self.label}: {key}"
         field = FIELD_BY_KEY.get(key)
         return f"--{field.long_flag if field else key}"
+
+
+def _write_key(key: object) -> str:
+    return str(key).replace("_", "-")
 
 
 def parse_spec(*sources: Source) -> Spec:
@@ -137,18 +156,13 @@ def _read_source(source: Source) -> dict[str, object]:
         raise SpecError(f"{place}: {format_value(source.values)} is not a mapping of keys to values")
     values: dict[str, object] = {}
     for written, value in source.values.items():
-        key = str(written).replace("_", "-")
+        key = _write_key(written)
         if key not in FIELD_BY_KEY:
-            raise SpecError(f"{source.place(format_value(written))}: unknown key{_suggest(key)}")
+            raise SpecError(f"{source.place(format_value(written))}: unknown key{suggest(key, FIELD_BY_KEY)}")
         if key in values:
             raise SpecError(f"{source.place(key)}: is given twice")
         values[key] = value
     return values
-
-
-def _suggest(key: str) -> str:
-    near = difflib.get_close_matches(key, FIELD_BY_KEY, n=1)
-    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(FIELD_BY_KEY)}"
 
 
 def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
