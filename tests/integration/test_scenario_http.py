@@ -165,7 +165,9 @@ async def test_headers(build: BuildBench) -> None:
 async def test_values_that_are_bytes_are_sent_as_they_are(bench: HttpBench) -> None:
     """Not as Python prints them, also if they are no text."""
     http = bench.begin()
-    told = await echo(http, headers={"X-A": b"one", "X-B": "ü".encode()}, params={"q": b"a b"}, data={"f": b"x"})
+    told = await echo(
+        http, headers={"X-A": b"one", "X-B": "ü".encode()}, params={"q": b"a b"}, data={"f": b"x"}
+    )
     assert (find(told, "x-a"), told["target"], told["body"]) == (["one"], "/echo?q=a+b", "f=x")
     assert find(told, "x-b") == ["ü"]
     assert find(await echo(http, bearer=b"abc"), "authorization") == ["Bearer abc"]
