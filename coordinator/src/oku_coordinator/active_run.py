@@ -30,7 +30,7 @@ from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_coordinator.watches.turn import Turn
 from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
 from oku_coordinator.workers.worker_state import WorkerState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import read_lease_run

@@ -18,7 +18,7 @@ from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.remote.follow import Follower, show_end
 from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 POLL_S = 0.2
 

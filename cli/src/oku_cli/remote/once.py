@@ -13,8 +13,8 @@ from oku_cli.remote.outage import try_again
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_error, write_note
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.summary import Summary
 from oku_core.spec.values.file_reference import FileClaim
+from oku_core.summary.summary import Summary
 
 _PAUSING_POLL_S = 0.2
 _PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)

@@ -19,11 +19,11 @@ from oku_cli.remote.upload import upload_files
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_note
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
 from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import PROOFS
+from oku_core.summary.summary import Summary
 
 _LARGEST_SPEC_BYTES = 1 << 20
 

@@ -12,10 +12,10 @@ from oku_cli.remote.local_file import read_local_file
 from oku_cli.remote.remote_run import RunStart, begin_run, refuse_shape, try_add_intervals
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileClaim
+from oku_core.summary.summary import Summary
 
 
 def test_a_run_is_titled_with_its_target_and_its_load() -> None:

@@ -1,8 +1,9 @@
 import pytest
 
-from oku_core.accounting.idempotency_key import (
+from oku_core.results.run_api import (
     LONGEST_KEY,
     check_idempotency_key,
+    check_reference,
     quote_idempotency_key,
     read_idempotency_key,
 )
@@ -33,3 +34,10 @@ def test_a_refusal_shows_a_long_key_only_in_part() -> None:
     with pytest.raises(ValueError, match="is not a key") as refused:
         check_idempotency_key("x" * 100_000)
     assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("reference", ["", " ", "\t\n", "a\nb", "\0", "\udcff"])
+def test_what_can_be_no_name_stands_for_no_run(reference: str) -> None:
+    """An empty text would be a part of every id."""
+    with pytest.raises(ValueError, match=r"is empty; give latest|is not printable text"):
+        check_reference(reference)

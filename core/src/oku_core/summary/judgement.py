@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary, is_unbalanced
-from oku_core.results.tick import Tick
+from oku_core.summary.summary import Summary, is_unbalanced
+from oku_core.summary.tick import Tick
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 

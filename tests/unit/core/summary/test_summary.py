@@ -7,8 +7,8 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.summary import find_imbalance
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.summary import find_imbalance
 
 
 def build_histogram(values_us: list[int]) -> Histogram:

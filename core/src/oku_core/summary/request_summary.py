@@ -4,7 +4,7 @@ import msgspec
 
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.latency_summary import LatencySummary, TimingSummary
+from oku_core.summary.latency_summary import LatencySummary, TimingSummary
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,3 +125,8 @@ class PhaseSummary(RequestSummary, frozen=True, kw_only=True):
     sent_rps: float
     completed_rps: float
     targets: list[TargetSummary] = []
+
+
+def measure_rate(requests: float, seconds: float) -> float:
+    """How many requests there were per second; 0 if no time has passed."""
+    return requests / seconds if seconds > 0 else 0.0

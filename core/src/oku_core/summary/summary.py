@@ -10,19 +10,18 @@ import msgspec
 
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
-from oku_core.results.hook_summary import HookSummary
-from oku_core.results.latency_summary import QuantileIntervals
-from oku_core.results.plan_check import PlanSummary
-from oku_core.results.request_summary import (
+from oku_core.spec.load import WARM_UP
+from oku_core.spec.spec import Engine, Hook
+from oku_core.summary.latency_summary import QuantileIntervals
+from oku_core.summary.plan_check import PlanSummary
+from oku_core.summary.request_summary import (
     FailureSummary,
     InnerSummary,
     PhaseSummary,
     RequestSummary,
     TargetSummary,
 )
-from oku_core.results.validity import Flag, Validity
-from oku_core.spec.load import WARM_UP
-from oku_core.spec.spec import Engine
+from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 LONG_WAIT_S = 10.0
@@ -36,6 +35,39 @@ class Unit(StrEnum):
     """One request."""
     ITERATION = "iteration"
     """One iteration of user code, which makes any number of requests."""
+
+
+class HookState(StrEnum):
+    """What becomes of a hook of a run."""
+
+    OWED = "owed"
+    """It is to be called."""
+    BEGUN = "begun"
+    """A worker calls it."""
+    LOST = "lost"
+    """The worker, or its process of user code, was lost while it did; it is to be called again."""
+    DONE = "done"
+    """It has returned, and that counts."""
+    FAILED = "failed"
+    """It has raised, or took too long, or was lost too often."""
+    GIVEN_UP = "given_up"
+    """Nobody waits for it any more."""
+
+
+class HookSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A hook of a run.
+
+    `calls` is how often it was begun: more than once if workers were lost in it. `took_s` is how long the
+    call took that counts, None before its end; `error` and `traceback` say why it failed, or was lost.
+    """
+
+    hook: Hook
+    state: HookState
+    calls: int
+    worker: str
+    took_s: float | None = None
+    error: str = ""
+    traceback: str = ""
 
 
 class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,9 +4,8 @@ import pytest
 from tests.kit.outcomes import make_counts
 
 from oku_core.results.lease_span import LeaseFigures
-from oku_core.results.plan_causes import OffPlanCause
-from oku_core.results.plan_check import PlanSummary
-from oku_core.results.validity import (
+from oku_core.summary.plan_check import OffPlanCause, PlanSummary
+from oku_core.summary.validity import (
     FEWEST_STRAINED,
     Flag,
     Validity,

@@ -4,8 +4,8 @@ import msgspec
 
 from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
-from oku_core.results.request_summary import FailureSummary
 from oku_core.results.sample import Sample
+from oku_core.summary.request_summary import FailureSummary
 from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 
