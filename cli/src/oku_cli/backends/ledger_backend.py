@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from oku_cli.backends.client import RunGoneError
 from oku_cli.backends.data_dir import DataDir
-from oku_coordinator.files.file_name import find_stored_file
+from oku_coordinator.files.file_store import find_stored_file
 from oku_coordinator.ledger import Ledger, UnknownRunError, batches
 from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
