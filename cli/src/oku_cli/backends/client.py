@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from oku_cli.remote.coordinator_ref import CoordinatorRef, UnreachableError
+from oku_cli.backends.coordinator_ref import CoordinatorRef, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
