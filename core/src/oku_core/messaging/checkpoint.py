@@ -12,15 +12,14 @@ from itertools import chain
 import msgspec
 
 from oku_core.accounting.counts import FIGURE_LIMIT, Counts
-from oku_core.accounting.failure_reason import LONGEST_REASON
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, count_packed, is_packed, iter_ranges, merge_ranges
 from oku_core.accounting.outcome import (
+    LONGEST_REASON,
     NOT_SENT,
     OUTCOMES,
     Outcome,
     is_account,
 )
-from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges, merge_ranges
 from oku_core.messaging.hook import HookReport
 
 LONGEST_REFUSAL = 1_000
@@ -52,7 +51,7 @@ class Part(Counts, frozen=True, kw_only=True):
             confirmed may be left out. All entries ever sent together sum to `outcomes`.
         sent_per_second: how many requests were sent in each Unix second on the coordinator's clock, of those
             that have ended and those in flight, by the same rule as `per_second`.
-        failed: the positions of requests that are not ok, packed (`oku_core.accounting.range_set`), by
+        failed: the positions of requests that are not ok, packed (`oku_core.accounting.index_ranges`), by
             outcome; those beyond `MOST_FAILED_RANGES` are missing.
     """
 
