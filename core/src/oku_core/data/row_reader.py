@@ -154,13 +154,9 @@ class RowReader:
 class RowValues:
     """Gives the values of a row as they are written into a request, whatever the index is.
 
-    Args:
-        values: what of the row is wanted.
-        row: its values by their columns.
-
     Attributes:
-        values: as given.
-        row: as given; another one may take its place.
+        values: what of the row is wanted.
+        row: its values by their columns; another one may take its place.
     """
 
     def __init__(self, values: Sequence[Value], row: Mapping[str, str] | None = None) -> None:
@@ -187,10 +183,6 @@ def read_rows(scanned: ScannedFile, wanted: range) -> list[TextRow]:
     """The rows of some requests in a row; the rows begin anew after the last.
 
     Long rows are fewer than asked for, but at least one: together they have no more than `MOST_CHARACTERS`.
-
-    Args:
-        scanned: the file.
-        wanted: the indices of the requests.
 
     Raises:
         DataError: the files cannot be read, or are not what they should be.
