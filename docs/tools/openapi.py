@@ -10,10 +10,10 @@ from docs.tools.version import VERSION
 from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, LONGEST_KEY
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
 from oku_core.results.failed_range import FailedRange
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.run_rows import MOST_ROWS
 from oku_core.results.sample import Sample

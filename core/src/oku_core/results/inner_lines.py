@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.checkpoint import Part
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import Fields, build_summary_quantiles
 from oku_core.results.request_summary import InnerSummary
 from oku_core.results.sample import build_latencies_ms

@@ -15,11 +15,10 @@ from oku_cli.report.lease_bands import LeaseBands
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
 from oku_core.results.latency_summary import build_latency_summary
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.plan_check import PlanSummary
 from oku_core.results.request_summary import NotSentCounts, PhaseSummary
 from oku_core.results.run_period import RunPeriod

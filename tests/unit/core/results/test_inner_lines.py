@@ -1,12 +1,11 @@
 from tests.kit.coordinators.iterations import build_inner
 from tests.kit.runs.summaries import build_summary
 
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.outcome import Outcome, build_no_counts, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results.inner_lines import build_inner_lines, build_inner_range_lines
 from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import build_failure_lines, build_summary_line
 from oku_core.results.request_summary import FailureSummary, InnerSummary, OutcomeCounts
 from oku_core.results.summary import Unit
