@@ -19,13 +19,13 @@ from rich.padding import Padding
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from oku_cli.backends.client import Client
 from oku_cli.backends.data_dir import DataDir
+from oku_cli.follow.run_start import RunStart
 from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker
 from oku_cli.local.local_run import build_plan
 from oku_cli.local.stack import LocalStack
-from oku_cli.remote.client import Client
-from oku_cli.remote.remote_run import RunStart
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import ACCENT
 from oku_cli.views.summary_view import build_summary

@@ -46,6 +46,16 @@ async def test_headers_of_the_spec_are_sent(build: Build, site: HostileServer, k
 
 
 @KINDS
+async def test_headers_with_one_name_are_all_sent(build: Build, site: HostileServer, kind: str) -> None:
+    """In one line: neither client has two of one name."""
+    texts = ("X-Tag: a", "Cookie: a=1", "x-tag: b", "cookie: b=2")
+    async with build(visit(kind), headers=tuple(map(Header, texts))) as bench:
+        await bench.run(5)
+    sent = {(tuple(each.header("x-tag")), tuple(each.header("cookie"))) for each in site.requests}
+    assert sent == {(("a, b",), ("a=1; b=2",))}
+
+
+@KINDS
 async def test_literal_text_of_the_base_url_is_sent(tmp_path: Path, site: HostileServer, kind: str) -> None:
     """As it is, in whatever way a client writes braces."""
     async with LocustBench(tmp_path, visit(kind), f"{site.url}/{{literal:i}}") as bench:

@@ -115,14 +115,14 @@ class CoordinatorActor:
         """Do as a user asks: pause, or resume."""
         assert self.parts is not None
         if state == RunState.PAUSING:
-            self.parts.run_services.runs.pause(run)
+            self.parts.runs.pause(run)
         else:
-            self.parts.run_services.runs.resume(run)
+            self.parts.runs.resume(run)
 
     def cancel(self, run: str, *, now: bool) -> None:
         """Cancel a run."""
         assert self.parts is not None
-        self.parts.run_services.runs.cancel(run, at_once=now)
+        self.parts.runs.cancel(run, at_once=now)
 
     def _build_settings(self) -> CoordinatorSettings:
         return CoordinatorSettings(

@@ -10,10 +10,10 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.process.interrupt_hints import build_hint
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import CoordinatorRef
 from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value

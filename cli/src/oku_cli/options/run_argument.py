@@ -52,7 +52,7 @@ async def _fetch_rows(context: click.Context) -> Sequence[dict[str, Any]]:
 
         # The ledger is read beside a stack that may run, and nothing is done about a run that was killed.
         return await LedgerBackend(DataDir(options["data_dir"])).fetch_runs(_MOST_READ)
-    from oku_cli.remote.client import Client  # noqa: PLC0415  # aiohttp takes long to load
+    from oku_cli.backends.client import Client  # noqa: PLC0415  # aiohttp takes long to load
 
     async with asyncio.timeout(_TIMEOUT_S), Client(coordinator) as client:
         return await client.fetch_runs(_MOST_OFFERED)

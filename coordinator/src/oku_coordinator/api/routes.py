@@ -115,7 +115,7 @@ def build_api(
         scaling: scales pods, in a cluster.
     """
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
-    require_token(api, token, metrics.count_refusal)
+    require_token(api, token, metrics)
     exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:

@@ -19,8 +19,8 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.histogram import HistogramSnapshot

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from tests.kit.runs.summaries import make_worker
 
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.live_view import LiveView
 from oku_cli.live.plain import PlainView
@@ -16,7 +17,6 @@ from oku_cli.live.trend import TrendTracker
 from oku_cli.process.interrupt import InterruptedAtOnceError
 from oku_cli.process.interrupt_hints import build_hint
 from oku_cli.process.logs import report_mistake
-from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.runs_view import ListedRun, build_runs_table

@@ -32,7 +32,7 @@ def test_ticks_are_due_at_whole_seconds_and_never_close(now: float, pause_s: flo
 def catch_ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> Sequence[Tick]:
     """The ticks that are made from now on."""
     ticks: list[Tick] = []
-    monkeypatch.setattr(parts.run_services.runs.followers, "publish", ticks.append)
+    monkeypatch.setattr(parts.runs.followers, "publish", ticks.append)
     return ticks
 
 

@@ -5,7 +5,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
-from oku_coordinator.watches.worker_checks import SkewWatch
+from oku_coordinator.watches.worker_watch import SkewWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from oku_cli.follow.upload import LocalFile, read_local_file
 from oku_cli.options.spec.file_values import ReadSources, build_finder
 from oku_cli.options.spec.input_file import find_file
-from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.scan import Scan, Use, read_table, scan

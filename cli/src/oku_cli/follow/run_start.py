@@ -1,31 +1,37 @@
-"""Begins a run, locally or remotely, and follows a remote one until it rests."""
+"""Begins a run: submits a spec, or resumes a run, and follows one at a coordinator until it rests.
+
+With a key (`--once`), a run that has the key goes on, whoever began it, or is over.
+"""
 
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from asyncio import sleep
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
+from oku_cli.backends.client import Client, ConflictError, RunGoneError, UploadNeededError
+from oku_cli.backends.coordinator_ref import CoordinatorRef, UnreachableError
 from oku_cli.comparison.run_seconds import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Follower, show_end
+from oku_cli.follow.outage import try_again
+from oku_cli.follow.upload import LocalFile, upload_files
+from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.remote.client import Client, RunGoneError, UploadNeededError
-from oku_cli.remote.coordinator_ref import CoordinatorRef, UnreachableError
-from oku_cli.remote.follow import Follower
-from oku_cli.remote.local_file import LocalFile
-from oku_cli.remote.once import Submission, finish_deleted
-from oku_cli.remote.upload import upload_files
-from oku_cli.remote.watch import Watch
-from oku_cli.terminal.printable import write_note
+from oku_cli.terminal.printable import write_error, write_note
+from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
 from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import PROOFS
+from oku_core.spec.values.file_reference import PROOFS, FileClaim
 
 _LARGEST_SPEC_BYTES = 1 << 20
+_PAUSING_POLL_S = 0.2
+_PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +71,7 @@ class RunStart:
         async def begin(client: Client) -> str:
             if key is None:
                 return await client.submit(mapping, claims)
-            return await Submission(mapping, claims, key).begin(client)
+            return await submit_once(client, mapping, claims, key)
 
         return cls(
             begin=begin,
@@ -147,3 +153,70 @@ def refuse_shape(**given: int | None) -> None:
     for name, count in given.items():
         if count is not None:
             raise UserError(f"--{name}: shapes a local stack; it cannot be combined with --coordinator")
+
+
+async def submit_once(
+    client: Client, values: Mapping[str, Any], claims: Sequence[FileClaim], key: str
+) -> str:
+    """Return the run with a key, submitted if there is none, and resumed if it is paused.
+
+    With a key, all of this can be tried again while the coordinator does not answer.
+
+    Raises:
+        UploadNeededError: there is none, and a file of the spec is to be uploaded first.
+        RunGoneError: the run was deleted.
+        UnreachableError: the coordinator does not answer for long.
+    """
+    notice = KeyNotice(key)
+
+    async def submit() -> str:
+        submitted = await client.submit_once(values, claims, key)
+        if not submitted.is_new:
+            notice.report(submitted.run, submitted.state)
+        if submitted.state in _PAUSED_STATES:
+            await _resume(client, submitted.run)
+        return submitted.run
+
+    return await try_again(submit)
+
+
+async def _resume(client: Client, run: str) -> None:
+    """Resume a run that is paused, or soon will be; another command may resume it at the same time."""
+    while True:
+        try:
+            await client.resume(run)
+        except ConflictError:
+            if (await client.fetch_summary(run)).state not in _PAUSED_STATES:
+                return
+            await sleep(_PAUSING_POLL_S)
+        else:
+            return
+
+
+class KeyNotice:
+    """Says that a run has the key, and is not begun anew; each state of it once, however often it is found.
+
+    Args:
+        key: the key.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._reported: tuple[str, RunState] | None = None
+
+    def report(self, run: str, state: RunState) -> None:
+        """Say it of a run in a state."""
+        if self._reported != (run, state):
+            self._reported = run, state
+            write_note(f"run {run} has the key {self._key} and is {state}")
+
+
+def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
+    """Show how a run ended that was deleted since; it is not sent again, even if it had not ended."""
+    if summary.state in FINAL_STATES:
+        write_note(reason)
+        return show_end(watch, summary)
+    reason = f"{reason} before its end; it is not sent again, another run needs another key"
+    write_error(reason)
+    watch.write_reason(ExitCode.CUT_SHORT, reason)
+    return ExitCode.CUT_SHORT

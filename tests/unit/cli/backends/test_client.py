@@ -5,10 +5,10 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
-from tests.unit.cli.remote.test_follow import SUMMARY
+from tests.unit.cli.follow.test_follower import SUMMARY
 
-from oku_cli.remote.client import Client, RunGoneError, UploadNeededError
-from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
+from oku_cli.backends.client import Client, RunGoneError, UploadNeededError
+from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.values.file_reference import FileClaim

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from oku_cli.backends.client import FileStatus, Submitted, UploadNeededError
+from oku_cli.backends.coordinator_ref import UnreachableError
+from oku_cli.follow.run_start import RunStart, begin_run, refuse_shape, try_add_intervals
+from oku_cli.follow.upload import read_local_file
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import FileStatus, Submitted, UploadNeededError
-from oku_cli.remote.coordinator_ref import UnreachableError
-from oku_cli.remote.local_file import read_local_file
-from oku_cli.remote.remote_run import RunStart, begin_run, refuse_shape, try_add_intervals
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary

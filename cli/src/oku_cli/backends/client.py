@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from oku_cli.remote.coordinator_ref import CoordinatorRef, UnreachableError
+from oku_cli.backends.coordinator_ref import CoordinatorRef, UnreachableError
 from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, quote_idempotency_key
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from tests.unit.cli.views.threshold_run import build_threshold_run
 
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote.coordinator_ref import UnreachableError
-from oku_cli.remote.follow import run_async
-from oku_cli.remote.watch import OutputLostError, Watch
+from oku_cli.follow.follower import run_async
+from oku_cli.follow.watch import OutputLostError, Watch
 from oku_core.errors import UserError
 
 

@@ -7,13 +7,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.kit.runs.summaries import build_summary
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Follower, classify, run_async
+from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
-from oku_cli.remote.follow import Follower, classify, run_async
-from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import RunState
 from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.request_summary import OutcomeCounts
@@ -136,8 +136,8 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     is_here: bool,
 ) -> None:
     """A remote run depends on the coordinator's answer to the first; a local run ends with the command."""
-    monkeypatch.setattr("oku_cli.remote.follow.ORDER_PATIENCE_S", 0.0)
-    monkeypatch.setattr("oku_cli.remote.follow.ORDER_TRY_S", 10.0 if status else 0.1)
+    monkeypatch.setattr("oku_cli.follow.follower.ORDER_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.follow.follower.ORDER_TRY_S", 10.0 if status else 0.1)
 
     async def pause(_: web.Request) -> web.Response:
         if status == NEVER:
@@ -182,8 +182,8 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
     is_here: bool,
 ) -> None:
     """Its coordinator is not ready, and stays so; one that is ready again in between is waited for."""
-    monkeypatch.setattr("oku_cli.remote.follow.STANDSTILL_S", 0.1)
-    monkeypatch.setattr("oku_cli.remote.follow.READINESS_POLL_S", 0.01)
+    monkeypatch.setattr("oku_cli.follow.follower.STANDSTILL_S", 0.1)
+    monkeypatch.setattr("oku_cli.follow.follower.READINESS_POLL_S", 0.01)
     statuses = iter([503, 200, 503, 200])
     asked: list[float] = []
 
@@ -282,7 +282,7 @@ async def test_sigterm_cancels_where_it_is_told_to(
     monkeypatch: pytest.MonkeyPatch, status: int, end: str, *, is_here: bool
 ) -> None:
     """A second one leaves the run, and says what becomes of it."""
-    monkeypatch.setattr("oku_cli.remote.follow.ORDER_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.follow.follower.ORDER_PATIENCE_S", 0.0)
     orders: list[str] = []
     async with TestServer(serve_orders(orders, status)) as server:
         url = f"http://127.0.0.1:{server.port}"

@@ -5,13 +5,13 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.outage import Outage
+from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import UnreachableError
-from oku_cli.remote.outage import Outage
-from oku_cli.remote.watch import Watch
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_error
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.remote.coordinator_ref import read_token
+from oku_cli.backends.coordinator_ref import read_token
 from oku_core.errors import UserError
 
 

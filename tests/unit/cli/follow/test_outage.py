@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from oku_cli.remote.outage import PATIENCE_S, Outage
+from oku_cli.follow.outage import PATIENCE_S, Outage
 
 
 class Coordinator:

@@ -5,7 +5,7 @@ from asyncio import sleep
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from oku_cli.remote.coordinator_ref import UnreachableError
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.terminal.printable import write_note
 from oku_core.process.clock import Clock
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from oku_cli.backends.client import ConflictError, Submitted
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote import once, outage
-from oku_cli.remote.client import ConflictError, Submitted
-from oku_cli.remote.coordinator_ref import UnreachableError
-from oku_cli.remote.once import Submission, finish_deleted
-from oku_cli.remote.watch import Watch
+from oku_cli.follow import outage, run_start
+from oku_cli.follow.run_start import finish_deleted, submit_once
+from oku_cli.follow.watch import Watch
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
@@ -64,7 +64,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def pause(seconds: float) -> None:
         made.append(seconds)
 
-    for module in (once, outage):
+    for module in (run_start, outage):
         monkeypatch.setattr(module, "sleep", pause)
     return made
 
@@ -72,7 +72,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def begin(**answers: Sequence[object]) -> tuple[str, list[str]]:
     """Begin a run; gives its id, and the calls that were made for it."""
     coordinator: Any = Coordinator(**answers)
-    run = await Submission({"requests": 5}, (), "k1").begin(coordinator)
+    run = await submit_once(coordinator, {"requests": 5}, (), "k1")
     return run, coordinator.calls
 
 
