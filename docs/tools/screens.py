@@ -30,10 +30,10 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import ACCENT
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 _IMAGES = Path(__file__).parents[1] / "images"
 

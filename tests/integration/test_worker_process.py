@@ -38,7 +38,7 @@ from oku_core.messaging.order import Intervals
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.health import EXIT_STUCK
+from oku_workers.health.watchdogs import EXIT_STUCK
 
 
 class Desk(LeaseDesk):

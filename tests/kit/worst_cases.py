@@ -176,7 +176,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("HTTP/1.1 200 ", "a", ""), ("HTTP/1.1 200 ", "a", "\r"), "HTTP/1.1 200",
     ],
     "oku_workers.engines.user_code.oom_watch:_COUNT": ["oom_kill 1", "\n", ("\noom_kill ", "1", "x")],
-    "oku_workers.engines.contract.host_isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
+    "oku_workers.engines.contract.user_code_host:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
 }  # fmt: skip
 """For each place, the texts."""
 

@@ -12,8 +12,8 @@ from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
 
 

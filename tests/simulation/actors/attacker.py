@@ -11,8 +11,7 @@ import msgspec
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import PROTOCOL_ERROR
 
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import OUTCOMES, ReasonCount
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, seal_checkpoints
 from oku_core.messaging.signing import MessageKind, RejectedMessageError, SealedMessage, Signer

@@ -10,8 +10,8 @@ from click.shell_completion import CompletionItem
 from oku_cli.options.backend_options import RemoteOptions
 from oku_cli.options.option_group import CommandT, is_plain_word
 from oku_cli.terminal.printable import make_printable
-from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
+from oku_core.results.run_api import LATEST
 
 _TIMEOUT_S = 1.0
 """A coordinator that takes longer to answer has nothing to offer: somebody waits at a prompt."""

@@ -16,11 +16,11 @@ from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.event import Event
-from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_api import RunPeriod
 from oku_core.results.sample import Sample
-from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, SpecError, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The states of a lease, why one expires, and what remains of it."""
+"""The states of a lease, what the ledger decides about its checkpoints, and what remains of it."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +25,25 @@ class ExpiryReason(StrEnum):
     """Its worker is alive and no longer has the lease, but no final checkpoint came."""
     STACK_LOST = "stack_lost"
     """The local stack was killed while the lease was out."""
+
+
+class MessageVerdict(StrEnum):
+    """What the ledger decided about a checkpoint."""
+
+    ACCOUNTED = "accounted"
+    """What it covers is in the account, and its lease is open."""
+    CLOSED = "closed"
+    """What it covers is in the account, and its lease is closed."""
+    REPEATED = "repeated"
+    """The ledger has this checkpoint, or a newer one, already."""
+    LATE = "late"
+    """The lease has expired, or the run is over."""
+    FOREIGN = "foreign"
+    """It comes from another process than the one that has the lease."""
+    UNTRUE = "untrue"
+    """It cannot be true."""
+    UNKNOWN = "unknown"
+    """There is no such lease."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,8 @@ from itertools import chain
 import msgspec
 
 from oku_core.accounting.counts import Counts
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, iter_ranges, merge_ranges
 from oku_core.accounting.outcome import Outcome
-from oku_core.accounting.range_set import iter_ranges, merge_ranges
 from oku_core.messaging.hook import HookReport
 
 LONGEST_REFUSAL = 1_000
@@ -41,7 +40,7 @@ class Part(Counts, frozen=True, kw_only=True):
             confirmed may be left out. All entries ever sent together sum to `outcomes`.
         sent_per_second: how many requests were sent in each Unix second on the coordinator's clock, of those
             that have ended and those in flight, by the same rule as `per_second`.
-        failed: the positions of requests that are not ok, packed (`oku_core.accounting.range_set`), by
+        failed: the positions of requests that are not ok, packed (`oku_core.accounting.index_ranges`), by
             outcome; those beyond `MOST_FAILED_RANGES` are missing.
     """
 

@@ -8,9 +8,8 @@ import operator
 import msgspec
 
 from oku_core.accounting.counts import FIGURE_LIMIT
-from oku_core.accounting.failure_reason import LONGEST_REASON
-from oku_core.accounting.outcome import NOT_SENT, OUTCOMES, Outcome, is_account
-from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges
+from oku_core.accounting.index_ranges import count_packed, is_packed, iter_ranges
+from oku_core.accounting.outcome import LONGEST_REASON, NOT_SENT, OUTCOMES, Outcome, is_account
 from oku_core.messaging.checkpoint import (
     LONGEST_NAME,
     LONGEST_REFUSAL,

@@ -27,8 +27,8 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, LeaseFigures, Part
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 WORKERS = 200
 _HOLES = 100_000

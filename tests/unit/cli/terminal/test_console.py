@@ -22,9 +22,9 @@ from oku_cli.terminal.json_output import print_json
 from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
-from oku_core.results.tick import Tick
-from oku_core.results.validity import Flag, Validity
+from oku_core.summary.summary import Summary
+from oku_core.summary.tick import Tick
+from oku_core.summary.validity import Flag, Validity
 
 EVIL = "[red]a[/b] :smile: \x1b[31m\x1b]0;t\x07\x9b2J\u202e\r\nx"
 SHOWN = "[red]a[/b] :smile:"

@@ -40,11 +40,10 @@ from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slice
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, Room
 from oku_core.accounting.interval import SliceState, check_partition
-from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
-from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import (
     NOT_DEALT,
     OUTCOMES,
@@ -54,7 +53,6 @@ from oku_core.accounting.outcome import (
     count_answered,
     count_sent,
 )
-from oku_core.accounting.range_set import Room
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, LeaseFigures, Part
 from oku_core.spec.load import build_schedule

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.kit.checkpoints import change_checkpoint
 from tests.kit.outcomes import make_counts, make_reasons
 
-from oku_core.accounting.failure_reason import LONGEST_REASON, ReasonCount
 from oku_core.accounting.histogram import (
     HIGHEST_US,
     Histogram,
@@ -19,7 +18,15 @@ from oku_core.accounting.histogram import (
     bucket_index,
 )
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import NOT_DEALT, OUTCOMES, Outcome, build_no_causes, build_no_counts
+from oku_core.accounting.outcome import (
+    LONGEST_REASON,
+    NOT_DEALT,
+    OUTCOMES,
+    Outcome,
+    ReasonCount,
+    build_no_causes,
+    build_no_counts,
+)
 from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
     MOST_INNER_PARTS,

@@ -21,7 +21,7 @@ from oku_core.messaging.order import ClockNotice, Control, Stop
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.process.clock import fetch_kernel_id
 from oku_core.spec.spec import Engine, Spec
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.executions.tally import OK
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
 

@@ -8,8 +8,7 @@ from tests.kit.workers.engines_in_memory import Bench, build_lease, settle
 
 from oku_core.process.clock import SteadyClock
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
-from oku_workers.meters.lag_meter import LagMeter
-from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.saturation import LagMeter, SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from oku_core.spec.secrets import NO_SOURCES, FilledSpec, SecretError, SpecSourc
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.pattern import PatternError
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.http.request_parts import open_rows
 from oku_workers.executions.execution import Execution
 from oku_workers.files.file_cache import FileError

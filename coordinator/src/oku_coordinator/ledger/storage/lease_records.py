@@ -10,8 +10,7 @@ import msgspec
 
 from oku_coordinator.ledger.storage.records import breaching
 from oku_core.accounting.index_ranges import IndexRanges, Range
-from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import LeaseState, MessageVerdict
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.json_reader import build_own_decoder
 from oku_core.messaging.checkpoint import CheckpointBatch, LeaseFigures

@@ -38,15 +38,14 @@ from oku_coordinator.ledger.tables.run_table import (
     open_period,
 )
 from oku_core.accounting.account import sum_counts
-from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import LeaseState, MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.checkpoint_faults import find_fault
 from oku_core.messaging.hook import HookReport
 from oku_core.results.series import place
-from oku_core.results.validity import flag_growth
 from oku_core.spec.spec import Spec
+from oku_core.summary.validity import flag_growth
 
 Allow = Callable[[CheckpointBatch, Spec], int]
 """How many positions the worker that sent a batch may take beyond what it says that it has taken."""

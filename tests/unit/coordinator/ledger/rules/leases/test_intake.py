@@ -21,12 +21,10 @@ from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_t
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import Outcome, build_no_counts
+from oku_core.accounting.outcome import Outcome, ReasonCount, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.results.lines import LineKind
