@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.kit.workers.simulated_loop import SimulatedLoop
 
-from oku_workers.timing.precise_timer import LoopTimer
+from oku_workers.timing.timing import LoopTimer
 
 
 class Wakes:

@@ -1,7 +1,6 @@
 import pytest
 
-from oku_workers.health import EXIT_STUCK
-from oku_workers.health.idle_watchdog import IdleWatchdog
+from oku_workers.health.watchdogs import EXIT_STUCK, IdleWatchdog
 
 
 class Worker:
@@ -9,8 +8,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.exits: list[int] = []
-        self.heard = 7
-        self.watchdog = IdleWatchdog(lambda: self.heard, 30.0, self.exits.append)
+        self.watchdog = IdleWatchdog(30.0, self.exits.append)
+        self.watchdog.record_message()
         self.look(0.0, waiting=0)
 
     def look(self, now: float, waiting: int = 2) -> bool:
@@ -32,13 +31,14 @@ def test_a_worker_that_hears_nothing_beside_waiting_messages_is_stuck(worker: Wo
     assert worker.exits == [EXIT_STUCK]
 
 
-@pytest.mark.parametrize(("heard", "waiting"), [(8, 2), (7, 0), (8, 0)])
+@pytest.mark.parametrize(("hears", "waiting"), [(True, 2), (False, 0), (True, 0)])
 def test_a_message_that_arrives_or_empty_queues_reset_the_watchdog(
-    worker: Worker, heard: int, waiting: int
+    worker: Worker, *, hears: bool, waiting: int
 ) -> None:
     """A worker that is slow, or for which nothing waits, is not stuck."""
     worker.look(100.0)
-    worker.heard = heard
+    if hears:
+        worker.watchdog.record_message()
     assert not worker.look(200.0, waiting)
     assert [worker.look(now) for now in (201.0, 230.9, 231.0)] == [False, False, True]
 
