@@ -49,6 +49,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.comparison.spec_differences:_DIGEST": _A_DIGEST,
     "oku_cli.imports.curl_command:_DOT_SEGMENT": ["/", "/.", "/..", "/...", "a"],
     "oku_cli.imports.curl_command:_GLOB": ["{", "{a", "[", "[a", ("{", "a", ""), ("[", "a", ""), "[]"],
+    "oku_cli.imports.har_body:_BOUNDARY": ["boundary=", 'boundary="', ('boundary="', "a", ""), "boundary=a"],
     "oku_cli.imports.har_file:_ASSET_END": [".", ".png", (".png", ".js", "x"), ".mp"],
     "oku_cli.imports.har_file:_ASSET_TYPE": ["image", "text/", "text/x-", "application/"],
     "oku_cli.imports.har_file:_VERSION": ["http/", ("h", "1", ""), "h"],
