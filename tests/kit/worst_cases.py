@@ -133,7 +133,6 @@ WORST: Mapping[str, Sequence[Text]] = {
     ],
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
-    "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
     "oku_core.spec.description:_PLACEHOLDER": [
         "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
     ],
@@ -184,7 +183,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("HTTP/1.1 200 ", "a", ""), ("HTTP/1.1 200 ", "a", "\r"), "HTTP/1.1 200",
     ],
     "oku_workers.engines.user_code.oom_watch:_COUNT": ["oom_kill 1", "\n", ("\noom_kill ", "1", "x")],
-    "oku_workers.engines.contract.host_isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
+    "oku_workers.engines.contract.user_code_host:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
 }  # fmt: skip
 """For each place, the texts."""
 

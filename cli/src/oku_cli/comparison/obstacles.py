@@ -8,8 +8,8 @@ from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.comparison.spec_differences import SpecDifference
 from oku_core.accounting.outcome import count_answered, count_sent
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary
-from oku_core.results.validity import Flag
+from oku_core.summary.summary import Summary
+from oku_core.summary.validity import Flag
 from oku_core.tables.formatting import format_share
 
 SIDES = ("A", "B")

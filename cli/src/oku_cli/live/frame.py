@@ -26,8 +26,8 @@ from oku_cli.terminal.layout import Flow, Labelled, build_sides
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.results.judgement import judge_tick
-from oku_core.results.tick import Tick
+from oku_core.summary.judgement import judge_tick
+from oku_core.summary.tick import Tick
 from oku_core.tables.formatting import (
     format_count,
     format_elapsed,

@@ -13,7 +13,7 @@ from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker
 from oku_cli.terminal.console import Terminal
 from oku_core.process.clock import Clock
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 REDRAWS_PER_S = 2
 """Ticks come once a second; drawing more often would only take time from local workers."""

@@ -17,7 +17,7 @@ from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.head import build_flags, format_utc
 from oku_cli.report.markup import Html, build_html_table, build_note, element, join
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import in_units
 from oku_core.tables.table import Table
 from oku_core.tables.time_tables import TIMES

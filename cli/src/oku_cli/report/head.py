@@ -9,11 +9,11 @@ from oku_cli.views.account_view import build_served, describe_flag, describe_mis
 from oku_cli.views.exit_reasons import describe_nothing_ok
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.judgement import judge
-from oku_core.results.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.summary.judgement import judge
+from oku_core.summary.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
+from oku_core.summary.validity import Flag, Validity
 from oku_core.tables.formatting import (
     format_count,
     format_latency,

@@ -39,8 +39,8 @@ from oku_cli.report.summary_sections import (
 )
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
-from oku_core.results.summary import Summary, Unit
 from oku_core.spec.load import WARM_UP
+from oku_core.summary.summary import Summary, Unit
 from oku_core.tables.formatting import format_interval
 from oku_core.tables.time_tables import TIMES, build_times, name_figure
 

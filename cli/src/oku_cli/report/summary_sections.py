@@ -9,9 +9,9 @@ from oku_cli.report.markup import (
     build_titled_table,
     element,
 )
-from oku_core.results.request_summary import FailureSummary
-from oku_core.results.summary import CompletesSummary, Summary, Unit
 from oku_core.spec.spec import Spec
+from oku_core.summary.request_summary import FailureSummary
+from oku_core.summary.summary import CompletesSummary, Summary, Unit
 from oku_core.tables.formatting import format_count, format_share, in_units
 from oku_core.tables.outcome_tables import (
     build_failures,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rich.text import Text
 
 from oku_core.accounting.run_state import RunState
-from oku_core.results.judgement import Judgement
+from oku_core.summary.judgement import Judgement
 
 STRONG = "bold"
 """Marks a number that the reader looks for."""

@@ -13,12 +13,11 @@ from oku_cli.terminal.printable import make_printable
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
-from oku_core.results.hook_summary import HookState, HookSummary
-from oku_core.results.judgement import judge
-from oku_core.results.summary import ServersSummary, Summary, Unit
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
+from oku_core.summary.judgement import judge
+from oku_core.summary.summary import HookState, HookSummary, ServersSummary, Summary, Unit
+from oku_core.summary.validity import Flag, Validity
 from oku_core.tables.formatting import (
     format_count,
     format_ok,

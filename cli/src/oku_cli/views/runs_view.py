@@ -15,8 +15,8 @@ from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import MOST_COLUMNS, STRONG, build_state
 from oku_core.accounting.run_state import RunState
-from oku_core.results.judgement import judge_counts
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.judgement import judge_counts
 from oku_core.tables.formatting import (
     NOTHING,
     format_count,

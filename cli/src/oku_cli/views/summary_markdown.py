@@ -8,7 +8,7 @@ from oku_cli.views.account_view import describe_flag
 from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
 from oku_cli.views.summary_view import MOST_TRACEBACKS, shorten_traceback
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import format_count, format_ok
 from oku_core.tables.outcome_tables import build_failures, build_outcomes
 from oku_core.tables.phase_tables import build_phases

@@ -20,12 +20,12 @@ from oku_cli.views.account_view import (
     build_statuses,
     build_validity,
 )
-from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.accounting.measured_time import Time
-from oku_core.results.latency_summary import QuantileIntervals
-from oku_core.results.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
+from oku_core.accounting.outcome import UNTRUSTED
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.summary.latency_summary import QuantileIntervals
+from oku_core.summary.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
 from oku_core.tables.distribution_tables import build_distribution
 from oku_core.tables.formatting import (
     format_count,

@@ -6,11 +6,11 @@ from operator import attrgetter
 
 import msgspec
 
-from oku_core.results.request_summary import PhaseSummary
-from oku_core.results.summary import Summary
 from oku_core.schedule.stage import Stage
 from oku_core.spec.load import list_stages
 from oku_core.spec.spec import Spec
+from oku_core.summary.request_summary import PhaseSummary
+from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import format_compact, format_since
 from oku_core.tables.outcome_tables import describe_troubles
 from oku_core.tables.table import (

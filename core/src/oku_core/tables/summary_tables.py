@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from oku_core.errors import format_value
-from oku_core.results.summary import Summary, Unit, count_bytes_received
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import format_duration
+from oku_core.summary.summary import Summary, Unit, count_bytes_received
 from oku_core.tables.formatting import format_count, format_rate, format_requests, in_units
 from oku_core.tables.outcome_tables import (
     build_failures,

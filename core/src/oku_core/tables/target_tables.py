@@ -6,12 +6,11 @@ from typing import NamedTuple
 import msgspec
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.rates import measure_rate
-from oku_core.results.request_summary import InnerSummary, PhaseSummary, TargetSummary
-from oku_core.results.summary import Summary
-from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.load import WARM_UP
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.request_summary import InnerSummary, PhaseSummary, TargetSummary, measure_rate
+from oku_core.summary.summary import Summary
+from oku_core.summary.tick import TargetTick, Tick
 from oku_core.tables.formatting import format_count, format_latency, format_share
 from oku_core.tables.outcome_tables import build_outcome_bar, describe_troubles
 from oku_core.tables.table import (

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import median
 
-from oku_core.results.judgement import Judgement
-from oku_core.results.rates import measure_rate
-from oku_core.results.summary import Summary, Unit, WorkerSummary
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.request_summary import measure_rate
+from oku_core.summary.summary import Summary, Unit, WorkerSummary
 from oku_core.tables.formatting import format_count, in_units
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Row, Table, build_bar, build_row
 

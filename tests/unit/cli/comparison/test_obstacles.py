@@ -9,8 +9,8 @@ from oku_cli.comparison.obstacles import list_obstacles
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.comparison.spec_differences import list_differences
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.validity import Flag, Validity
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.validity import Flag, Validity
 
 SATURATED = Validity(flag=Flag.WORKER_SATURATED, detail="workers were busy", requests=5, share=0.1)
 UNBALANCED = Validity(flag=Flag.UNBALANCED, detail="it does not add up", requests=5, share=0.1)

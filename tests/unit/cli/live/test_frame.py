@@ -12,8 +12,8 @@ from oku_cli.terminal.console import Terminal
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
-from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.tick import TargetTick, Tick
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]

@@ -12,7 +12,7 @@ from oku_cli.live.plain import build_line
 from oku_cli.live.trend import TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 MakeTick = Callable[..., Tick]
 Render = Callable[..., list[str]]

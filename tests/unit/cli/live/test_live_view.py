@@ -5,7 +5,7 @@ import pytest
 
 from oku_cli.live.live_view import LiveView
 from oku_cli.terminal.console import Terminal
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 MakeTick = Callable[..., Tick]
 

@@ -9,10 +9,10 @@ from oku_cli.report.head import build_account, build_flags, build_head
 from oku_cli.report.history_reader import RunHistory, read_load
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.summary import ServersSummary, Summary
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.summary import ServersSummary, Summary
+from oku_core.summary.validity import Flag, Validity
 
 MakeSummary = Callable[..., Summary]
 

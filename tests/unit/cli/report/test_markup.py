@@ -9,7 +9,7 @@ from oku_cli.report.markup import (
     element,
     join,
 )
-from oku_core.results.judgement import Judgement
+from oku_core.summary.judgement import Judgement
 from oku_core.tables.table import (
     Cell,
     Column,

@@ -28,14 +28,14 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
-from oku_core.results.summary import Summary
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
 from oku_core.statistics.spread import Spread, build_intervals
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.summary import Summary
+from oku_core.summary.summary_lines import build_threshold_lines
 from oku_core.tables.time_tables import LATENCY
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement

@@ -13,8 +13,8 @@ from oku_cli.report.summary_sections import (
     build_threshold_section,
     build_worker_section,
 )
-from oku_core.results.latency_summary import StepSummary, TimingSummary
-from oku_core.results.summary import Summary, WorkerSummary
+from oku_core.summary.latency_summary import StepSummary, TimingSummary
+from oku_core.summary.summary import Summary, WorkerSummary
 
 STEPS = TimingSummary(connect=StepSummary(requests=20, p50=0.2, p99=0.4))
 

@@ -19,15 +19,15 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import Sample
-from oku_core.results.summary import ServersSummary, Summary, WorkerSummary
-from oku_core.results.tick import TargetTick, Tick
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
+from oku_core.summary.summary import ServersSummary, Summary, WorkerSummary
+from oku_core.summary.tick import TargetTick, Tick
+from oku_core.summary.validity import Flag, Validity
 from oku_core.tables import formatting as f
 from oku_core.tables.distribution_tables import build_bars
 from oku_core.tables.formatting import format_count

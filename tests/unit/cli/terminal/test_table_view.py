@@ -8,8 +8,8 @@ from tests.kit.runs.summaries import build_summary, make_inner, make_outcomes, m
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
-from oku_core.results.judgement import Judgement
-from oku_core.results.latency_summary import LatencySummary
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.latency_summary import LatencySummary
 from oku_core.tables.phase_tables import build_phases
 from oku_core.tables.table import (
     BarPart,

@@ -1,8 +1,8 @@
 from tests.kit.runs.summaries import build_summary, list_texts, make_outcomes, make_phase
 
-from oku_core.results.judgement import Judgement
-from oku_core.results.latency_summary import LatencySummary
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.latency_summary import LatencySummary
 from oku_core.tables.phase_tables import build_phases
 
 

@@ -3,10 +3,10 @@ import pytest
 from tests.kit.runs.summaries import build_summary, list_texts, make_inner, make_phase, make_target
 
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.request_summary import FailureSummary
-from oku_core.results.summary import Summary, Unit
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.request_summary import FailureSummary
+from oku_core.summary.summary import Summary, Unit
 from oku_core.tables.summary_tables import UnknownPhaseError, build_figures, list_phase_tables, list_tables
 from oku_core.tables.table import Role, Table
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict

@@ -14,11 +14,11 @@ from tests.kit.runs.summaries import (
 )
 
 from oku_core.accounting.run_state import RunState
-from oku_core.results.judgement import Judgement
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.request_summary import InnerSummary
 from oku_core.results.sample import Sample
-from oku_core.results.tick import TargetTick, Tick
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.request_summary import InnerSummary
+from oku_core.summary.tick import TargetTick, Tick
 from oku_core.tables.target_tables import (
     MOST_ROWS,
     NAMES_NOTE,

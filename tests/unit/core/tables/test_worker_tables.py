@@ -1,6 +1,6 @@
 from tests.kit.runs.summaries import build_summary, list_texts, make_outcomes
 
-from oku_core.results.summary import ProcessSummary, WorkerSummary
+from oku_core.summary.summary import ProcessSummary, WorkerSummary
 from oku_core.tables.worker_tables import describe_processes, list_worker_tables
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 from oku_core.tables.time_tables import TIMES
 
 

@@ -4,7 +4,7 @@ from tests.unit.cli.report.conftest import START, make_sample
 
 from oku_cli.report.charts.chart import build_chart
 from oku_cli.report.charts.rate import build_rate_chart, build_trouble_chart
-from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_api import RunPeriod
 
 
 def test_the_rate_is_shown_by_outcome() -> None:
