@@ -22,7 +22,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.loki.endpoint import LokiTarget
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 _REQUESTS = 20
 _SPEC = {"requests": _REQUESTS, "url": "http://127.0.0.1:9/", "range-size": 10}

@@ -15,7 +15,7 @@ from tests.kit.workers.locust_bench import LocustBench, count_requests
 
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 
 Build = Callable[..., LocustBench]
 KINDS = pytest.mark.parametrize("kind", ["HttpUser", "FastHttpUser"])

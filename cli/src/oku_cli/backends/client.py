@@ -11,14 +11,13 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from oku_cli.backends.coordinator_ref import CoordinatorRef, UnreachableError
-from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, quote_idempotency_key
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.results.run_rows import RunRows
-from oku_core.results.summary import Summary
-from oku_core.results.tick import Tick
+from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, RunRows, quote_idempotency_key
 from oku_core.spec.values.file_reference import PROOF_HEADER, PROOFS, FileClaim
+from oku_core.summary.summary import Summary
+from oku_core.summary.tick import Tick
 
 if TYPE_CHECKING:
     import aiohttp

@@ -27,9 +27,9 @@ from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.results.run_rows import RunRows
-from oku_core.results.summary import Summary
+from oku_core.results.run_api import RunRows
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 if TYPE_CHECKING:
     from oku_coordinator.runs.file_keeper import FileKeeper

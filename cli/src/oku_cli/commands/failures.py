@@ -17,7 +17,7 @@ from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_line, write_note
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError, format_value
-from oku_core.results.failed_range import FailedRange, FailuresHead
+from oku_core.results.run_api import FailedRange, FailuresHead
 from oku_core.spec.description import RequestLines
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import list_target_names

@@ -18,7 +18,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.replay_view import print_iteration, print_request
 from oku_cli.views.summary_view import print_summary
-from oku_core.results.summary import is_unbalanced
+from oku_core.summary.summary import is_unbalanced
 
 
 @click.command(name="show", cls=GroupedCommand)

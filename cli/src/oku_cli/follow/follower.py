@@ -19,7 +19,7 @@ from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.exit_reasons import list_exit_reasons
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary, is_unbalanced
+from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
     from oku_cli.live.screen import View

@@ -23,11 +23,11 @@ from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.terminal.printable import write_error, write_note
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
 from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
+from oku_core.summary.summary import Summary
 
 _LARGEST_SPEC_BYTES = 1 << 20
 _PAUSING_POLL_S = 0.2

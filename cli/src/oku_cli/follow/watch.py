@@ -15,7 +15,7 @@ from oku_cli.terminal.printable import write_error
 from oku_cli.views.dashboard_link import build_summary_link
 from oku_cli.views.exit_reasons import ExitReason
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 if TYPE_CHECKING:
     from oku_cli.terminal.console import Terminal

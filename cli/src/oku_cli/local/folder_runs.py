@@ -18,7 +18,7 @@ from oku_cli.follow.run_start import build_title, try_add_intervals
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 POLL_S = 0.2
 

@@ -15,9 +15,9 @@ from oku_cli.backends.data_dir import DEFAULT, DataDir
 from oku_cli.backends.run_backend import RunPlace
 from oku_cli.options.option_group import CommandT, OptionGroup, add_joined_options, is_plain_word, option
 from oku_cli.terminal.printable import make_printable
-from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.results.run_api import LATEST
 
 _TIMEOUT_S = 1.0
 """A coordinator that takes longer to answer has nothing to offer: somebody waits at a prompt."""

@@ -8,7 +8,7 @@ from oku_cli.follow.watch import Watch
 from oku_cli.options.option_group import OptionGroup, Parsed, add_options, json_option, option
 from oku_cli.process.interrupt import SignalAction
 from oku_cli.views.dashboard_link import parse_grafana_url
-from oku_core.accounting.idempotency_key import check_idempotency_key
+from oku_core.results.run_api import check_idempotency_key
 from oku_core.spec.fields import FieldGroup
 
 grafana_option = option(

@@ -9,7 +9,7 @@ from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.loops.ticker import Ticker
 from oku_coordinator.workers.repeated_orders import IntervalAnnouncer
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import Clock
 

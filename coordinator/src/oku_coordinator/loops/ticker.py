@@ -19,7 +19,7 @@ from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
-from oku_core.results.tick import TargetTick, Tick
+from oku_core.summary.tick import TargetTick, Tick
 
 _log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
-from oku_core.results.validity import MOST_SKEW_S
+from oku_core.summary.validity import MOST_SKEW_S
 
 _log = logging.getLogger(__name__)
 

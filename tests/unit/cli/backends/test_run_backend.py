@@ -17,8 +17,7 @@ from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.data.data_format import DataFormat
 from oku_core.errors import UserError
-from oku_core.results.failed_range import FailedRange, FailuresHead
-from oku_core.results.run_rows import MOST_ROWS, RunRows
+from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunRows
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec

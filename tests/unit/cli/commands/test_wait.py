@@ -18,10 +18,10 @@ from oku_cli.follow.watch import Watch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url
+from oku_core.summary.summary import Summary
 
 _PLACE = (Url("http://127.0.0.1:9/"),)
 

@@ -15,10 +15,10 @@ from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.request_summary import OutcomeCounts
+from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 SUMMARY = build_summary(

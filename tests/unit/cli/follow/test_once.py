@@ -12,7 +12,7 @@ from oku_cli.follow.run_start import finish_deleted, submit_once
 from oku_cli.follow.watch import Watch
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 MakeSummary = Callable[..., Summary]
 

@@ -12,10 +12,10 @@ from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileClaim
+from oku_core.summary.summary import Summary
 
 
 def test_a_run_is_titled_with_its_target_and_its_load() -> None:

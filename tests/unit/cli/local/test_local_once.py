@@ -25,8 +25,8 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 SPEC = Spec(requests=5)
 PLAN = StackPlan(workers=1, servers=1, delay="0s", seed=0)

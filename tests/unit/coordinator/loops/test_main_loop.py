@@ -25,8 +25,8 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.process.supervision import Health
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
+from oku_core.summary.tick import Tick
 
 BUSY = Progress(
     worker="w1", incarnation="b1", at=0.0, runs={"r1": RunProgress(outcomes=make_counts(9), in_flight=5)}

@@ -17,8 +17,8 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress, RunProgress
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
+from oku_core.summary.tick import Tick
 
 
 @pytest.mark.parametrize(
