@@ -263,12 +263,7 @@ class ActiveRuns:
         return (self._no_pace if active is None else active.pace).allow(batch, spec)
 
     async def advance(self, now: float, wall_now: float) -> RunRecord | None:
-        """Advance the run that has its turn; returns it.
-
-        Args:
-            now: monotonic seconds.
-            wall_now: Unix time.
-        """
+        """Advance the run that has its turn, and return it; `now` is monotonic, `wall_now` Unix time."""
         with self.shared.ledger.read() as t:
             run = run_table.fetch_current_run(t)
         assignment = self.shared.assignment

@@ -39,12 +39,7 @@ class Service(Protocol):
 
 
 class Assembly:
-    """The parts of one coordinator; nothing is started.
-
-    Args:
-        settings: of the coordinator.
-        platform: what it stands on.
-    """
+    """The parts of one coordinator; nothing is started."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self._settings = settings

@@ -54,12 +54,7 @@ REAL = Platform()
 
 
 class Foundation:
-    """The ledger is open and locked, and the clock goes on; nothing is started.
-
-    Args:
-        settings: of the coordinator.
-        platform: what it stands on.
-    """
+    """The ledger is open and locked, and the clock goes on; nothing is started."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self.signals, self.clock, metrics = LoopSignals(), SteadyClock(), Metrics()
@@ -101,12 +96,7 @@ class Foundation:
 
 
 class FoundationTroubles(Troubles):
-    """What is wrong with the foundation of a coordinator.
-
-    Args:
-        foundation: the ledger, the broker, Loki and the tasks.
-        rejections: the messages that were dropped.
-    """
+    """What is wrong with the foundation of a coordinator."""
 
     def __init__(self, foundation: Foundation, rejections: Rejections) -> None:
         self._foundation = foundation

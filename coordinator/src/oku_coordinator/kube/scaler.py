@@ -84,16 +84,7 @@ _log = logging.getLogger(__name__)
 
 
 class Scaler:
-    """Scales the Deployments of workers and delay servers.
-
-    Args:
-        settings: names and bounds.
-        cluster: the API.
-        ledger: says which run has its turn, and who holds its leases.
-        signals: begin a round when a run may begin that could not before.
-        dns: by which workers find the delay servers; None when they need none.
-        clock: monotonic seconds.
-    """
+    """Scales the Deployments of workers and delay servers."""
 
     def __init__(
         self,

@@ -36,14 +36,7 @@ its defaults by minutes."""
 
 
 class ServerWatch:
-    """Looks at the delay servers of the run that has its turn.
-
-    Args:
-        counter: asks the servers.
-        ledger: keeps what was seen.
-        signals: begin a round when a run may begin that could not before.
-        clock: Unix time.
-    """
+    """Looks at the delay servers of the run that has its turn."""
 
     def __init__(
         self,

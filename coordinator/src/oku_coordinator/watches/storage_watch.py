@@ -22,12 +22,7 @@ IDLE_S = 5.0
 
 
 class StorageWatch:
-    """Checks the health of the ledger's file each second.
-
-    Args:
-        ledger: the ledger.
-        clock: monotonic seconds.
-    """
+    """Checks the health of the ledger's file each second."""
 
     def __init__(self, ledger: Ledger, clock: Clock = time.monotonic) -> None:
         self._ledger = ledger

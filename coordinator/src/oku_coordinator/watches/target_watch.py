@@ -168,13 +168,7 @@ BACK_SHOWN_S = 10.0
 
 
 class TargetWatch:
-    """Watches the target of one run.
-
-    Args:
-        ledger: keeps the events, and the states of runs.
-        notices: show what there is to say.
-        signals: begin a round when a run was ended.
-    """
+    """Watches the target of one run."""
 
     def __init__(self, ledger: Ledger, notices: TargetNotices, signals: LoopSignals) -> None:
         self._ledger = ledger
@@ -185,13 +179,7 @@ class TargetWatch:
         self._back_at: float | None = None
 
     def record(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
-        """Record a second of the run.
-
-        Args:
-            run: the run.
-            tick: the second.
-            is_heard: whether its workers were heard in it; otherwise nobody knows what was ok.
-        """
+        """Record a second of the run. If its workers were not heard in it, nobody knows what was ok."""
         if run.state != RunState.RUNNING:
             self._reset()
         elif is_heard:

@@ -84,13 +84,7 @@ _log = logging.getLogger(__name__)
 
 
 class ThresholdWatch:
-    """Judges the thresholds of one run with each of its ticks.
-
-    Args:
-        ledger: keeps the account, and what is lost.
-        signals: begin a round when a run is ended.
-        clock: Unix time.
-    """
+    """Judges the thresholds of one run with each of its ticks, in Unix time."""
 
     def __init__(self, ledger: Ledger, signals: LoopSignals, clock: Clock) -> None:
         self._ledger = ledger
