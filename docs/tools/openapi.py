@@ -9,9 +9,9 @@ from docs.tools.version import VERSION
 
 from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, LONGEST_KEY, MOST_ROWS, FailedRange, RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.spec.fields import FIELDS, Field, describe_default

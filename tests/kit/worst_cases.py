@@ -125,7 +125,6 @@ WORST: Mapping[str, Sequence[Text]] = {
     ],
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
-    "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
     "oku_core.spec.description:_PLACEHOLDER": [
         "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
     ],

@@ -117,7 +117,7 @@ def _claim_as_another(batch: CheckpointBatch) -> CheckpointBatch:
             sequence=each.sequence + LIE,
             done=each.end,
             in_flight=[],
-            parts=[_build_part(each, each.end, int(each.ended_at))],
+            parts=[_build_part(each, each.end, int(each.figures.ended_at))],
             is_final=True,
         )
         for each in batch.checkpoints
@@ -142,7 +142,7 @@ def _add_answers(batch: CheckpointBatch) -> CheckpointBatch:
         msgspec.structs.replace(
             each,
             sequence=each.sequence + LIE,
-            parts=[_build_part(each, each.covered + 7, int(each.ended_at))],
+            parts=[_build_part(each, each.covered + 7, int(each.figures.ended_at))],
         )
         for each in batch.checkpoints
     ]
@@ -158,7 +158,7 @@ def _grow(batch: CheckpointBatch) -> CheckpointBatch:
             done=10**9,
             end=10**9,
             in_flight=[],
-            parts=[_build_part(each, 10**9, int(each.ended_at))],
+            parts=[_build_part(each, 10**9, int(each.figures.ended_at))],
         )
         for each in batch.checkpoints
     ]

@@ -19,7 +19,7 @@ from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_core.errors import UserError
 from oku_core.process.landlock import Confinement
 from oku_core.process.resources import find_memory_limit, raise_open_files
-from oku_core.spec.body_memory import find_memory_fault
+from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile

@@ -12,10 +12,10 @@ import msgspec
 from oku_cli.report.lease_bands import LeaseBands
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.event import Event
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_api import RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.spec.parser import Source, SpecError, parse_spec

@@ -7,8 +7,7 @@ samples do, so that there are never more than a few thousand bands.
 from collections import Counter
 from dataclasses import dataclass
 
-from oku_core.accounting.lease_state import LeaseState
-from oku_core.results.lease_span import LeaseSpan
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 
 MOST_BANDS = 5000
 _ROWS = 250

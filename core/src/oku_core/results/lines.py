@@ -9,12 +9,12 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import LeaseFigures, Part
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress, RunProgress
-from oku_core.results.lease_span import LeaseFigures, LeaseSpan
 from oku_core.results.sample import (
     LIVE_QUANTILES,
     Sample,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from oku_core.accounting.outcome import LOST, count_answered, count_sent
-from oku_core.results.lease_span import LeaseFigures
+from oku_core.messaging.checkpoint import LeaseFigures
 from oku_core.spec.values.quantity import format_duration
 from oku_core.summary.plan_check import OffPlanCause, PlanSummary
 

@@ -15,10 +15,9 @@ from oku_cli.report.lease_bands import LeaseBands
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_api import RunPeriod
 from oku_core.results.sample import Sample, build_sample
 from oku_core.spec.parser import Source, build_mapping, parse_spec

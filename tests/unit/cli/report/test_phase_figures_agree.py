@@ -36,7 +36,7 @@ def test_every_place_has_the_same_figures(make_open_history: Callable[..., RunHi
     ]
     heads: dict[str, Any] = {
         "table": [column.head for column in build_phases(summary).columns],
-        "dashboard": [query.name for query in panel.queries],
+        "dashboard": list(panel.queries),
     }
     fields: dict[str, Any] = {
         "JSON": PhaseSummary.__struct_fields__,

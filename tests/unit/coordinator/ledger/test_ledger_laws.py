@@ -54,7 +54,7 @@ from oku_core.accounting.outcome import (
     count_sent,
 )
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
-from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
+from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, LeaseFigures, Part
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import find_target_turns
@@ -238,9 +238,11 @@ class WorkedLease:
             parts=[
                 trim(part, known.get(name)) for name, part in parts.items() if part != known.get(name)
             ],
-            started_at=0.5 if self.taken else 0.0, ended_at=1000.0, cpu_s=0.1 * len(self.answers),
-            saturated=len(self.answers), busy_share=1.0, watched_s=self.taken / 4,
-            underfilled_s=self.taken / 8,
+            figures=LeaseFigures(
+                started_at=0.5 if self.taken else 0.0, ended_at=1000.0, cpu_s=0.1 * len(self.answers),
+                saturated=len(self.answers), busy_share=1.0, watched_s=self.taken / 4,
+                underfilled_s=self.taken / 8,
+            ),
         )  # fmt: skip
         self.said.append(checkpoint)
         self.parts.append(parts)

@@ -7,13 +7,12 @@ from tests.kit.coordinators.iterations import build_inner
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import LeaseFigures, Part
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.results.lease_span import LeaseFigures, LeaseSpan
 from oku_core.results.lines import (
     BOUNDS_MS,
     RunHead,
@@ -43,7 +42,7 @@ def build_latency(values_us: list[int]) -> HistogramSnapshot:
 
 
 FIGURES = LeaseFigures(
-    end=8, started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
+    started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
 )
 CLOSED = LeaseSpan(
     id="l1", worker="w1", start=0, stop=8, state=LeaseState.CLOSED, reason="", cut_at=0.0, closed_at=1.0

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_core.results.lease_span import LeaseFigures
+from oku_core.messaging.checkpoint import LeaseFigures
 from oku_core.summary.plan_check import OffPlanCause, PlanSummary
 from oku_core.summary.validity import (
     FEWEST_STRAINED,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oku_core.process.resources import measure_busy_s
 from oku_core.process.supervision import Supervisor
-from oku_core.spec.body_memory import find_memory_fault
+from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError, EngineProtocol, HostLoad
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation

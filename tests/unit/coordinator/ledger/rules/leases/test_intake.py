@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
@@ -549,7 +550,7 @@ def test_watched_seconds_add_up(ledger: Ledger, deal: Deal) -> None:
         progress = build_progress(first, 5, sequence=sequence)
         say(
             ledger, first, 5.0,
-            msgspec.structs.replace(progress, watched_s=watched_s, underfilled_s=underfilled_s),
+            change_checkpoint(progress, watched_s=watched_s, underfilled_s=underfilled_s),
         )  # fmt: skip
     say(ledger, second, 6.0, build_checkpoint(second, watched_s=4.0, underfilled_s=1.0))
     record = read(ledger, fetch_run, "r1")

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_core.accounting.histogram import (
@@ -32,17 +33,14 @@ from oku_core.messaging.checkpoint import (
     MOST_TRACEBACKS,
     Checkpoint,
     CheckpointBatch,
+    LeaseFigures,
     Part,
-    find_fault,
 )
+from oku_core.messaging.checkpoint_faults import find_fault
 
 TOLD = [outcome for outcome in OUTCOMES if outcome != Outcome.LOST]
 """What a worker may tell of."""
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.FAILED_CHECK}
-FIGURES = [
-    "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share", "clock_step_s", "watched_s",
-    "underfilled_s",
-]  # fmt: skip
 LENGTH = 30
 latencies = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
 
@@ -106,17 +104,19 @@ def true_checkpoints(draw: st.DrawFn) -> Checkpoint:
         untouched=sorted(draw(st.sets(st.sampled_from(in_flight)))) if in_flight else [],
         is_final=draw(st.booleans()),
         parts=[draw(true_parts(name)) for name in draw(st.sets(st.sampled_from(["", "login", "cart"])))],
-        started_at=1.7e9,
-        ended_at=1.7e9 + draw(st.floats(0, 3600)),
-        cpu_s=draw(st.floats(0, 3600)),
-        peak_rss_mb=draw(st.floats(0, 1e6)),
-        max_lag_s=draw(st.floats(0, 60)),
-        busy_share=draw(st.floats(0, 1)),
-        saturated=draw(st.integers(0, done - len(in_flight))),
-        lagged=draw(st.integers(0, done - len(in_flight))),
-        clock_step_s=draw(st.floats(0, 1e6)),
-        watched_s=draw(st.floats(0, 3600)),
-        underfilled_s=draw(st.floats(0, 3600)),
+        figures=LeaseFigures(
+            started_at=1.7e9,
+            ended_at=1.7e9 + draw(st.floats(0, 3600)),
+            cpu_s=draw(st.floats(0, 3600)),
+            peak_rss_mb=draw(st.floats(0, 1e6)),
+            max_lag_s=draw(st.floats(0, 60)),
+            busy_share=draw(st.floats(0, 1)),
+            saturated=draw(st.integers(0, done - len(in_flight))),
+            lagged=draw(st.integers(0, done - len(in_flight))),
+            clock_step_s=draw(st.floats(0, 1e6)),
+            watched_s=draw(st.floats(0, 3600)),
+            underfilled_s=draw(st.floats(0, 3600)),
+        ),
     )
 
 
@@ -141,10 +141,10 @@ def build_part(**changes: Any) -> Part:
 def build_checkpoint(**changes: Any) -> Checkpoint:
     """A checkpoint of seven positions out of ten, one of them in flight."""
     checkpoint = Checkpoint(
-        lease="l1", sequence=1, done=7, end=10, in_flight=[5], parts=[build_part()], started_at=1.7e9,
-        ended_at=1.7e9 + 1,
+        lease="l1", sequence=1, done=7, end=10, in_flight=[5], parts=[build_part()],
+        figures=LeaseFigures(started_at=1.7e9, ended_at=1.7e9 + 1),
     )  # fmt: skip
-    return msgspec.structs.replace(checkpoint, **changes)
+    return change_checkpoint(checkpoint, **changes)
 
 
 TIMES = build_part().times
@@ -158,6 +158,7 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
     taken, in_flight = set(range(checkpoint.done)), set(checkpoint.in_flight)
     covered = len(taken - in_flight)
     keys = [(part.phase, part.name) for part in checkpoint.parts]
+    figures = checkpoint.figures
     return (
         checkpoint.end in range(checkpoint.done, length + 1)
         and checkpoint.sequence in range(1, 2**53)
@@ -169,10 +170,10 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
         and all(map(is_possible_part, checkpoint.parts))
         and is_possible_failed(checkpoint, taken - in_flight)
         and all(count.last < length for part in checkpoint.parts for count in part.reasons)
-        and all(0 <= strained <= covered for strained in (checkpoint.saturated, checkpoint.lagged))
+        and all(0 <= strained <= covered for strained in (figures.saturated, figures.lagged))
         and all(
-            math.isfinite(getattr(checkpoint, name)) and 0 <= getattr(checkpoint, name) < 2**53
-            for name in FIGURES
+            math.isfinite(figure) and 0 <= figure < 2**53
+            for figure in msgspec.structs.asdict(figures).values()
         )
     )
 
@@ -423,12 +424,11 @@ def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
         "in_flight",
         "untouched",
         *(["parts"] if checkpoint.parts else []),
-        "saturated",
-        "lagged",
-        *FIGURES,
+        *LeaseFigures.__struct_fields__,
     ]
     field = data.draw(st.sampled_from(fields))
-    changed = msgspec.structs.replace(checkpoint, **{field: mutate(data, getattr(checkpoint, field))})
+    holder = checkpoint if hasattr(checkpoint, field) else checkpoint.figures
+    changed = change_checkpoint(checkpoint, **{field: mutate(data, getattr(holder, field))})
     assert (find_fault(changed, LENGTH) is None) == is_possible(changed, LENGTH)
 
 
@@ -533,7 +533,7 @@ def test_checkpoints_do_not_share_their_counts() -> None:
 def test_a_checkpoint_has_no_figures_by_default() -> None:
     """A field that a worker leaves out counts as zero."""
     checkpoint = Checkpoint(lease="l", sequence=1, done=0, end=5)
-    assert {getattr(checkpoint, name) for name in FIGURES} == {0}
+    assert set(msgspec.structs.asdict(checkpoint.figures).values()) == {0}
     assert CheckpointBatch(worker="w", incarnation="i", checkpoints=[checkpoint]).rate_rps == 0
 
 
@@ -551,7 +551,7 @@ def test_a_checkpoint_has_no_figures_by_default() -> None:
 def test_a_refusal_gives_a_reason_and_covers_nothing(changes: dict[str, Any], fault: str | None) -> None:
     """The reason is one printable line, and the checkpoint is final."""
     refusal = Checkpoint(lease="l1", sequence=1, done=0, end=7, is_final=True)
-    assert find_fault(msgspec.structs.replace(refusal, **changes), 7) == fault
+    assert find_fault(change_checkpoint(refusal, **changes), 7) == fault
 
 
 @pytest.mark.parametrize("untouched", [[5], []])
