@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from oku_coordinator.broker.inbound import Inbound
 from oku_coordinator.broker.sender import Broker, Link
 from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schema import lock_ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
 from oku_coordinator.ledger.tables import run_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.prometheus.metrics import Metrics

@@ -14,10 +14,10 @@ import logging
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import TargetNotices
 from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES, build_no_counts, count_sent
 from oku_core.accounting.run_state import RunState, TransitionError
