@@ -7,8 +7,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from oku_cli.live.trend import Quantiles, Trend, has_rate
+from oku_cli.terminal.console import BAD, CAUTION, STRONG
 from oku_cli.terminal.layout import Flow, PairGrid
-from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES

@@ -30,7 +30,7 @@ from oku_core.tables.formatting import (
     format_rate,
     format_share,
 )
-from oku_core.tables.target_tables import describe_worst_target
+from oku_core.tables.part_tables import describe_worst_target
 from oku_core.tables.threshold_tables import describe_standing
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 

@@ -14,8 +14,7 @@ from oku_cli.local.run_ending import leave_report, wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.palette import CAUTION
+from oku_cli.terminal.console import CAUTION, Terminal
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 

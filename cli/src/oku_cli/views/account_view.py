@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import Flow, Labelled, build_sides
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
+from oku_cli.terminal.console import BAD, CAUTION, GOOD, STRONG
+from oku_cli.terminal.layout import Flow, Labelled, build_sides, build_state
 from oku_cli.terminal.printable import make_printable
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
 from oku_core.accounting.outcome import count_sent

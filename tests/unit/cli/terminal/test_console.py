@@ -9,8 +9,7 @@ from tests.kit.runs.summaries import make_worker
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import run_async
-from oku_cli.live.frame import SeenTick, build_frame
-from oku_cli.live.live_view import LiveView
+from oku_cli.live.live_view import LiveView, SeenTick, build_frame
 from oku_cli.live.plain import PlainView
 from oku_cli.live.screen import QuietView
 from oku_cli.live.trend import TrendTracker

@@ -9,7 +9,7 @@ from tests.unit.cli.views.threshold_run import build_threshold_run
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import classify
-from oku_cli.report.head import build_head
+from oku_cli.report.summary_sections import build_head
 from oku_cli.views.account_view import build_headline
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok, list_exit_reasons
 from oku_cli.views.junit import build_junit

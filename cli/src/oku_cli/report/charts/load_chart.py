@@ -1,4 +1,4 @@
-"""Charts the request rate over time: what ended, by outcome, and what was sent, before the plan."""
+"""Charts the load over time: the rate of requests by outcome, before the plan, and the requests in flight."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -11,13 +11,15 @@ from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.sample import Sample
-from oku_core.tables.formatting import format_compact, format_outcome, format_rate
+from oku_core.tables.formatting import format_compact, format_count, format_outcome, format_rate
 
 _OK = OUTCOMES.index(Outcome.OK)
 _NOTE = "Requests that ended per second, by outcome"
 _NOTE_SENT = "Requests that ended or were given up per second, by outcome, and those that were sent"
 _LEAST_SHARE = 0.1
 """A column in which requests were due for a smaller share of the time says nothing about the rate."""
+_NEAR = 0.5
+"""The most that are allowed are drawn if so large a share of them was in flight."""
 
 
 def build_rate_chart(over_time: RunOverTime) -> Chart:
@@ -130,3 +132,63 @@ def _divide_sent(sample: Sample, timeline: Timeline, plan: Plan) -> float | None
     if sends_late and due_s < sample.seconds / 2:  # requests are sent after the end, too
         return sample.requests_sent / sample.seconds
     return sample.requests_sent / due_s if due_s >= _LEAST_SHARE * sample.seconds else None
+
+
+def build_in_flight_chart(over_time: RunOverTime) -> Chart:
+    """Build the chart of requests in flight; workers and event loop lag can be read out of it.
+
+    Behind them is what stages ask for. With a rate, the most that are allowed are a line, if it is near.
+    """
+    in_flight = [sample.in_flight for sample in over_time.columns]
+    seen = [number for number in in_flight if number is not None]
+    lags_ms = [None if sample.lag_s is None else 1000 * sample.lag_s for sample in over_time.columns]
+    levels, planned = over_time.trace_plan(of_rate=False), over_time.list_planned(of_rate=False)
+    limits = _list_most_allowed(over_time)
+    highest = max((level for line in levels for _, level in line), default=0.0)
+    scale, steps = build_linear_scale(max([highest, *seen, *filter(None, limits)]))
+    lines = trace_values(over_time, in_flight, scale)
+    plans = [[(x, scale.place(level)) for x, level in line] for line in levels]
+    legend = [Key("plan", "plan")] if plans else [Key("limit", "most allowed")] if limits else []
+    return Chart(
+        id="load",
+        title="In flight",
+        note="Requests sent but not yet answered, over all workers.",
+        description=describe("The number in flight", seen, lambda number: format_count(round(number))),
+        shapes=[
+            *(draw_area(line, [(x, 0.0) for x, _ in line], "plan") for line in plans),
+            *(draw_area(line, [(x, 0.0) for x, _ in line], "in-flight") for line in lines),
+            *(draw_line(line, "plan") for line in plans),
+            *(draw_line(line, "limit") for line in trace_values(over_time, limits, scale)),
+            *(draw_line(line, "in-flight") for line in lines),
+        ],
+        x=over_time.axis,
+        y=Axis(title="requests", ticks=build_ticks(scale, steps, format_compact)),
+        legend=[Key("in-flight", "in flight"), *legend] if legend else [],
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
+        phases=over_time.phases,
+        track=TRACK,
+        series=[
+            collect("in flight", "", in_flight),
+            *([collect("plan", "", planned)] if planned else []),
+            *([collect("most allowed", "", limits)] if limits else []),
+            collect("workers", "", [sample.workers for sample in over_time.columns]),
+            collect("worst event loop lag", "ms", lags_ms),
+        ],
+    )
+
+
+def _list_most_allowed(over_time: RunOverTime) -> list[float | None]:
+    """How many the workers of each column may have in flight; none if that was never near."""
+    plan = over_time.plan
+    if plan is None or not plan.spec.is_open:
+        return []
+    limits = [
+        float(plan.spec.find_window(sample.workers) * sample.workers) if sample.workers else None
+        for sample in over_time.columns
+    ]
+    is_near = any(
+        limit is not None and (sample.in_flight or 0.0) >= _NEAR * limit
+        for limit, sample in zip(limits, over_time.columns, strict=True)
+    )
+    return limits if is_near else []
