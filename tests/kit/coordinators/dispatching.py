@@ -3,9 +3,8 @@
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.broker_twin import BrokerTwin
 
-from oku_coordinator.active_run import ActiveRuns
+from oku_coordinator.active_run import ActiveRuns, Installation
 from oku_coordinator.files.file_access import FileAccess
-from oku_coordinator.installation import Installation
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loop_signals import LoopSignals

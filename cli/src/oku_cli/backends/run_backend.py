@@ -10,19 +10,17 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.process.interrupt_hints import build_hint
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import JsonDecoder
-from oku_core.results.failed_range import FailedRange, FailuresHead
-from oku_core.results.run_rows import MOST_ROWS, RunRows
-from oku_core.results.summary import Summary
+from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunRows, check_reference
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 
 class RunBackend(Protocol):
@@ -42,7 +40,7 @@ class RunBackend(Protocol):
     async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
         """List runs as the API does, newest first: all, or at most so many.
 
-        With a reference only those that it stands for (`oku_core.accounting.run_reference`).
+        With a reference only those that it stands for (`oku_core.results.run_api`).
         """
 
     async def fetch_summary(self, run: str) -> Summary:
@@ -191,7 +189,7 @@ class RunData:
     @property
     def columns(self) -> Sequence[str]:
         """The names of the columns of the data; none without data."""
-        return () if self._spec.data is None else self._spec.data.columns
+        return self._spec.columns
 
     async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
         """The row of a request; None if the run has no data.

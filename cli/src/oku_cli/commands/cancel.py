@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_line
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.comparison.comparison import Comparison, compare_runs
 from oku_cli.comparison.run_seconds import read_run_seconds
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import JsonCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
 from oku_cli.report.comparison_page import build_comparison_page
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from oku_cli.backends.coordinator_ref import read_own_token
 from oku_cli.options.daemon.allow_options import files_dir_option
 from oku_cli.options.daemon.broker_options import broker_options, read_message_key
 from oku_cli.options.daemon.file_options import (
@@ -22,7 +23,6 @@ from oku_cli.options.daemon.retention_options import pick_retention, retention_o
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, build_duration, option
 from oku_cli.process.secret_variables import forget_secrets
-from oku_cli.remote.coordinator_ref import read_own_token
 from oku_core.process.private_files import DATA_FOLDER
 
 _log = logging.getLogger(__name__)

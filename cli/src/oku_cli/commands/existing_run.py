@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.run_backend import find_coordinator, find_run
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
+from oku_cli.follow.run_start import RunStart, refuse_shape, run_remotely
+from oku_cli.follow.watch import Watch
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
@@ -18,10 +22,6 @@ from oku_cli.options.daemon.user_code_options import confinement_options, refuse
 from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.option_group import CommandT, option
 from oku_cli.options.watch_options import drop_grafana_without_loki, pick_watch, sigterm_option, watch_options
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
-from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
-from oku_cli.remote.watch import Watch
 from oku_core.process.landlock import Confinement
 from oku_core.spec.fields import FieldGroup
 from oku_core.spec.parser import Source, parse_spec

@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import RunData, find_run, open_backend, open_failures
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
 from oku_cli.terminal.ci_commands import defuse
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_line, write_note
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError, format_value
-from oku_core.results.failed_range import FailedRange, FailuresHead
+from oku_core.results.run_api import FailedRange, FailuresHead
 from oku_core.spec.description import RequestLines
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import list_target_names

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import RunBackend, find_run, open_backend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import secret_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.replay_view import print_iteration, print_iteration_outcome, print_outcome, print_request
 from oku_core.accounting.outcome import Outcome

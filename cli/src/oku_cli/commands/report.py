@@ -7,16 +7,15 @@ from typing import Any
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import JsonCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
-from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.history_reader import RunHistory
-from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter
+from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter, build_csv, build_hgrm_text
 from oku_cli.report.page import build_page
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown

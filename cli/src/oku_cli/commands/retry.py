@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from oku_cli.backends.client import Client
 from oku_cli.backends.run_backend import find_run
 from oku_cli.commands.existing_run import ExistingRun, existing_run_options
+from oku_cli.follow.run_start import RunStart
 from oku_cli.options.option_group import JsonCommand
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT
-from oku_cli.remote.client import Client
-from oku_cli.remote.remote_run import RunStart
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
 

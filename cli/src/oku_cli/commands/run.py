@@ -9,7 +9,11 @@ from typing import Any
 import click
 import msgspec
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
+from oku_cli.follow.follower import run_async
+from oku_cli.follow.run_start import RunStart, run_remotely
+from oku_cli.follow.upload import LocalFile
 from oku_cli.local.local_run import build_plan, check_memory, run_locally
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
@@ -31,10 +35,6 @@ from oku_cli.options.watch_options import (
     watch_options,
 )
 from oku_cli.process.interrupt import SignalAction
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
-from oku_cli.remote.local_file import LocalFile
-from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError, format_value
 from oku_core.http_client.tls import build_tls
 from oku_core.process.landlock import Confinement

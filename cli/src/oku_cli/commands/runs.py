@@ -6,16 +6,15 @@ from typing import Any
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
-from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.console import CAUTION, Terminal
 from oku_cli.terminal.json_output import print_json
-from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_note
 from oku_cli.views.runs_view import ListedRun, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState

@@ -5,22 +5,22 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.run_backend import find_run, open_backend
 from oku_cli.comparison.run_seconds import add_intervals
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
+from oku_cli.follow.watch import Watch
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import grafana_option
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import run_async
-from oku_cli.remote.watch import Watch
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.replay_view import print_iteration, print_request
 from oku_cli.views.summary_view import print_summary
-from oku_core.results.summary import is_unbalanced
+from oku_core.summary.summary import is_unbalanced
 
 
 @click.command(name="show", cls=GroupedCommand)

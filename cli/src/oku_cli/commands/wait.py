@@ -8,21 +8,21 @@ from typing import Any
 
 import click
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.run_backend import find_run
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Follower, run_async
+from oku_cli.follow.outage import try_again
+from oku_cli.follow.run_start import build_title, try_add_intervals
+from oku_cli.follow.watch import Watch
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import JsonCommand
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_cli.remote.follow import Follower, run_async
-from oku_cli.remote.outage import try_again
-from oku_cli.remote.remote_run import build_title, try_add_intervals
-from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import REST_STATES
 
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import click
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef, Endpoint, read_token
 from oku_cli.backends.data_dir import DEFAULT
 from oku_cli.options.option_group import CommandT, OptionGroup, option
-from oku_cli.remote.coordinator_ref import CoordinatorRef, Endpoint, read_token
 from oku_core.errors import UserError
 
 

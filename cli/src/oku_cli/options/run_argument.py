@@ -10,8 +10,8 @@ from click.shell_completion import CompletionItem
 from oku_cli.options.backend_options import RemoteOptions
 from oku_cli.options.option_group import CommandT, is_plain_word
 from oku_cli.terminal.printable import make_printable
-from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
+from oku_core.results.run_api import LATEST
 
 _TIMEOUT_S = 1.0
 """A coordinator that takes longer to answer has nothing to offer: somebody waits at a prompt."""
@@ -52,7 +52,7 @@ async def _fetch_rows(context: click.Context) -> Sequence[dict[str, Any]]:
 
         # The ledger is read beside a stack that may run, and nothing is done about a run that was killed.
         return await LedgerBackend(DataDir(options["data_dir"])).fetch_runs(_MOST_READ)
-    from oku_cli.remote.client import Client  # noqa: PLC0415  # aiohttp takes long to load
+    from oku_cli.backends.client import Client  # noqa: PLC0415  # aiohttp takes long to load
 
     async with asyncio.timeout(_TIMEOUT_S), Client(coordinator) as client:
         return await client.fetch_runs(_MOST_OFFERED)

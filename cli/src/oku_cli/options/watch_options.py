@@ -5,12 +5,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from oku_cli.follow.watch import Watch
 from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, json_option, option
 from oku_cli.process.interrupt import SignalAction
-from oku_cli.remote.watch import Watch
 from oku_cli.views.dashboard_link import parse_grafana_url
-from oku_core.accounting.idempotency_key import check_idempotency_key
 from oku_core.errors import UserError
+from oku_core.results.run_api import check_idempotency_key
 from oku_core.spec.fields import FieldGroup
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError, InvalidURLError
 
-from oku_coordinator.api.authentication import LOG_THROTTLE
+from oku_coordinator.api.authentication import LOG_THROTTLE, LogThrottle
 from oku_coordinator.api.connection_table import (
     ConnectionLimits,
     ConnectionPhase,
@@ -20,7 +20,6 @@ from oku_coordinator.api.connection_table import (
     DropReason,
     find_origin,
 )
-from oku_coordinator.api.log_throttle import LogThrottle
 
 _SWEEP_S = 1.0
 _SHUTDOWN_S = 1.0

@@ -5,8 +5,12 @@ import socket
 
 from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.authentication import close_metrics
-from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
-from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
+from oku_coordinator.api.file_routes import (
+    DOWNLOAD_LIMITS,
+    build_download_api,
+    build_run_file_routes,
+    build_upload_routes,
+)
 from oku_coordinator.api.routes import Scaling, build_api
 from oku_coordinator.clock.clock_service import ClockService, open_clock
 from oku_coordinator.files.file_access import FileAccess, find_files_address
@@ -78,9 +82,7 @@ class HttpServers:
         )
         base = self._foundation
         self._files = ApiServer(
-            build_download_api(
-                self._file_store, base.signer, base.clock.now, base.telemetry.metrics.count_refusal
-            ),
+            build_download_api(self._file_store, base.signer, base.clock.now, base.telemetry.metrics),
             DOWNLOAD_LIMITS,
         )
         await self._files.start(listening)

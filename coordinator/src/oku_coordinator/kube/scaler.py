@@ -11,18 +11,18 @@ again at the next look; the coordinator goes on meanwhile.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.deletion_cost import CostMarker
 from oku_coordinator.kube.dns import ServerDns
 from oku_coordinator.kube.pods import (
     Pod,
     PodReadiness,
     build_server_readiness,
     build_worker_readiness,
+    find_cost_changes,
     is_enough,
 )
 from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
@@ -34,9 +34,53 @@ from oku_coordinator.settings import KubeSettings
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel
 
-_log = logging.getLogger(__name__)
-
 LOOK_S = 2.0
+_MARK_S = 10.0
+"""Between two looks at deletion costs: Kubernetes asks not to change them often."""
+_MOST_MARKED = 50
+"""Pods that are annotated at one look."""
+_GONE = 404
+
+
+class CostMarker:
+    """Marks busy workers with a higher deletion cost: Kubernetes deletes others first."""
+
+    def __init__(self, cluster: Cluster, clock: Clock = time.monotonic) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._marked_at = -_MARK_S
+        self.trouble = ""
+        """What was refused the last time; empty when nothing was."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to mark them again."""
+        return self._clock() - self._marked_at >= _MARK_S
+
+    async def mark(self, pods: Sequence[Pod], held: Mapping[str, int]) -> None:
+        """Set the deletion costs that are not right; one that is refused keeps no other from it.
+
+        Args:
+            pods: of workers.
+            held: how many leases each worker has, by its name.
+
+        Raises:
+            ClusterError: the API does not answer.
+        """
+        self._marked_at = self._clock()
+        refusals = []
+        for pod, cost in list(find_cost_changes(pods, held).items())[:_MOST_MARKED]:
+            try:
+                await self._cluster.set_cost(pod, cost)
+            except ClusterError as error:
+                if not error.status:
+                    raise
+                if error.status != _GONE:  # pods come and go
+                    refusals.append(str(error))
+        self.trouble = next(iter(refusals), "")
+
+
+_log = logging.getLogger(__name__)
 
 
 class Scaler:

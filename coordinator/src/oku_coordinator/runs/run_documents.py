@@ -22,12 +22,10 @@ from oku_coordinator.runs.summary.summaries import format_time
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError
-from oku_core.results.failed_range import FailedRange, FailuresHead
-from oku_core.results.run_period import RunPeriod
-from oku_core.results.run_rows import MOST_ROWS, RunRows
-from oku_core.results.summary import Summary
+from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunPeriod, RunRows
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 _SAMPLES_AT_ONCE = 100
 

@@ -21,7 +21,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.results.summary import ProcessSummary
+from oku_core.summary.summary import ProcessSummary
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from oku_coordinator.ledger.rules.leases.closing import fetch_coverage, measure_
 from oku_coordinator.ledger.tables import lease_table, run_table
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health, Supervisor, cancel
-from oku_core.results.lines import Fields, build_coverage_lines
+from oku_core.results.coverage import build_coverage_lines
+from oku_core.results.lines import Fields
 
 COVERAGE_S = 5.0
 _SHARE = 0.05

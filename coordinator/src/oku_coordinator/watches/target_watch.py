@@ -22,9 +22,9 @@ from oku_coordinator.runs.notices import TargetNotices
 from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES, build_no_counts, count_sent
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.event import Event, EventType
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import format_duration
+from oku_core.summary.tick import Tick
 
 GONE_AFTER_S = 10.0
 """A target is gone when nothing was ok for this long."""

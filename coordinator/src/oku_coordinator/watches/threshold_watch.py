@@ -19,13 +19,13 @@ from oku_coordinator.ledger.tables import threshold_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.summary.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.process.clock import Clock
 from oku_core.results.sample import Sample
-from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
+from oku_core.summary.tick import Tick
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})

@@ -7,18 +7,17 @@ import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.backends.run_backend import RunData, fetch_spec, find_run, open_backend, open_failures
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.data.data_format import DataFormat
 from oku_core.errors import UserError
-from oku_core.results.failed_range import FailedRange, FailuresHead
-from oku_core.results.run_rows import MOST_ROWS, RunRows
+from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunRows
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec

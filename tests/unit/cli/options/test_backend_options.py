@@ -5,9 +5,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from oku_cli.backends.coordinator_ref import CoordinatorRef, Endpoint
 from oku_cli.kube.kube_endpoint import KubeEndpoint
 from oku_cli.options.backend_options import RemoteOptions, backend_options
-from oku_cli.remote.coordinator_ref import CoordinatorRef, Endpoint
 from oku_core.errors import UserError
 
 

@@ -9,7 +9,7 @@ from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import AS_TEXT
 from oku_core.data.row_reader import RowReader, Value
 from oku_core.errors import UserError
-from oku_core.results.run_rows import RunRows
+from oku_core.results.run_api import RunRows
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.file_reference import CodeFile, FileRef

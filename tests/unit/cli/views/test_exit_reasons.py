@@ -8,8 +8,8 @@ from tests.unit.cli.report.conftest import Page
 from tests.unit.cli.views.threshold_run import build_threshold_run
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote.follow import classify
-from oku_cli.report.head import build_head
+from oku_cli.follow.follower import classify
+from oku_cli.report.summary_sections import build_head
 from oku_cli.views.account_view import build_headline
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok, list_exit_reasons
 from oku_cli.views.junit import build_junit
@@ -18,10 +18,10 @@ from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.http_client.error_reason import NO_HTTP2
-from oku_core.results.request_summary import FailureSummary, OutcomeCounts
-from oku_core.results.summary import Summary
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
+from oku_core.summary.request_summary import FailureSummary, OutcomeCounts
+from oku_core.summary.summary import Summary
+from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdVerdict, sum_up
 
 COUNTS = ((0, 0, 0), (0, 0, 5), (0, 5, 0), (3, 2, 0), (5, 0, 0))

@@ -8,7 +8,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.watches.threshold_watch import SettledSeries
 from oku_core.accounting.index_ranges import IndexRanges
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 NOW = 50.0

@@ -14,9 +14,8 @@ from oku_core.process.clock import Clock, SteadyClock
 from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
-from oku_workers.meters.lag_meter import LagMeter
 from oku_workers.meters.progress_meter import ProgressDelta, ProgressMeter
-from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.saturation import LagMeter, SaturationMeter
 
 _log = logging.getLogger(__name__)
 

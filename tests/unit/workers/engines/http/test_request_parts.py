@@ -19,7 +19,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.http.request_parts import list_values, open_rows
 from oku_workers.engines.httptools.request import build_request
 from oku_workers.engines.nghttp2.request import build_request as build_http2_request

@@ -14,7 +14,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineError, FindPath
+from oku_workers.engines.contract.engine_protocol import EngineError, FindPath
 
 PIECE_BYTES = 65_536
 """Longer bodies are sent in pieces of this size: a transport may copy everything it is given, while other

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import CodeFile
-from oku_workers.engines.contract.engine_context import EngineError, FindPath
+from oku_workers.engines.contract.engine_protocol import EngineError, FindPath
 
 _PREFIX = "oku-code-"
 _NEW_S = 60.0

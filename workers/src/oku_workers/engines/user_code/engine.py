@@ -27,9 +27,8 @@ from oku_core.user_code.messages import (
     Start,
     StopHost,
 )
-from oku_workers.engines.contract.engine_context import EngineContext, EngineError
-from oku_workers.engines.contract.engine_protocol import STUCK_S, HostLoad
-from oku_workers.engines.contract.host_ends import ProcessEnd
+from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, EngineError, HostLoad
+from oku_workers.engines.contract.user_code_host import ProcessEnd
 from oku_workers.engines.user_code.code_folder import build_code_folder, fill_code_folder, remove_code_folder
 from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.engines.user_code.host_process import HostProcess
