@@ -18,7 +18,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.request_content import CLOSE
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
