@@ -46,7 +46,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
     ],
-    "oku_cli.comparison.spec_differences:_DIGEST": _A_DIGEST,
+    "oku_cli.comparison.obstacles:_DIGEST": _A_DIGEST,
     "oku_cli.imports.curl_command:_DOT_SEGMENT": ["/", "/.", "/..", "/...", "a"],
     "oku_cli.imports.curl_command:_GLOB": ["{", "{a", "[", "[a", ("{", "a", ""), ("[", "a", ""), "[]"],
     "oku_cli.imports.har_body:_BOUNDARY": ["boundary=", 'boundary="', ('boundary="', "a", ""), "boundary=a"],

@@ -6,8 +6,7 @@ reader (`oku_cli.report.history_reader`) can go line by line, and keep only what
 failed requests.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +24,7 @@ from oku_core.errors import UserError
 from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunPeriod, RunRows
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FindPath
 from oku_core.summary.summary import Summary
 
 _SAMPLES_AT_ONCE = 100
@@ -108,7 +108,7 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted: range) -> RunRows:
+def read_run_rows(run: str, spec: Spec, find_file: FindPath, wanted: range) -> RunRows:
     """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
 
     Args:
@@ -131,7 +131,7 @@ def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted
         raise UserError(f"{len(wanted):,} rows are wanted, and one answer has at most {MOST_ROWS:,}")
     data = spec.data
     try:
-        rows = read_rows(find_file(data.digest), find_file(data.index), data.table, data.rows, wanted)
+        rows = read_rows(data.locate(find_file), wanted)
     except DataError as error:
         raise UserError(f"data {data.name} cannot be used: {error}") from error
     return RunRows(run=run, start=wanted.start, rows=rows)

@@ -25,12 +25,7 @@ _USER_CODE = "cannot be combined with user code, which speaks HTTP/1.1"
 
 
 def iter_request_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """Yield what is wrong with requests; each fault assumes that there is none before it.
-
-    Args:
-        spec: the spec.
-        given: the keys that the user gave.
-    """
+    """Yield what is wrong with requests; each fault assumes that there is none before it."""
     yield from _iter_target_faults(spec, given)
     if not spec.brings_servers:
         reason = "applies only to Oku's own delay servers and cannot be combined with a URL"

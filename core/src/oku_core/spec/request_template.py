@@ -154,12 +154,7 @@ class RequestMix:
 
 
 def pick_request(spec: Spec, index: int) -> Spec:
-    """A spec whose only kind of request is that which an index of another spec asks.
-
-    Args:
-        spec: with URLs, its own or those of its targets.
-        index: of the request.
-    """
+    """A spec whose only kind of request is that which an index of a spec with URLs asks."""
     mix = RequestMix(spec)
     place = mix.turns[index % len(mix.turns)]
     if not spec.targets:

@@ -58,6 +58,8 @@ class FileRef(str):
 
 FindFile = Callable[[FileRef], Path]
 """Gives the path of a file of a run; `OSError` or a `UserError` if it is not here."""
+FindPath = Callable[[str], Path]
+"""The same by its digest."""
 
 
 def find_file_reference(text: str | None) -> FileRef | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from oku_core.errors import UserError
+from oku_core.spec.values.file_reference import FindPath
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.executions.execution import Execution
@@ -102,10 +103,6 @@ class EngineProtocol(Protocol):
 
 class EngineError(UserError):
     """No request of the spec can be sent by this worker; the message is one line for the user."""
-
-
-FindPath = Callable[[str], Path]
-"""Gives the path of a file of a run by its digest."""
 
 
 def _find_none(digest: str) -> Path:
