@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
@@ -25,7 +26,6 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
@@ -263,12 +263,7 @@ class ActiveRuns:
         return (self._no_pace if active is None else active.pace).allow(batch, spec)
 
     async def advance(self, now: float, wall_now: float) -> RunRecord | None:
-        """Advance the run that has its turn; returns it.
-
-        Args:
-            now: monotonic seconds.
-            wall_now: Unix time.
-        """
+        """Advance the run that has its turn, and return it; `now` is monotonic, `wall_now` Unix time."""
         with self.shared.ledger.read() as t:
             run = run_table.fetch_current_run(t)
         assignment = self.shared.assignment

@@ -103,16 +103,7 @@ def build_api(
     publisher: Publisher | None = None,
     scaling: Scaling | None = None,
 ) -> web.Application:
-    """The application.
-
-    Args:
-        runs: what the calls act on.
-        metrics: what `/metrics` shows.
-        token: what callers must bear.
-        troubles: say whether the coordinator is ready.
-        publisher: what takes lines to Loki, if anything does.
-        scaling: scales pods, in a cluster.
-    """
+    """The application; callers must bear the token."""
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
     require_token(api, token, metrics)
     exposed = MetricsCache(metrics)

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run, find_submitted

@@ -155,6 +155,24 @@ def test_a_certificate_that_is_not_trusted_is_named(make_summary: MakeSummary) -
     assert advice == "no connection could be made: check scheme, host and port of the URL"
 
 
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="issue's defect: the wrong thing to check")
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("protocol_error", "more than 10 redirections"),
+        ("protocol_error", "a redirection to what is not a URL"),
+        ("disconnected", "the response was cut short"),
+    ],
+)
+def test_a_target_that_did_answer_is_not_said_to_be_silent(
+    make_summary: MakeSummary, outcome: str, reason: str
+) -> None:
+    """Scheme and port are right when a response led elsewhere, or began and did not end."""
+    failures = [FailureSummary(outcome=Outcome(outcome), reason=reason, requests=2)]
+    advice = describe_failure(make_summary(outcomes=count(**{outcome: 2}), failures=failures))
+    assert "check scheme and port" not in (advice or "")
+
+
 @pytest.mark.parametrize(
     ("outcome", "reason", "said"),
     [
