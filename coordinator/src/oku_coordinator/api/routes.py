@@ -48,7 +48,7 @@ from oku_coordinator.runs.file_keeper import NotUploadedError
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
-from oku_coordinator.runs.run_documents import build_row_object, build_run_object
+from oku_coordinator.runs.run_documents import build_row_object, build_run_object, encode_summary
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.prometheus.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
@@ -176,7 +176,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return response
 
     async def show(request: web.Request) -> web.Response:
-        return _json(await runs.summarize(request.match_info["run"]))
+        summary = await runs.summarize(request.match_info["run"])
+        return _answer(await asyncio.to_thread(encode_summary, summary))
 
     async def show_tables(request: web.Request) -> web.Response:
         run, phase = request.match_info["run"], request.query.get("phase")
@@ -206,7 +207,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         )
 
     async def delete(request: web.Request) -> web.Response:
-        await asyncio.to_thread(runs.delete, request.match_info["run"])
+        await runs.delete(request.match_info["run"])
         return web.Response(status=204)
 
     return [
@@ -314,4 +315,8 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def _json(document: object, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(document), status=status, content_type="application/json")
+    return _answer(msgspec.json.encode(document), status)
+
+
+def _answer(body: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json")

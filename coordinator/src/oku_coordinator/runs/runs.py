@@ -173,9 +173,9 @@ class Runs:
         self.followers.announce_rest()
         return record
 
-    def delete(self, run: str) -> None:
+    async def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""
-        delete_run(self._ledger, run, self._clock())
+        await delete_run(self._ledger, run, self._clock())
 
     def fetch_spec(self, run: str) -> Spec:
         """What a run was asked to do."""

@@ -34,7 +34,7 @@ class _Totals(Generic[_Key]):
         for key, accounts in members.items():
             if key not in self._alone:
                 for account in accounts:
-                    account.totals.append(self._totals[key])
+                    account.totals += (self._totals[key],)
 
     def include(self, key: _Key, account: Account) -> None:
         """Let a new account, of which nothing has come yet, count under a key."""
@@ -46,8 +46,8 @@ class _Totals(Generic[_Key]):
             self._alone.discard(key)
             first = self._totals[key]
             self._totals[key] = first.copy()
-            first.totals.append(self._totals[key])
-        account.totals.append(self._totals[key])
+            first.totals += (self._totals[key],)
+        account.totals += (self._totals[key],)
 
     def get(self, key: _Key) -> Account:
         """The total of a key, to read only."""
