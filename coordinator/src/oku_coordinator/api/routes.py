@@ -163,6 +163,22 @@ def _build_submission(runs: Runs) -> Handler:
     return submit
 
 
+def _build_action(runs: Runs) -> Handler:
+    async def act(request: web.Request) -> web.Response:
+        run, action = request.match_info["run"], request.match_info["action"]
+        cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
+        actions: Mapping[str, Callable[[str], RunRecord]] = {
+            "pause": runs.pause,
+            "resume": runs.resume,
+            "cancel": cancel,
+        }
+        if action == "resume":
+            await runs.load(run)
+        return _json(build_run_object(actions[action](run)), status=202)
+
+    return act
+
+
 def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))
@@ -195,17 +211,6 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def retry(request: web.Request) -> web.Response:
         return _json(build_run_object(runs.retry(request.match_info["run"])), status=201)
 
-    async def act(request: web.Request) -> web.Response:
-        cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
-        actions: Mapping[str, Callable[[str], RunRecord]] = {
-            "pause": runs.pause,
-            "resume": runs.resume,
-            "cancel": cancel,
-        }
-        return _json(
-            build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
-        )
-
     async def delete(request: web.Request) -> web.Response:
         await runs.delete(request.match_info["run"])
         return web.Response(status=204)
@@ -220,7 +225,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs/{run}/failures", show_failures),
         web.post("/api/runs/{run}/retry", retry),
         web.get("/api/runs/{run}/ticks", build_follower(runs)),
-        web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
+        web.post("/api/runs/{run}/{action:pause|resume|cancel}", _build_action(runs)),
     ]
 
 

@@ -437,6 +437,7 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
     )
 
 
+@lru_cache(maxsize=4096)  # the parts of a run have few different totals
 def find_rank(quantile: float | Fraction, total: int) -> int:
     """Which of `total` values in ascending order, from 1, is a quantile (0 to 1): the nearest rank.
 

@@ -244,7 +244,9 @@ def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
 
 def build_summary_line(summary: Summary) -> Fields:
     """The line of a run at rest, without what has lines of its own, or very many workers."""
-    fields: dict[str, Any] = msgspec.to_builtins(summary)
+    phases = [msgspec.structs.replace(phase, targets=[]) for phase in summary.phases]
+    short = msgspec.structs.replace(summary, phases=phases, targets=[], inner_requests=[])
+    fields: dict[str, Any] = msgspec.to_builtins(short)
     for part in (fields, *fields["phases"]):
         del part["targets"]
     del fields["inner_requests"]
