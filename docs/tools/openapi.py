@@ -8,20 +8,17 @@ from docs.tools.field_schemas import FIELD_SCHEMAS, TEXT, Json
 from docs.tools.version import VERSION
 
 from oku_coordinator.api.routes import MOST_LISTED
-from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, LONGEST_KEY
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
-from oku_core.results.failed_range import FailedRange
-from oku_core.results.lease_span import LeaseSpan
-from oku_core.results.run_period import RunPeriod
-from oku_core.results.run_rows import MOST_ROWS
+from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, LONGEST_KEY, MOST_ROWS, FailedRange, RunPeriod
 from oku_core.results.sample import Sample
-from oku_core.results.summary import Summary
-from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.file_reference import PROOF_HEADER, PROOF_KEY, PROOFS
+from oku_core.summary.summary import Summary
+from oku_core.summary.tick import Tick
 from oku_core.tables.table import Table
 
 _REF = "#/components/schemas/{name}"

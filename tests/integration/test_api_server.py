@@ -17,8 +17,8 @@ from tests.kit.coordinators.readiness import build_readiness
 from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
@@ -269,7 +269,7 @@ async def test_a_flood_of_guesses_is_counted_and_makes_few_lines(
     port: Port, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A caller with the token is answered meanwhile; the server says how many lines were left out."""
-    monkeypatch.setattr("oku_coordinator.api.log_throttle.EVERY_S", 1.0)
+    monkeypatch.setattr("oku_coordinator.api.authentication.EVERY_S", 1.0)
     guess = b"DELETE /api/runs/r%0aX HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess\r\n\r\n"
     guesser = port.connect()
     for _ in range(20):

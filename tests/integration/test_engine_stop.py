@@ -224,7 +224,7 @@ async def test_the_window_stays_full_from_lease_to_lease(
     assert server.most_at_once == CONCURRENCY
     assert server.connections == count_connections(engine, CONCURRENCY)
     # The second one began when the first had no index left, not when it came.
-    assert accounts[1].checkpoint.started_at >= before_its_last_index
+    assert accounts[1].checkpoint.figures.started_at >= before_its_last_index
 
 
 async def test_a_lease_that_waits_is_given_back_untouched(

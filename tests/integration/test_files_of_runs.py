@@ -41,10 +41,10 @@ async def scenario(row, http):
 """
 _UPLOAD = """
 import asyncio, sys
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
-from oku_cli.remote.local_file import read_local_file
-from oku_cli.remote.upload import upload_files
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
+from oku_cli.follow.upload import read_local_file
+from oku_cli.follow.upload import upload_files
 from oku_core.process.resources import measure_peak_rss_mb
 
 async def upload(url, token, path):

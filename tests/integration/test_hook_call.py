@@ -12,7 +12,7 @@ from oku_core.messaging.hook import HookAttempt
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.user_code.hook_caller import HostLostError, call_hook
 
 SETUP = HookAttempt("r1", Hook.SETUP, 1)

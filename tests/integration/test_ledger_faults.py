@@ -16,13 +16,13 @@ from tests.kit.faults.ledger_faults import ERRORS, FailPoint, LedgerFaults
 from tests.kit.loki.fake_loki import run_loki
 from tests.kit.workers.simulated_worker import SimulatedWorker
 
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.loki.endpoint import LokiTarget
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 _REQUESTS = 20
 _SPEC = {"requests": _REQUESTS, "url": "http://127.0.0.1:9/", "range-size": 10}

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from oku_workers.timing.precise_timer import PreciseTimer
+from oku_workers.timing.timing import PreciseTimer
 
 pytestmark = pytest.mark.alone
 

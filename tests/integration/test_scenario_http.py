@@ -162,6 +162,35 @@ async def test_headers(build: BuildBench) -> None:
     assert (find(told, "x-run"), find(told, "x-both")) == (["11"], ["run"])
 
 
+async def test_values_that_are_bytes_are_sent_as_they_are(bench: HttpBench) -> None:
+    """Not as Python prints them, also if they are no text."""
+    http = bench.begin()
+    told = await echo(
+        http, headers={"X-A": b"one", "X-B": "ü".encode()}, params={"q": b"a b"}, data={"f": b"x"}
+    )
+    assert (find(told, "x-a"), told["target"], told["body"]) == (["one"], "/echo?q=a+b", "f=x")
+    assert find(told, "x-b") == ["ü"]
+    assert find(await echo(http, bearer=b"abc"), "authorization") == ["Bearer abc"]
+    basic = f"Basic {base64.b64encode(b'ann:pw').decode()}"
+    assert find(await echo(http, auth=(b"ann", b"pw")), "authorization") == [basic]
+
+
+async def test_none_is_not_sent(build: BuildBench) -> None:
+    """Neither a value that is None, nor an option; a value of JSON can be null."""
+    http = build(headers=(Header("X-Run: run"),)).begin()
+    told = await echo(
+        http, params={"a": 1, "b": None, "c": [None, 2]}, data={"d": 1, "e": None},
+        headers={"X-None": None, "X-Run": None},
+    )  # fmt: skip
+    assert (told["target"], told["body"]) == ("/echo?a=1&c=2", "d=1")
+    assert (find(told, "x-none"), find(told, "x-run")) == ([], ["run"])
+    told = await echo(http, params=None, headers=None, data=None, files=None, bearer=None, auth=None)
+    assert (told["target"], told["body"], find(told, "authorization")) == ("/echo", "", [])
+    assert (await echo(http, json=None))["body"] == "null"
+    told = await echo(http, headers={"Content-Type": None}, data=b"x")
+    assert (told["body"], find(told, "content-type")) == ("x", [])
+
+
 async def test_authorization(bench: HttpBench, shop: Shop) -> None:
     """A token, user and password, or what the URL has."""
     http = bench.begin()

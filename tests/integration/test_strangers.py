@@ -22,8 +22,7 @@ from tests.kit.runs.local_run import LocalRun, Start
 from tests.kit.unprivileged import NOBODY
 from tests.kit.workers.worker_process import run_worker
 
-from oku_coordinator.api.file_downloads import build_download_api
-from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
+from oku_coordinator.api.file_routes import build_download_api, build_run_file_routes, build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
@@ -42,7 +41,7 @@ def list_paths(folder: Path) -> list[str]:
     metrics = Metrics()
     api = build_api(None, metrics, "token", Troubles())  # type: ignore[arg-type]  # nothing is called
     api.add_routes([*build_upload_routes(store), *build_run_file_routes(None, store)])  # type: ignore[arg-type]
-    downloads = build_download_api(store, Signer(b"a key for this test"), lambda: 0.0, metrics.count_refusal)
+    downloads = build_download_api(store, Signer(b"a key for this test"), lambda: 0.0, metrics)
     resources = [each.canonical for each in (*api.router.resources(), *downloads.router.resources())]
     paths = {path.format(run="latest", action="pause", digest="0" * 64) for path in resources}
     return sorted(paths | {"/", "/-/healthz", "/-/served", "/-/served?run=latest", "/-/"})

@@ -13,9 +13,8 @@ from tests.kit.workers.user_code_bench import UserCodeBench
 from oku_core.messaging.process_ends import HostEndReason
 from oku_core.spec.files import list_files
 from oku_core.spec.values.request_content import Header
-from oku_workers.engines.contract.engine_context import EngineError
-from oku_workers.engines.contract.host_ends import HostEnds
-from oku_workers.engines.contract.host_isolation import Isolation
+from oku_workers.engines.contract.engine_protocol import EngineError
+from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.executions.execution import Execution
 

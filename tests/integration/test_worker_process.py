@@ -38,7 +38,7 @@ from oku_core.messaging.order import Intervals
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.health import EXIT_STUCK
+from oku_workers.health.watchdogs import EXIT_STUCK
 
 
 class Desk(LeaseDesk):
@@ -136,7 +136,7 @@ def test_a_lease_is_executed_and_told_of(desk: Desk, worker: Process) -> None:
     assert account.outcomes == make_counts(50)
     assert account.part.statuses == {"200": 50}
     assert account.part.histogram(Time.LATENCY).min_us >= 15_000
-    assert account.checkpoint.started_at <= account.checkpoint.ended_at
+    assert account.checkpoint.figures.started_at <= account.checkpoint.figures.ended_at
 
 
 def test_a_lease_is_told_of_before_it_is_over(desk: Desk, worker: Process) -> None:
@@ -588,7 +588,7 @@ def test_a_window_that_is_never_filled_takes_no_memory(
         spec = Spec(urls=(Url(f"{desk.url}/{{i}}"),), concurrency=1_000_000, requests=requests, engine=engine)
         account = desk.run_lease(10, spec=spec)
     assert account.outcomes[0] == 10
-    assert account.checkpoint.peak_rss_mb < 150
+    assert account.checkpoint.figures.peak_rss_mb < 150
 
 
 class _Babbler(StreamRequestHandler):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from oku_coordinator.files.file_name import FileName
+from oku_coordinator.files.file_store import FileName
 from oku_core.spec.values.file_reference import FileClaim, FileHash
 
 

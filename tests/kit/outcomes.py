@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
 
 
 def make_counts(ok: int = 0, **others: int) -> list[int]:

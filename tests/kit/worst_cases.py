@@ -46,7 +46,10 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
     ],
-    "oku_cli.comparison.spec_differences:_DIGEST": _A_DIGEST,
+    "oku_cli.comparison.obstacles:_DIGEST": _A_DIGEST,
+    "oku_cli.imports.curl_command:_DOT_SEGMENT": ["/", "/.", "/..", "/...", "a"],
+    "oku_cli.imports.curl_command:_GLOB": ["{", "{a", "[", "[a", ("{", "a", ""), ("[", "a", ""), "[]"],
+    "oku_cli.imports.har_body:_BOUNDARY": ["boundary=", 'boundary="', ('boundary="', "a", ""), "boundary=a"],
     "oku_cli.imports.har_file:_ASSET_END": [".", ".png", (".png", ".js", "x"), ".mp"],
     "oku_cli.imports.har_file:_ASSET_TYPE": ["image", "text/", "text/x-", "application/"],
     "oku_cli.imports.har_file:_VERSION": ["http/", ("h", "1", ""), "h"],
@@ -59,17 +62,21 @@ WORST: Mapping[str, Sequence[Text]] = {
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],
     "oku_cli.imports.openapi_document:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
-    "oku_cli.imports.shell_words:_ANSI": ["\\", "\\x", "\\0", "a"],
+    "oku_cli.imports.shell_words:_ANSI": ["\\", "\\x", "\\0", "a", "\\x4", "\\u0", "\\U", "\\c"],
     "oku_cli.imports.shell_words:_DOUBLE": ["\\", "\\\n", "\\a"],
     "oku_cli.imports.shell_words:_EXPANDED": ["\\", "$", ("", "\\", "$"), "\\a"],
     "oku_cli.imports.shell_words:_WORD_PARTS": [
         ("'", "a", ""), ("$'", "a", ""), ("$'", "\\a", ""), ('"', "\\", ""), ('$"', "a\\b", ""), " ", "\\\n",
-        ("", "\\\r\n", "\\"), "a", "$",
+        ("", "\\\r\n", "\\"), "a", "$", " #", (" #", "a", ""), " #\n",
     ],
+    "oku_cli.imports.shell_words:_describe_fault": ["`", " "],
     "oku_cli.imports.spec_writer:_EXPONENT": ["1", ".", ("1e", "1", "x"), ("1", ".1", "e")],
+    "oku_cli.imports.windows_words:_ARGUMENT_PARTS": [" ", "\\", ("", "\\", '"'), '"', "a"],
+    "oku_cli.imports.windows_words:_CMD_PARTS": ["^", "^\n", '"', ('"', "a", ""), '"a', "\n"],
+    "oku_cli.imports.windows_words:_KEPT_CARET": ["^", "^a", "a"],
+    "oku_cli.imports.windows_words:_VARIABLE": ["%", "%a", ("%", "a", ""), "%a%00"],
     "oku_cli.options.daemon.allow_options:_VARIABLE": _A_NAME,
     "oku_cli.options.daemon.file_options:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
-    "oku_cli.options.daemon.user_code_options:_VARIABLE": [*_A_NAME, "*"],
     "oku_cli.options.option_group:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
     "oku_cli.process.interrupt_hints:find_volume": ["\\", "\\0", "\\040"],
     "oku_cli.process.logs:_PLAIN": ["a", ("", "a", "=")],
@@ -125,7 +132,6 @@ WORST: Mapping[str, Sequence[Text]] = {
     ],
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
-    "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
     "oku_core.spec.description:_PLACEHOLDER": [
         "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
     ],
@@ -176,7 +182,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("HTTP/1.1 200 ", "a", ""), ("HTTP/1.1 200 ", "a", "\r"), "HTTP/1.1 200",
     ],
     "oku_workers.engines.user_code.oom_watch:_COUNT": ["oom_kill 1", "\n", ("\noom_kill ", "1", "x")],
-    "oku_workers.engines.contract.host_isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
+    "oku_workers.engines.contract.user_code_host:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
 }  # fmt: skip
 """For each place, the texts."""
 
@@ -274,6 +280,7 @@ CARRIERS: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
     "a URL of user code": (_refusing(lambda text: build_plan_url(None, text)), [*_URLS, ("/", "'", "")]),
     "a URL of a spec": (_refusing(parse_urls), _URLS),
     "a pasted command": (_refusing(split_words), [f"a'{'a' * 60}'", f"{'a' * 60} ", ("$'", "a", "")]),
+    "a command for cmd.exe": (_refusing(split_words), ['^"', ('^"', "a^\n", ""), ('^"', '"', "")]),
     "the header of a table": (
         _refusing(lambda text: read_header(text.encode())), [('"', "\n", '"\n'), '"a\n"', ('"', "\n", "")],
     ),

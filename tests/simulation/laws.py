@@ -25,7 +25,6 @@ from tests.simulation.outside.target import (
 from oku_coordinator.ledger.storage.account_rows import build_time
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results.lease_span import LeaseFigures
 from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Hook
 
@@ -481,7 +480,7 @@ class _OpenLease:
         )
         self.limit, self.end, self.done = int(row["limit"]), int(row["end"]), int(row["done"])
         self.in_flight: list[int] = json.loads(row["in_flight"])
-        untouched = msgspec.json.decode(row["figures"], type=LeaseFigures).untouched
+        untouched: list[int] = json.loads(row["untouched"])
         self.sent_in_flight = [position for position in self.in_flight if position not in untouched]
 
     def count_at_risk(self) -> int:

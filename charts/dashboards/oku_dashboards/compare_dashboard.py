@@ -14,7 +14,7 @@ from oku_dashboards.grafana.dashboard import (
     build_run_variable,
 )
 from oku_dashboards.grafana.logql import SPAN, Lines
-from oku_dashboards.grafana.panel import Exactness, Panel, Query, by_threshold
+from oku_dashboards.grafana.panel import Exactness, Panel, by_threshold
 from oku_dashboards.grafana.visualizations import bar_chart, logs, stat
 from oku_dashboards.stat_panels import LATENCIES, StatPanels
 
@@ -71,10 +71,10 @@ def build() -> Dashboard:
 def _build_account(whose: str, label: str) -> Sequence[Panel]:
     stats = StatPanels(whose)
     panels = (
-        stats.build_state(width=3),
-        stats.build_account(("requests", "accounted", "resent at most", "active", "throughput"), width=16),
-        stats.build_failures(width=5),
-        stats.build_latencies(width=24),
+        stats.build_state().wide(3),
+        stats.build_account(("requests", "accounted", "resent at most", "active", "throughput")).wide(16),
+        stats.build_failures().wide(5),
+        stats.build_latencies().wide(24),
     )
     return [replace(panel, title=f"{panel.title} of {label}") for panel in panels]
 
@@ -128,11 +128,11 @@ def _build_overlay(title: str, shows: str, exprs: Sequence[str], unit: str, exac
         " on top of it is what A or B has more. If a bar has only one colour, the other run had ended or had"
         " nothing.",
         exactness=exactness,
-        queries=[
-            Query(f"({a} <= {b}) or ({b} < {a})", "both", is_instant=True),
-            Query(f"({a} - {b} > 0) or ({a} unless {b}) or ({a} * 0)", "A more", is_instant=True),
-            Query(f"({b} - {a} > 0) or ({b} unless {a}) or ({b} * 0)", "B more", is_instant=True),
-        ],
+        queries={
+            "both": f"({a} <= {b}) or ({b} < {a})",
+            "A more": f"({a} - {b} > 0) or ({a} unless {b}) or ({a} * 0)",
+            "B more": f"({b} - {a} > 0) or ({b} unless {a}) or ({b} * 0)",
+        },
         unit=unit,
         decimals=1,
         no_value=_MISSING,
@@ -145,7 +145,8 @@ def _build_events(whose: str, label: str) -> Panel:
         title=f"Events of {label}",
         shows="Everything that happened to the run, newest first.",
         exactness=Exactness.RECORDED,
-        queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=200)],
+        queries={"": events.write("type", "text")},
+        most_lines=200,
         no_value="no events in the time range",
     )
 
@@ -159,7 +160,7 @@ def _build_throughput_change() -> Panel:
         title="Throughput of A compared with B",
         shows="How many more requests per active second A accounted for than B.",
         exactness=Exactness.LEDGER,
-        queries=[Query(f"{a} / {b} - 1", "throughput", is_instant=True)],
+        queries={"throughput": f"{a} / {b} - 1"},
         unit="percentunit",
         decimals=1,
         width=5,
@@ -175,12 +176,11 @@ def _build_latency_changes() -> Panel:
         shows="How much longer the latencies of A are than those of B, over all answered requests, from"
         " the latest summaries.",
         exactness=Exactness.EXACT,
-        queries=[
-            Query(f"{a.last(field, SPAN)} / {b.last(field, SPAN)} - 1", name, is_instant=True)
-            for field, name in (
-                (f"latency_ms.{key}", name) for key, name in LATENCIES.items() if key != "min"
-            )
-        ],
+        queries={
+            name: f"{a.last(f'latency_ms.{key}', SPAN)} / {b.last(f'latency_ms.{key}', SPAN)} - 1"
+            for key, name in LATENCIES.items()
+            if key != "min"
+        },
         unit="percentunit",
         decimals=1,
         width=19,

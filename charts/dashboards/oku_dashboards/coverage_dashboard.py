@@ -10,7 +10,7 @@ from oku_dashboards.grafana.dashboard import (
     build_run_variable,
 )
 from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.grafana.panel import Exactness, Panel, Query
+from oku_dashboards.grafana.panel import Exactness, Panel
 from oku_dashboards.grafana.visualizations import STACKED, HeatScale, bar_chart, heatmap, lines
 from oku_dashboards.stat_panels import StatPanels
 
@@ -38,9 +38,9 @@ def build() -> Dashboard:
             DashboardRow(
                 "",
                 [
-                    stats.build_state(width=3),
-                    stats.build_progress(width=3),
-                    stats.build_account(width=18),
+                    stats.build_state().wide(3),
+                    stats.build_progress().wide(3),
+                    stats.build_account().wide(18),
                 ],
             ),
             DashboardRow("The request space now", [_build_now()]),
@@ -63,7 +63,7 @@ def _build_now() -> Panel:
         shows="Each bar is a fiftieth of the request space, from the first index to the last: how much of"
         " it is accounted for, leased and pending, as of the latest coverage.",
         exactness=Exactness.LEDGER,
-        queries=[Query(coverage.last(part, SPAN, ("part",)), part, is_instant=True) for part in _PARTS],
+        queries={part: coverage.last(part, SPAN, ("part",)) for part in _PARTS},
         unit="locale",
         decimals=0,
         width=24,
@@ -78,7 +78,7 @@ def _build_totals() -> Panel:
         title="Whole request space",
         shows="Requests that are accounted for, leased and pending, stacked; together they are the run.",
         exactness=Exactness.LEDGER,
-        queries=[Query(ticks.last(part, STEP), part) for part in _PARTS],
+        queries={part: ticks.last(part, STEP) for part in _PARTS},
         unit="locale",
         width=24,
         min_step="2s",
@@ -104,7 +104,7 @@ def _build_map(part: str) -> Panel:
         shows=f"The share of each fiftieth of the request space that {_SAID[part]}. The first index is at"
         " the bottom, the last at the top.",
         exactness=Exactness.LEDGER,
-        queries=[Query(expr, "{{part}}")],
+        queries={"{{part}}": expr},
         unit="percentunit",
         min_step=COVERAGE_STEP,
         height=10,

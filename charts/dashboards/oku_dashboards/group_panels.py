@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.dashboard import build_text_variable
 from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.grafana.panel import Exactness, Json, Panel, Query, override
-from oku_dashboards.grafana.visualizations import BARS, LOGARITHMIC, lines, table
+from oku_dashboards.grafana.panel import Exactness, Json, Panel, override
+from oku_dashboards.grafana.visualizations import BARS, LOGARITHMIC, PALETTE, lines, table
 
 _CHOSEN = 'target=~"$target"'
 _STEP = "10s"
 """Ranges come when leases end, so a shorter step would have holes."""
 _BESIDE = " They stand beside the account of the run, which counts iterations."
-_PALETTE: Json = {"color": {"mode": "palette-classic"}}
-"""By the order of the names: Grafana gives names that are alike nearly the same colour."""
 
 
 @dataclass(frozen=True)
@@ -38,78 +37,70 @@ class GroupPanels:
 
     def build_requests(self, shows: str) -> Panel:
         """How many requests of each group were counted."""
-        return lines(
+        return self._draw(
+            self.ranges.sum("requests", STEP, self._by),
             custom={**BARS, "stacking": {"mode": "normal"}},
             table=("sum",),
             title=f"Requests by {self.noun}",
             shows=shows,
-            exactness=Exactness.EXACT,
-            queries=[Query(self.ranges.sum("requests", STEP, self._by), self._legend)],
-            has_many=True,
             unit="locale",
-            min_step=_STEP,
-            defaults=_PALETTE,
-            no_value=self.no_value,
         )
 
     def build_share(self, shows: str) -> Panel:
         """Which share of them was ok."""
         ok, requests = (self.ranges.sum(field, STEP, self._by) for field in (Outcome.OK, "requests"))
-        return lines(
+        return self._draw(
+            f"{ok} / {requests}",
             custom={"fillOpacity": 0},
             table=("min",),
             title=f"Share ok by {self.noun}",
             shows=shows,
-            exactness=Exactness.EXACT,
-            queries=[Query(f"{ok} / {requests}", self._legend)],
-            has_many=True,
             unit="percentunit",
-            min_step=_STEP,
-            defaults={"max": 1, **_PALETTE},
-            no_value=self.no_value,
+            defaults={"max": 1, **PALETTE},
         )
 
     def build_quantile(self, field: str, name: str) -> Panel:
         """A quantile of the latencies of each group."""
-        return lines(
+        return self._draw(
+            self.ranges.max(field, STEP, self._by),
             custom=LOGARITHMIC,
             table=("max",),
             title=f"{name} by {self.noun}",
             shows=f"The {name} of the latencies of each {self.noun} in each lease that ended, from the"
             " histogram of the lease; of several leases in a step, the largest.",
-            exactness=Exactness.EXACT,
-            queries=[Query(self.ranges.max(field, STEP, self._by), self._legend)],
-            has_many=True,
             unit="ms",
-            min_step=_STEP,
-            defaults=_PALETTE,
-            no_value=self.no_value,
         )
 
-    def build_table(
-        self, title: str, shows: str, counts: Mapping[str, str], times: Mapping[str, str]
-    ) -> Panel:
+    def _draw(self, expr: str, **settings: Any) -> Panel:
+        """A line or a bar over time for each group."""
+        usual: Json = {"defaults": PALETTE}
+        return lines(
+            exactness=Exactness.EXACT,
+            queries={f"{{{{{self.label}}}}}": expr},
+            has_many=True,
+            min_step=_STEP,
+            no_value=self.no_value,
+            **usual | settings,
+        )
+
+    def build_table(self, counts: Mapping[str, str], times: Mapping[str, str], **settings: Any) -> Panel:
         """A row for each group.
 
         Args:
-            title: of the panel.
-            shows: what it shows, in sentences.
             counts: queries by the names of their columns; the first one sorts the rows.
             times: fields in milliseconds by the names of their columns.
+            settings: of the panel.
         """
-        columns = {
-            **counts,
-            "received": self.ranges.sum("bytes_received", SPAN, self._by),
-            "per second": self.totals.last("rate_rps", SPAN, self._by),
-            **{name: self.totals.last(field, SPAN, self._by) for name, field in times.items()},
-        }
         return table(
             key=self.label,
             sort_by=next(iter(counts)),
-            title=title,
-            shows=shows,
             exactness=Exactness.EXACT,
-            queries=[Query(expr, name, is_instant=True) for name, expr in columns.items()],
+            queries={
+                **counts,
+                "received": self.sum("bytes_received"),
+                "per second": self.totals.last("rate_rps", SPAN, self._by),
+                **{name: self.totals.last(field, SPAN, self._by) for name, field in times.items()},
+            },
             unit="locale",
             width=24,
             no_value=self.no_value,
@@ -119,6 +110,7 @@ class GroupPanels:
                 override("per second", unit="locale", decimals=1),
                 *(override(name, unit="ms") for name in times),
             ],
+            **settings,
         )
 
     def sum(self, field: str) -> str:
@@ -128,10 +120,6 @@ class GroupPanels:
     @property
     def _by(self) -> tuple[str]:
         return (self.label,)
-
-    @property
-    def _legend(self) -> str:
-        return f"{{{{{self.label}}}}}"
 
 
 TARGETS = GroupPanels(

@@ -1,8 +1,5 @@
 """Panels of runs with a rate: the plan and how it was kept, response times, latenesses, and phases."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, Outcome
 from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import (
@@ -15,12 +12,11 @@ from oku_dashboards.grafana.colours import (
     QUANTILE_COLOURS,
 )
 from oku_dashboards.grafana.logql import MILLISECONDS, ONE_RUN, SPAN, STEP, Lines, rate
-from oku_dashboards.grafana.panel import Exactness, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.panel import Exactness, Panel, by_threshold, override
 from oku_dashboards.grafana.visualizations import BARS, LOGARITHMIC, PLAN, bar_gauge, lines, stat, table
 from oku_dashboards.stat_panels import AT_REST, LATENCIES, PER_SECOND
 
 NO_RATE = "this run has no rate"
-NO_PHASES = "this run has no phases"
 PLANNED = "planned"
 QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
 """The fields of a tick, and how they are shown."""
@@ -31,30 +27,24 @@ _ticks = Lines(ONE_RUN, LineKind.TICK)
 _ranges = Lines(ONE_RUN, LineKind.RANGE)
 
 
-def build_plan_query(ticks: Lines) -> Query:
-    """The requests that the rate of a run makes per second; nothing in runs without one."""
-    return Query(rate(ticks, "requests_planned"), PLANNED)
-
-
 def build_sent() -> Panel:
     """Requests sent, with the plan behind them."""
-    planned = build_plan_query(_ticks)
-    return draw_plan(
-        lines(
-            title="Sent and planned",
-            shows="Requests sent per second, and behind them the plan. Random arrivals are planned as if they"
-            " were even.",
-            exactness=Exactness.SERIES,
-            queries=[planned, Query(f"{rate(_ticks, 'requests_sent')} and {planned.expr}", "sent")],
-            unit="reqps",
-            no_value=NO_RATE,
-        ).colour({"sent": PLAIN})
+    planned = rate(_ticks, "requests_planned")
+    panel = lines(
+        title="Sent and planned",
+        shows="Requests sent per second, and behind them the plan. Random arrivals are planned as if they"
+        " were even.",
+        exactness=Exactness.SERIES,
+        queries={PLANNED: planned, "sent": f"{rate(_ticks, 'requests_sent')} and {planned}"},
+        unit="reqps",
+        no_value=NO_RATE,
     )
+    return draw_plan(panel.colour({"sent": PLAIN}))
 
 
 def draw_plan(panel: Panel) -> Panel:
     """The panel with its plan as a broad line behind all else."""
-    return replace(panel, overrides=[*panel.overrides, override(PLANNED, colour=FAINT, **PLAN)])
+    return panel.add([override(PLANNED, colour=FAINT, **PLAN)])
 
 
 def build_plan() -> Panel:
@@ -76,7 +66,7 @@ def build_plan() -> Panel:
         " that is, and how many requests that were due in them were not sent in them. From the latest"
         " summary; the flag `off_plan` says why.",
         exactness=Exactness.EXACT,
-        queries=[Query(expr, name, is_instant=True) for name, expr in figures.items()],
+        queries=figures,
         unit="locale",
         decimals=0,
         no_value=f"{NO_RATE}, or is not at rest",
@@ -100,7 +90,7 @@ def build_unsent() -> Panel:
         " ledger accounted for them: `in_flight_cap`, as many requests as allowed were in flight when it was"
         " due; `late`, its worker was late for another reason; `not_dealt`, no worker had it.",
         exactness=Exactness.EXACT,
-        queries=list(_build_unsent_queries(STEP, is_instant=False)),
+        queries=_query_unsent(STEP),
         unit="locale",
         min_step="10s",
         no_value="nothing accounted yet",
@@ -114,7 +104,7 @@ def build_unsent_totals() -> Panel:
         title="Not sent in the whole run",
         shows="The accounted requests that were not sent, by cause, and those that were lost.",
         exactness=Exactness.EXACT,
-        queries=list(_build_unsent_queries(SPAN, is_instant=True)),
+        queries=_query_unsent(SPAN),
         unit="locale",
         decimals=0,
         no_value="nothing accounted yet",
@@ -122,10 +112,9 @@ def build_unsent_totals() -> Panel:
     return _colour_unsent(panel)
 
 
-def _build_unsent_queries(window: str, *, is_instant: bool) -> Iterable[Query]:
-    for cause in NOT_SENT_CAUSES:
-        yield Query(_ranges.sum(f"not_sent_{cause}", window), cause, is_instant=is_instant)
-    yield Query(_ranges.sum(Outcome.LOST, window), Outcome.LOST, is_instant=is_instant)
+def _query_unsent(window: str) -> dict[str, str]:
+    causes: dict[str, str] = {cause: _ranges.sum(f"not_sent_{cause}", window) for cause in NOT_SENT_CAUSES}
+    return causes | {Outcome.LOST: _ranges.sum(Outcome.LOST, window)}
 
 
 def _colour_unsent(panel: Panel) -> Panel:
@@ -157,9 +146,7 @@ def _build_quantiles(prefix: str, title: str, shows: str) -> Panel:
         shows=f"{shows} Quantiles of each second, from the merged histogram of all workers; if a step is"
         " longer than a second, the largest of its seconds.",
         exactness=Exactness.PROGRESS,
-        queries=[
-            Query(_ticks.max(f"{prefix}_{field}", STEP), name) for field, name in QUANTILE_NAMES.items()
-        ],
+        queries={name: _ticks.max(f"{prefix}_{field}", STEP) for field, name in QUANTILE_NAMES.items()},
         unit="ms",
         no_value=NO_RATE,
     ).colour({name: QUANTILE_COLOURS[field] for field, name in QUANTILE_NAMES.items()})
@@ -175,10 +162,10 @@ def build_punctuality() -> Panel:
         " worker knows it that knows it worst (0 on one machine), and the largest lateness of any worker's"
         " event loop: the largest of each step. Neither comes from the target.",
         exactness=Exactness.PROGRESS,
-        queries=[
-            Query(_ticks.max("clock_bound_s", STEP), "clock bound"),
-            Query(_ticks.max("lag_s", STEP), "event loop lag"),
-        ],
+        queries={
+            "clock bound": _ticks.max("clock_bound_s", STEP),
+            "event loop lag": _ticks.max("lag_s", STEP),
+        },
         unit="s",
     ).colour({"clock bound": CAUTION, "event loop lag": PLAIN})
 
@@ -191,10 +178,7 @@ def build_totals(field: str, title: str, shows: str) -> Panel:
         shows=f"{shows}; of all phases but the warm-up, from the latest summary, which is written whenever"
         " the run comes to rest.",
         exactness=Exactness.EXACT,
-        queries=[
-            Query(summaries.last(f"{field}.{name}", SPAN), LATENCIES[name], is_instant=True)
-            for name in _TOTALS
-        ],
+        queries={LATENCIES[name]: summaries.last(f"{field}.{name}", SPAN) for name in _TOTALS},
         unit="ms",
         no_value=f"{NO_RATE}, or is not at rest",
     )
@@ -224,7 +208,7 @@ def build_phases() -> Panel:
         "response time p99": phases.last("response_time_p99_ms", SPAN, _BY),
         "lateness p99": phases.last("lateness_p99_ms", SPAN, _BY),
     }
-    milliseconds: Sequence[str] = ("p50", "p99", "response time p99", "lateness p99")
+    milliseconds = ("p50", "p99", "response time p99", "lateness p99")
     return table(
         key="phase",
         sort_by="first accounted",
@@ -234,10 +218,10 @@ def build_phases() -> Panel:
         " completed, that is answered in full, and how much of it was planned, sent and completed per second"
         f" of a phase, are {AT_REST}, and so are quantiles. Failed: sent, but not `ok`.",
         exactness=Exactness.EXACT,
-        queries=[Query(expr, name, is_instant=True) for name, expr in columns.items()],
+        queries=columns,
         unit="locale",
         width=24,
-        no_value=NO_PHASES,
+        no_value="this run has no phases",
         overrides=[
             override("first accounted", unit="dateTimeAsIso", custom_width=170),
             *(override(name, unit="locale", decimals=1) for name in _RATES),

@@ -2,6 +2,7 @@
 
 from oku_core.results.lines import LineKind
 from oku_dashboards import group_panels, rate_panels
+from oku_dashboards import time_series_panels as series
 from oku_dashboards.grafana.colours import VERDICT_COLOURS
 from oku_dashboards.grafana.dashboard import (
     Dashboard,
@@ -11,10 +12,9 @@ from oku_dashboards.grafana.dashboard import (
     build_run_variable,
 )
 from oku_dashboards.grafana.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
-from oku_dashboards.grafana.panel import Exactness, Panel, Query, override
+from oku_dashboards.grafana.panel import Exactness, Panel, override
 from oku_dashboards.grafana.visualizations import NOTHING, logs, table
 from oku_dashboards.stat_panels import StatPanels, build_mapping
-from oku_dashboards.time_series_panels import TimeSeriesPanels
 
 _MOST_RUNS = 100
 _NARROW = 150
@@ -25,7 +25,7 @@ _MARGIN_MS = 30_000
 
 def build() -> Dashboard:
     """The dashboard."""
-    stats, series = StatPanels(), TimeSeriesPanels()
+    stats = StatPanels()
     return Dashboard(
         uid="oku-run",
         description="One run: how it is going, its account, its latencies and its events. The runs listed are"
@@ -36,18 +36,18 @@ def build() -> Dashboard:
             DashboardRow(
                 "",
                 [
-                    stats.build_head(width=16),
-                    stats.build_state(width=4),
-                    stats.build_verdict(width=4),
-                    stats.build_progress(width=4),
-                    stats.build_accounted(width=4),
-                    stats.build_rate(width=4),
-                    stats.build_failures(width=4),
-                    stats.build_p99(width=4),
-                    stats.build_time_left(width=4),
+                    stats.build_head().wide(16),
+                    stats.build_state().wide(4),
+                    stats.build_verdict().wide(4),
+                    stats.build_progress().wide(4),
+                    stats.build_accounted().wide(4),
+                    stats.build_rate().wide(4),
+                    stats.build_failures().wide(4),
+                    stats.build_p99().wide(4),
+                    stats.build_time_left().wide(4),
                 ],
             ),
-            DashboardRow("Account", [stats.build_account(width=16), stats.build_sums(width=8)]),
+            DashboardRow("Account", [stats.build_account().wide(16), stats.build_sums().wide(8)]),
             DashboardRow(
                 "Over time",
                 [
@@ -64,10 +64,10 @@ def build() -> Dashboard:
             DashboardRow(
                 "The run as a whole",
                 [
-                    stats.build_latencies(width=20),
-                    stats.build_queued(width=4),
-                    stats.build_outcomes(width=8),
-                    stats.build_statuses(width=6),
+                    stats.build_latencies().wide(20),
+                    stats.build_queued().wide(4),
+                    stats.build_outcomes().wide(8),
+                    stats.build_statuses().wide(6),
                     _build_validity(),
                     _build_thresholds(),
                     _build_failures(),
@@ -117,7 +117,8 @@ def _build_validity() -> Panel:
         shows="What may make the results misleading, in a sentence each, as of each time the run came to"
         " rest. No flag is good news.",
         exactness=Exactness.RECORDED,
-        queries=[Query(f"{flags.pick()} | line_format `{{{{.text}}}}`", most_lines=100)],
+        queries={"": flags.write("text")},
+        most_lines=100,
         width=10,
         no_value="no flags; they are written when the run comes to rest",
     )
@@ -137,10 +138,7 @@ def _build_thresholds() -> Panel:
         shows="What became of each threshold, from the latest time that the run came to rest: its value and"
         " its limit, and how many requests count against it and how many may.",
         exactness=Exactness.EXACT,
-        queries=[
-            Query(f"{expr} and on (expression, verdict) {newest}", name, is_instant=True)
-            for name, expr in columns.items()
-        ],
+        queries={name: f"{expr} and on (expression, verdict) {newest}" for name, expr in columns.items()},
         unit="string",
         width=24,
         height=6,
@@ -161,8 +159,8 @@ def _build_thresholds() -> Panel:
 def _build_failures() -> Panel:
     failures = Lines(ONE_RUN, LineKind.FAILURE)
     by = ("outcome", "reason", "target", "request")
-    columns = {name: failures.last(name, SPAN, by) for name in ("requests", "first_index", "last_index")}
-    names = [name.replace("_", " ") for name in columns]
+    fields = ("requests", "first_index", "last_index")
+    columns = {name.replace("_", " "): failures.last(name, SPAN, by) for name in fields}
     return table(
         key="outcome",
         labels=by[1:],
@@ -173,14 +171,14 @@ def _build_failures() -> Panel:
         " run names its targets. Those with a request are not in the account: user code has made them within"
         " iterations of these indices.",
         exactness=Exactness.EXACT,
-        queries=[
-            Query(expr, name, is_instant=True) for name, expr in zip(names, columns.values(), strict=True)
-        ],
+        queries=columns,
         unit="locale",
         decimals=0,
         width=24,
         no_value="nothing failed, or the run is not at rest",
-        overrides=[override(name, custom_width=_NARROW) for name in ("outcome", "target", "request", *names)],
+        overrides=[
+            override(name, custom_width=_NARROW) for name in ("outcome", "target", "request", *columns)
+        ],
     )
 
 
@@ -190,7 +188,8 @@ def _build_events() -> Panel:
         title="Events",
         shows="Everything that happened to the run, newest first.",
         exactness=Exactness.RECORDED,
-        queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=500)],
+        queries={"": events.write("type", "text")},
+        most_lines=500,
         width=24,
         height=10,
         no_value="no events in the time range",
@@ -215,16 +214,12 @@ def _build_runs() -> Panel:
         shows=f"The {_MOST_RUNS} newest runs that accounted for requests in the time range. Click a run to"
         " show it, with its own time range.",
         exactness=Exactness.EXACT,
-        queries=[
-            Query(
-                f"{ranges.earliest_at(SPAN, by, MILLISECONDS)} - {_MARGIN_MS} {chosen}",
-                "from",
-                is_instant=True,
-            ),
-            Query(f"{newest} + {_MARGIN_MS}", "to", is_instant=True),
-            Query(f"{ranges.sum('requests', SPAN, by)} {chosen}", "accounted", is_instant=True),
-            Query(f"{ranges.sum('ok', SPAN, by)} {chosen}", "ok", is_instant=True),
-        ],
+        queries={
+            "from": f"{ranges.earliest_at(SPAN, by, MILLISECONDS)} - {_MARGIN_MS} {chosen}",
+            "to": f"{newest} + {_MARGIN_MS}",
+            "accounted": f"{ranges.sum('requests', SPAN, by)} {chosen}",
+            "ok": f"{ranges.sum('ok', SPAN, by)} {chosen}",
+        },
         unit="locale",
         width=24,
         height=8,

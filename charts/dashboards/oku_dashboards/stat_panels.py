@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
@@ -18,7 +18,7 @@ from oku_dashboards.grafana.colours import (
     VERDICT_COLOURS,
 )
 from oku_dashboards.grafana.logql import ONE_RUN, SPAN, Lines, rate
-from oku_dashboards.grafana.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
+from oku_dashboards.grafana.panel import Exactness, Json, Panel, by_threshold, override
 from oku_dashboards.grafana.visualizations import bar_gauge, gauge, stat
 
 AT_REST = "available when the run is at rest"
@@ -34,7 +34,6 @@ LATENCIES = {
 }
 """The fields of the summary, and how they are shown."""
 _NO_RUN = "no run"
-NO_VERDICT = "none"
 W = TypeVar("W", bound=StrEnum)
 _SMALL = 18
 """Of words that may be a hundred characters, in pixels."""
@@ -55,7 +54,7 @@ class StatPanels:
 
     whose: str = ONE_RUN
 
-    def build_head(self, width: int = HALF) -> Panel:
+    def build_head(self) -> Panel:
         """The target and the load."""
         words = ("target", "load")
         heads = Lines(self.whose, LineKind.TICK, where='load != ""', needs=words)
@@ -64,47 +63,40 @@ class StatPanels:
             title="Target and load",
             shows="What the run asks, and how its requests are sent.",
             exactness=Exactness.LEDGER,
-            queries=[Query(f"topk(1, {heads.latest_at(SPAN, words)})", is_instant=True)],
+            queries={"": f"topk(1, {heads.latest_at(SPAN, words)})"},
             no_value=_NO_RUN,
-            options={"textMode": "value", "text": {"titleSize": _SMALL, "valueSize": _SMALL}},
-            width=width,
+            options={"text": {"titleSize": _SMALL, "valueSize": _SMALL}},
         )
 
-    def build_verdict(self, width: int = HALF) -> Panel:
+    def build_verdict(self) -> Panel:
         """Whether the run has passed, in the colour of that."""
-        needs = ("verdict",)
-        verdicts = Lines(self.whose, LineKind.SUMMARY, where='verdict != ""', needs=needs)
-        return stat(
-            fields="/^verdict$/",
+        return self._build_word(
+            "verdict",
+            LineKind.SUMMARY,
+            colours=VERDICT_COLOURS,
             title="Verdict",
             shows="Whether the run has passed its thresholds, from the latest summary, which is written"
             " whenever the run comes to rest. A run that is over without a single request that was ok has"
             " failed; others without thresholds have no verdict.",
             exactness=Exactness.EXACT,
-            queries=[Query(f"topk(1, {verdicts.latest_at(SPAN, needs)})", is_instant=True)],
-            no_value=NO_VERDICT,
-            defaults={"mappings": [build_mapping(VERDICT_COLOURS)], "color": {"mode": "thresholds"}},
-            options={"colorMode": "background", "textMode": "value"},
-            width=width,
+            no_value="none",
         )
 
-    def build_state(self, width: int = HALF) -> Panel:
+    def build_state(self) -> Panel:
         """The state, in its colour."""
-        states = Lines(self.whose, LineKind.TICK, LineKind.EVENT, where='state != ""', needs=("state",))
-        return stat(
-            fields="/^state$/",
+        return self._build_word(
+            "state",
+            LineKind.TICK,
+            LineKind.EVENT,
+            colours=STATE_COLOURS,
             title="State",
             shows="The state of the run, from its latest event or, if that lies before the time range, from"
             " its latest tick.",
             exactness=Exactness.RECORDED,
-            queries=[Query(f"topk(1, {states.latest_at(SPAN, ('state',))})", is_instant=True)],
             no_value=_NO_RUN,
-            defaults={"mappings": [build_mapping(STATE_COLOURS)], "color": {"mode": "thresholds"}},
-            options={"colorMode": "background", "textMode": "value"},
-            width=width,
         )
 
-    def build_progress(self, width: int = HALF) -> Panel:
+    def build_progress(self) -> Panel:
         """The share of the request space that is accounted for, or of the time that has passed."""
         accounted = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.last('requests_total', SPAN)}"
         passed = f"{self.ticks.max('clock_s', SPAN)} / {self.ticks.max('length_s', SPAN)}"
@@ -113,44 +105,41 @@ class StatPanels:
             shows="The share of the requests that is accounted for; of a run that only a time ends, the share"
             " of the time that has passed.",
             exactness=Exactness.LEDGER,
-            queries=[Query(f"({accounted}) or ({passed})", "accounted", is_instant=True)],
+            queries={"accounted": f"({accounted}) or ({passed})"},
             no_value=_NO_RUN,
             defaults={"min": 0, "max": 1, **by_threshold({1: GOOD}, PLAIN)},
-            width=width,
         )
 
-    def build_accounted(self, width: int = HALF) -> Panel:
+    def build_accounted(self) -> Panel:
         """The accounted requests, and all of them."""
         return stat(
             title="Accounted",
             shows="How many requests have an outcome in the ledger, and how many the run has in all.",
             exactness=Exactness.LEDGER,
-            queries=[
-                Query(self.ticks.max("accounted", SPAN), "accounted", is_instant=True),
-                Query(self.ticks.last("requests_total", SPAN), "of", is_instant=True),
-            ],
+            queries={
+                "accounted": self.ticks.max("accounted", SPAN),
+                "of": self.ticks.last("requests_total", SPAN),
+            },
             unit="locale",
             decimals=0,
             no_value=_NO_RUN,
             overrides=[override("of", colour=FAINT)],
             options={"orientation": "horizontal"},
-            width=width,
         )
 
-    def build_rate(self, width: int = HALF) -> Panel:
+    def build_rate(self) -> Panel:
         """The rate of the last ticks."""
         return stat(
             title="Rate now",
             shows="Requests that ended per second, over the last 30 seconds of the time range.",
             exactness=Exactness.SERIES,
-            queries=[Query(rate(self.ticks, "requests_ended", _NOW), "requests", is_instant=True)],
+            queries={"requests": rate(self.ticks, "requests_ended", _NOW)},
             unit=PER_SECOND,
             decimals=0,
             no_value=_NOTHING_NOW,
-            width=width,
         )
 
-    def build_failures(self, width: int = HALF) -> Panel:
+    def build_failures(self) -> Panel:
         """Requests that were not ok, and their share."""
         count = f"{self.ranges.sum('requests', SPAN)} - {self.ranges.sum(Outcome.OK, SPAN)}"
         share = f"1 - {self.ranges.sum(Outcome.OK, SPAN)} / {self.ranges.sum('requests', SPAN)}"
@@ -160,30 +149,28 @@ class StatPanels:
             shows="How many of the accounted requests had an outcome other than `ok`, and their share of"
             " the accounted requests.",
             exactness=Exactness.EXACT,
-            queries=[Query(count, "requests", is_instant=True), Query(share, "share", is_instant=True)],
+            queries={"requests": count, "share": share},
             unit="locale",
             decimals=0,
             no_value="nothing accounted yet",
             defaults=by_threshold({1: CAUTION}, GOOD),
             overrides=[override("share", unit="percentunit", decimals=2, **colour)],
             options={"orientation": "horizontal"},
-            width=width,
         )
 
-    def build_p99(self, width: int = HALF) -> Panel:
+    def build_p99(self) -> Panel:
         """The p99 of the last ticks."""
         return stat(
             title="p99 now",
             shows="99 of 100 responses arrived within this time: the worst second of the last 30 in the"
             " time range.",
             exactness=Exactness.PROGRESS,
-            queries=[Query(self.ticks.max("p99_ms", _NOW), "p99", is_instant=True)],
+            queries={"p99": self.ticks.max("p99_ms", _NOW)},
             unit="ms",
             no_value=_NOTHING_NOW,
-            width=width,
         )
 
-    def build_time_left(self, width: int = HALF) -> Panel:
+    def build_time_left(self) -> Panel:
         """How long the rest will take."""
         time = f"({self.ticks.max('length_s', SPAN)} - {self.ticks.max('clock_s', SPAN)})"
         left = f"({self.ticks.last('requests_total', SPAN)} - {self.ticks.last('done', SPAN)})"
@@ -194,16 +181,13 @@ class StatPanels:
             " remaining requests take at the mean rate so far. A completed run has nothing left; a cancelled"
             " one keeps what it had left.",
             exactness=Exactness.PROGRESS,
-            queries=[
-                Query(f"({time} unless {left} == 0) or ({left} * {seconds_each})", "left", is_instant=True)
-            ],
+            queries={"left": f"({time} unless {left} == 0) or ({left} * {seconds_each})"},
             unit="dthms",
             decimals=0,
             no_value=_NO_RUN,
-            width=width,
         )
 
-    def build_account(self, names: Sequence[str] = (), width: int = HALF) -> Panel:
+    def build_account(self, names: Sequence[str] = ()) -> Panel:
         """The account of the ledger; only some of its figures if they are named."""
         figures = {
             "requests": self.ticks.last("requests_total", SPAN),
@@ -227,62 +211,57 @@ class StatPanels:
             " number. Next to them: an upper bound on requests sent more than once, how"
             " long the run was active, and how many requests it accounted for per active second.",
             exactness=Exactness.LEDGER,
-            queries=[Query(figures[name], name, is_instant=True) for name in names or figures],
+            queries={name: figures[name] for name in names or figures},
             unit="locale",
             decimals=0,
             no_value=_NO_RUN,
             overrides=[override(name, **own) for name, own in settings.items() if name in (names or figures)],
-            width=width,
         )
 
-    def build_queued(self, width: int = HALF) -> Panel:
+    def build_queued(self) -> Panel:
         """How long the run waited."""
-        summaries = Lines(self.whose, LineKind.SUMMARY)
         return stat(
             title="Queued",
             shows="How long the run was pending, over all its turns: it waited for other runs, for workers,"
             " or for what else it needs. From the latest summary.",
             exactness=Exactness.EXACT,
-            queries=[Query(summaries.last("queued_s", SPAN), "queued", is_instant=True)],
+            queries={"queued": self.summaries.last("queued_s", SPAN)},
             unit="dthms",
             decimals=0,
             no_value=AT_REST,
-            width=width,
         )
 
-    def build_sums(self, width: int = HALF) -> Panel:
+    def build_sums(self) -> Panel:
         """The sums over the lines of ranges."""
         return stat(
             title="Sums over ranges",
             shows="The sums over all lines of kind `range`. If the time range holds the whole run,"
             " `accounted` equals the ledger's to the last request.",
             exactness=Exactness.EXACT,
-            queries=[
-                Query(self.ranges.count(SPAN), "ranges", is_instant=True),
-                Query(self.ranges.sum("requests", SPAN), "accounted", is_instant=True),
-                Query(self.ranges.sum("bytes_received", SPAN), "bytes received", is_instant=True),
-            ],
+            queries={
+                "ranges": self.ranges.count(SPAN),
+                "accounted": self.ranges.sum("requests", SPAN),
+                "bytes received": self.ranges.sum("bytes_received", SPAN),
+            },
             unit="locale",
             decimals=0,
             no_value="nothing accounted yet",
             overrides=[override("bytes received", unit="decbytes", decimals=1)],
-            width=width,
         )
 
-    def build_outcomes(self, width: int = HALF) -> Panel:
+    def build_outcomes(self) -> Panel:
         """The requests by outcome."""
         return bar_gauge(
             title="Outcomes of the run",
             shows="The accounted requests by outcome.",
             exactness=Exactness.EXACT,
-            queries=[Query(self.ranges.sum(outcome, SPAN), outcome, is_instant=True) for outcome in OUTCOMES],
+            queries={outcome: self.ranges.sum(outcome, SPAN) for outcome in OUTCOMES},
             unit="locale",
             decimals=0,
             no_value="nothing accounted yet",
-            width=width,
         ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
 
-    def build_statuses(self, width: int = HALF) -> Panel:
+    def build_statuses(self) -> Panel:
         """The responses by status."""
         statuses = Lines(self.whose, LineKind.STATUS)
         return bar_gauge(
@@ -290,27 +269,35 @@ class StatPanels:
             title="Statuses of the run",
             shows="The responses by status code.",
             exactness=Exactness.EXACT,
-            queries=[Query(statuses.sum("requests", SPAN, ("status",)), is_instant=True)],
+            queries={"": statuses.sum("requests", SPAN, ("status",))},
             unit="locale",
             decimals=0,
             no_value="no response accounted yet",
-            width=width,
         )
 
-    def build_latencies(self, names: Sequence[str] = tuple(LATENCIES), width: int = HALF) -> Panel:
+    def build_latencies(self) -> Panel:
         """The latencies of the whole run."""
         return stat(
             title="Latency of the whole run",
             shows="Latencies of all answered requests of the run, from the latest summary, which is written"
             " whenever the run comes to rest. Quantiles are known to three significant digits.",
             exactness=Exactness.EXACT,
-            queries=[
-                Query(self.summaries.last(f"latency_ms.{name}", SPAN), LATENCIES[name], is_instant=True)
-                for name in names
-            ],
+            queries={
+                name: self.summaries.last(f"latency_ms.{field}", SPAN) for field, name in LATENCIES.items()
+            },
             unit="ms",
             no_value=AT_REST,
-            width=width,
+        )
+
+    def _build_word(self, name: str, *kinds: LineKind, colours: Mapping[W, str], **settings: Any) -> Panel:
+        """The latest word of a field, in its colour."""
+        words = Lines(self.whose, *kinds, where=f'{name} != ""', needs=(name,))
+        return stat(
+            fields=f"/^{name}$/",
+            queries={"": f"topk(1, {words.latest_at(SPAN, (name,))})"},
+            defaults={"mappings": [build_mapping(colours)], "color": {"mode": "thresholds"}},
+            options={"colorMode": "background"},
+            **settings,
         )
 
     @property

@@ -1,7 +1,5 @@
 """Panels over time: the rate of a run, its outcomes, its latencies and its bytes, second by second."""
 
-from dataclasses import dataclass, replace
-
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import (
@@ -12,7 +10,7 @@ from oku_dashboards.grafana.colours import (
     STATUS_COLOURS,
 )
 from oku_dashboards.grafana.logql import ONE_RUN, STEP, Lines, rate
-from oku_dashboards.grafana.panel import Exactness, Panel, Query, override
+from oku_dashboards.grafana.panel import Exactness, Panel, override
 from oku_dashboards.grafana.visualizations import (
     BARS,
     DASHES,
@@ -22,159 +20,130 @@ from oku_dashboards.grafana.visualizations import (
     heatmap,
     lines,
 )
-from oku_dashboards.rate_panels import QUANTILE_NAMES, build_plan_query, draw_plan
+from oku_dashboards.rate_panels import PLANNED, QUANTILE_NAMES, draw_plan
 
 _FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
 _DUE_NAMES = {"response_time_p99_ms": "response time p99", "lateness_p99_ms": "lateness p99"}
 _STATUS_STEP = "10s"
 """Statuses come with ranges, which last about so long."""
+_ticks = Lines(ONE_RUN, LineKind.TICK)
 
 
-@dataclass(frozen=True)
-class TimeSeriesPanels:
-    """The panels of a run over time.
+def build_rate() -> Panel:
+    """Requests per second, and the plan of a run with a rate behind them."""
+    panel = lines(
+        title="Rate",
+        shows="Requests that ended per second. If a step is longer than a second, the mean. Behind"
+        " them, in runs with a rate, the plan.",
+        exactness=Exactness.SERIES,
+        queries={
+            PLANNED: rate(_ticks, "requests_planned"),
+            "requests": rate(_ticks, "requests_ended"),
+        },
+        unit="reqps",
+    ).colour({"requests": PLAIN})
+    return draw_plan(panel)
 
-    Attributes:
-        whose: the matcher of the run.
-        label: is appended to titles, to tell two runs apart.
-    """
 
-    whose: str = ONE_RUN
-    label: str = ""
+def build_in_flight() -> Panel:
+    """Requests in flight, and workers."""
+    workers = override("workers", colour="purple", unit="none", decimals=0, custom_axisPlacement="right")
+    panel = lines(
+        title="In flight",
+        shows="Requests sent and not yet answered, over all workers (mean of the step), and the number"
+        " of live workers (right axis, minimum of the step).",
+        exactness=Exactness.PROGRESS,
+        queries={"in flight": _ticks.mean("in_flight", STEP), "workers": _ticks.min("workers", STEP)},
+    )
+    return panel.colour({"in flight": PLAIN}).add([workers])
 
-    def build_rate(self) -> Panel:
-        """Requests per second, and the plan of a run with a rate behind them."""
-        panel = lines(
-            title="Rate",
-            shows="Requests that ended per second. If a step is longer than a second, the mean. Behind"
-            " them, in runs with a rate, the plan.",
-            exactness=Exactness.SERIES,
-            queries=[
-                build_plan_query(self._ticks),
-                Query(rate(self._ticks, "requests_ended"), "requests"),
-            ],
-            unit="reqps",
-        ).colour({"requests": PLAIN})
-        return self._entitle(draw_plan(panel))
 
-    def build_in_flight(self) -> Panel:
-        """Requests in flight, and workers."""
-        workers = override("workers", colour="purple", unit="none", decimals=0, custom_axisPlacement="right")
-        panel = lines(
-            title="In flight",
-            shows="Requests sent and not yet answered, over all workers (mean of the step), and the number"
-            " of live workers (right axis, minimum of the step).",
-            exactness=Exactness.PROGRESS,
-            queries=[
-                Query(self._ticks.mean("in_flight", STEP), "in flight"),
-                Query(self._ticks.min("workers", STEP), "workers"),
-            ],
-        ).colour({"in flight": PLAIN})
-        return self._entitle(replace(panel, overrides=[*panel.overrides, workers]))
+def build_outcomes() -> Panel:
+    """All outcomes, stacked."""
+    return lines(
+        custom=STACKED,
+        title="Outcomes",
+        shows="Requests that ended per second, stacked by outcome; those that were not sent, or are"
+        " lost, count when that was found.",
+        exactness=Exactness.SERIES,
+        queries={outcome: rate(_ticks, outcome) for outcome in OUTCOMES},
+        unit="reqps",
+    ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
 
-    def build_outcomes(self) -> Panel:
-        """All outcomes, stacked."""
-        return self._entitle(
-            lines(
-                custom=STACKED,
-                title="Outcomes",
-                shows="Requests that ended per second, stacked by outcome; those that were not sent, or are"
-                " lost, count when that was found.",
-                exactness=Exactness.SERIES,
-                queries=[Query(rate(self._ticks, outcome), outcome) for outcome in OUTCOMES],
-                unit="reqps",
-            ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
-        )
 
-    def build_failures(self) -> Panel:
-        """All outcomes but `ok`, which would hide them."""
-        return self._entitle(
-            lines(
-                title="Not ok",
-                shows="The same without `ok`, so that a few failures among many requests stand out."
-                " A run without failures shows zero.",
-                exactness=Exactness.SERIES,
-                queries=[Query(rate(self._ticks, outcome), outcome) for outcome in _FAILURES],
-                unit="reqps",
-            ).colour({str(outcome): OUTCOME_COLOURS[outcome] for outcome in _FAILURES})
-        )
+def build_failures() -> Panel:
+    """All outcomes but `ok`, which would hide them."""
+    return lines(
+        title="Not ok",
+        shows="The same without `ok`, so that a few failures among many requests stand out."
+        " A run without failures shows zero.",
+        exactness=Exactness.SERIES,
+        queries={outcome: rate(_ticks, outcome) for outcome in _FAILURES},
+        unit="reqps",
+    ).colour({str(outcome): OUTCOME_COLOURS[outcome] for outcome in _FAILURES})
 
-    def build_quantiles(self) -> Panel:
-        """Quantiles over time; one each of the times that count from when requests were due."""
-        panel = lines(
-            custom=LOGARITHMIC,
-            title="Latency quantiles",
-            shows="Quantiles of each second, from the merged histogram of all workers. If a step is"
-            " longer than a second, the largest of its seconds: quantiles cannot be added or averaged."
-            " Dashed, in runs with a rate: response times and latenesses, which count from when requests were"
-            " due.",
-            exactness=Exactness.PROGRESS,
-            queries=[
-                *(Query(self._ticks.max(field, STEP), name) for field, name in QUANTILE_NAMES.items()),
-                *(Query(self._ticks.max(field, STEP), name) for field, name in _DUE_NAMES.items()),
-            ],
-            unit="ms",
-            no_value="nothing was answered in the time range",
-        ).colour({name: QUANTILE_COLOURS[field] for field, name in QUANTILE_NAMES.items()})
-        dashed = [
-            override(name, colour=DUE_COLOURS[field], custom_lineStyle=DASHES)
-            for field, name in _DUE_NAMES.items()
-        ]
-        return self._entitle(replace(panel, overrides=[*panel.overrides, *dashed]))
 
-    def build_heatmap(self) -> Panel:
-        """Latencies as a heatmap."""
-        buckets = Lines(self.whose, LineKind.LATENCY)
-        return self._entitle(
-            heatmap(
-                HeatScale(),
-                title="Latencies",
-                shows="How many responses took how long. Each row is a bucket, named by its upper bound;"
-                " buckets that are empty in the whole time range have no row.",
-                exactness=Exactness.PROGRESS,
-                queries=[Query(buckets.sum("requests", STEP, ("le",)), "{{le}}")],
-                # Ticks are not in step with the second: a step of two always holds one.
-                min_step="2s",
-                no_value="nothing was answered in the time range",
-            )
-        )
+def build_quantiles() -> Panel:
+    """Quantiles over time; one each of the times that count from when requests were due."""
+    panel = lines(
+        custom=LOGARITHMIC,
+        title="Latency quantiles",
+        shows="Quantiles of each second, from the merged histogram of all workers. If a step is"
+        " longer than a second, the largest of its seconds: quantiles cannot be added or averaged."
+        " Dashed, in runs with a rate: response times and latenesses, which count from when requests were"
+        " due.",
+        exactness=Exactness.PROGRESS,
+        queries={name: _ticks.max(field, STEP) for field, name in (QUANTILE_NAMES | _DUE_NAMES).items()},
+        unit="ms",
+        no_value="nothing was answered in the time range",
+    ).colour({name: QUANTILE_COLOURS[field] for field, name in QUANTILE_NAMES.items()})
+    return panel.add(
+        override(name, colour=DUE_COLOURS[field], custom_lineStyle=DASHES)
+        for field, name in _DUE_NAMES.items()
+    )
 
-    def build_statuses(self) -> Panel:
-        """Statuses over time."""
-        statuses = Lines(self.whose, LineKind.STATUS)
-        expr = f"{statuses.sum('requests', STEP, ('status',))} / ($__interval_ms / 1000)"
-        panel = lines(
-            custom=BARS,
-            title="Statuses",
-            shows="Responses per second by status code, at the time their range was accounted for. A range"
-            " lasts about ten seconds.",
-            exactness=Exactness.EXACT,
-            queries=[Query(expr, "{{status}}")],
-            has_many=True,
-            unit="reqps",
-            min_step=_STATUS_STEP,
-            no_value="no response was accounted for in the time range",
-        )
-        colours = [
-            override(f"/{start}/", colour=colour, is_pattern=True) for start, colour in STATUS_COLOURS.items()
-        ]
-        return self._entitle(replace(panel, overrides=colours))
 
-    def build_bytes(self) -> Panel:
-        """Bytes received per second."""
-        return self._entitle(
-            lines(
-                title="Bytes received",
-                shows="Bytes of response bodies per second, before decompression; 1 MB is 10⁶ bytes.",
-                exactness=Exactness.PROGRESS,
-                queries=[Query(rate(self._ticks, "bytes_received"), "bytes")],
-                unit="Bps",
-            ).colour({"bytes": PLAIN})
-        )
+def build_heatmap() -> Panel:
+    """Latencies as a heatmap."""
+    return heatmap(
+        HeatScale(),
+        title="Latencies",
+        shows="How many responses took how long. Each row is a bucket, named by its upper bound;"
+        " buckets that are empty in the whole time range have no row.",
+        exactness=Exactness.PROGRESS,
+        queries={"{{le}}": Lines(ONE_RUN, LineKind.LATENCY).sum("requests", STEP, ("le",))},
+        # Ticks are not in step with the second: a step of two always holds one.
+        min_step="2s",
+        no_value="nothing was answered in the time range",
+    )
 
-    @property
-    def _ticks(self) -> Lines:
-        return Lines(self.whose, LineKind.TICK)
 
-    def _entitle(self, panel: Panel) -> Panel:
-        return replace(panel, title=f"{panel.title}{self.label}")
+def build_statuses() -> Panel:
+    """Statuses over time."""
+    statuses = Lines(ONE_RUN, LineKind.STATUS).sum("requests", STEP, ("status",))
+    panel = lines(
+        custom=BARS,
+        title="Statuses",
+        shows="Responses per second by status code, at the time their range was accounted for. A range"
+        " lasts about ten seconds.",
+        exactness=Exactness.EXACT,
+        queries={"{{status}}": f"{statuses} / ($__interval_ms / 1000)"},
+        has_many=True,
+        unit="reqps",
+        min_step=_STATUS_STEP,
+        no_value="no response was accounted for in the time range",
+    )
+    return panel.add(
+        override(f"/{start}/", colour=colour, is_pattern=True) for start, colour in STATUS_COLOURS.items()
+    )
+
+
+def build_bytes() -> Panel:
+    """Bytes received per second."""
+    return lines(
+        title="Bytes received",
+        shows="Bytes of response bodies per second, before decompression; 1 MB is 10⁶ bytes.",
+        exactness=Exactness.PROGRESS,
+        queries={"bytes": rate(_ticks, "bytes_received")},
+        unit="Bps",
+    ).colour({"bytes": PLAIN})

@@ -16,8 +16,8 @@ from oku_dashboards.grafana.dashboard import (
     build_text_variable,
 )
 from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.grafana.panel import Exactness, Json, Panel, Query, by_threshold, override
-from oku_dashboards.grafana.visualizations import BARS, DASHES, lines, logs, stat, table
+from oku_dashboards.grafana.panel import Exactness, Panel, by_threshold, override
+from oku_dashboards.grafana.visualizations import BARS, DASHES, PALETTE, lines, logs, stat, table
 from oku_dashboards.rate_panels import NO_RATE
 
 WORKER_STEP = "5s"
@@ -103,7 +103,7 @@ def _build_living() -> Panel:
         title="Live workers",
         shows="The number of live workers, as of the latest tick.",
         exactness=Exactness.PROGRESS,
-        queries=[Query(Lines(ONE_RUN, LineKind.TICK).last("workers", SPAN), "workers", is_instant=True)],
+        queries={"workers": Lines(ONE_RUN, LineKind.TICK).last("workers", SPAN)},
         width=4,
     )
 
@@ -132,7 +132,7 @@ def _build_count(type_: EventType, title: str, shows: str, colour: str) -> Panel
         title=title,
         shows=shows,
         exactness=Exactness.RECORDED,
-        queries=[Query(f"{events.count(SPAN)} or vector(0)", title.lower(), is_instant=True)],
+        queries={title.lower(): f"{events.count(SPAN)} or vector(0)"},
         width=5,
         defaults=by_threshold({1: colour}, GOOD),
     )
@@ -172,7 +172,7 @@ def _build_worst(
         title=title,
         shows=f"{shows}, over all ranges.",
         exactness=Exactness.EXACT,
-        queries=[Query(Lines(ONE_RUN, LineKind.RANGE).max(field, SPAN), title.lower(), is_instant=True)],
+        queries={title.lower(): Lines(ONE_RUN, LineKind.RANGE).max(field, SPAN)},
         unit=unit,
         decimals=decimals,
         width=5,
@@ -203,19 +203,18 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
         shows=f"{shows}. With many workers, those with the {which} values at each point in time. The dashed"
         " lines are the highest and the lowest value over all workers, however many there are.",
         exactness=Exactness.PROGRESS,
-        queries=[
-            Query(named, "{{worker}}"),
-            Query(everyone.max(field, STEP), "highest"),
-            Query(everyone.min(field, STEP), "lowest"),
-        ],
+        queries={
+            "{{worker}}": named,
+            "highest": everyone.max(field, STEP),
+            "lowest": everyone.min(field, STEP),
+        },
         has_many=True,
         unit=unit,
         min_step=WORKER_STEP,
-        defaults=_PALETTE,
+        defaults=PALETTE,
         no_value=_NO_WORKERS,
     )
-    extremes = [override(name, colour=FAINT, custom_lineStyle=DASHES) for name in ("highest", "lowest")]
-    return replace(panel, overrides=extremes)
+    return panel.add(override(name, colour=FAINT, custom_lineStyle=DASHES) for name in ("highest", "lowest"))
 
 
 def _build_ranges() -> Panel:
@@ -227,11 +226,11 @@ def _build_ranges() -> Panel:
         shows="How many ranges of each worker were accounted for. With many workers, those with the most at"
         " each point in time.",
         exactness=Exactness.EXACT,
-        queries=[Query(f"topk($top, {ranges})", "{{worker}}")],
+        queries={"{{worker}}": f"topk($top, {ranges})"},
         has_many=True,
         width=24,
         min_step="10s",
-        defaults=_PALETTE,
+        defaults=PALETTE,
         no_value="nothing accounted yet",
     )
 
@@ -254,9 +253,7 @@ def _build_table() -> Panel:
         shows=f"What each worker accounted for, and what its checkpoints say about it: the {_MOST_ROWS}"
         " largest values of each column.",
         exactness=Exactness.EXACT,
-        queries=[
-            Query(f"topk({_MOST_ROWS}, {expr})", name, is_instant=True) for name, expr in columns.items()
-        ],
+        queries={name: f"topk({_MOST_ROWS}, {expr})" for name, expr in columns.items()},
         unit="locale",
         width=24,
         height=10,
@@ -278,11 +275,8 @@ def _build_events() -> Panel:
         title="Workers and leases",
         shows="Workers that joined, left or were lost, and leases that were taken back, newest first.",
         exactness=Exactness.RECORDED,
-        queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=500)],
+        queries={"": events.write("type", "text")},
+        most_lines=500,
         width=24,
         no_value="no events in the time range",
     )
-
-
-_PALETTE: Json = {"color": {"mode": "palette-classic"}}
-"""By the order of the names: by the names themselves, Grafana gives worker-1 and worker-2 nearly the same."""

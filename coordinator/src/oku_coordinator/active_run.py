@@ -8,8 +8,12 @@ coordinator that restarts in the middle of a run makes it anew.
 import asyncio
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from oku_coordinator.installation import Installation
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.event_loop import LoopSignals
+from oku_coordinator.files.file_access import FileAccess
+from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.leasing.hook_gate import HookGate
@@ -19,11 +23,13 @@ from oku_coordinator.leasing.ranges.shares import Shares
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
-from oku_coordinator.ledger import batches
+from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.ledger.tables.accounts import account_table
+from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.tick_maker import TargetTicks, TickMaker
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
@@ -31,25 +37,45 @@ from oku_coordinator.watches.file_preparation import FilePreparation
 from oku_coordinator.watches.target_watch import TargetWatch
 from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_coordinator.watches.turn import Turn
-from oku_coordinator.watches.worker_checks import ConfinementWatch, SkewWatch
+from oku_coordinator.watches.worker_watch import ConfinementWatch, SkewWatch
+from oku_coordinator.workers.assignment import Assignment
+from oku_coordinator.workers.flight_records import FlightRecords
+from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
+from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """What all runs share. It outlives every run; each `ActiveRun` is built on it."""
+
+    ledger: Ledger
+    roster: Roster
+    assignment: Assignment
+    broker: Broker
+    delivery: Delivery
+    file_access: FileAccess
+    readiness: Readiness
+    metrics: Metrics
+    signals: LoopSignals
+    clock: Clock
+    """Unix time."""
+    start_within_s: float
+    """How long a run waits for its workers, unless its spec says so."""
+    records: FlightRecords = field(default_factory=FlightRecords)
+
 
 _STOP_EVERY_S = 1.0
 
 
 class ActiveRun:
-    """One run that has its turn.
-
-    Args:
-        run: its id.
-        shared: what it shares with other runs.
-    """
+    """One run that has its turn."""
 
     def __init__(self, run: str, shared: Installation) -> None:
         self.run = run
@@ -190,9 +216,6 @@ class ActiveRuns:
     """The runs that have their turn: at most one today, and the one before it until its end is kept.
 
     The event loop changes them; any thread may call `allow` and `find`.
-
-    Args:
-        shared: what they share.
     """
 
     def __init__(self, shared: Installation) -> None:
@@ -242,12 +265,7 @@ class ActiveRuns:
         return (self._no_pace if active is None else active.pace).allow(batch, spec)
 
     async def advance(self, now: float, wall_now: float) -> RunRecord | None:
-        """Advance the run that has its turn; returns it.
-
-        Args:
-            now: monotonic seconds.
-            wall_now: Unix time.
-        """
+        """Advance the run that has its turn, and return it; `now` is monotonic, `wall_now` Unix time."""
         ledger, assignment = self.shared.ledger, self.shared.assignment
         with ledger.read() as t:
             run = run_table.fetch_current_run(t)

@@ -20,11 +20,7 @@ class ProcessSize(TypedDict):
 
 
 class RecentSizes:
-    """The sizes of all processes that share the port, read at most once a second because anybody may ask.
-
-    Args:
-        processes: how many processes share the port.
-    """
+    """The sizes of all processes that share the port, read at most once a second because anybody may ask."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes

@@ -15,7 +15,7 @@ from tests.kit.workers.locust_bench import LocustBench, count_requests
 
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 
 Build = Callable[..., LocustBench]
 KINDS = pytest.mark.parametrize("kind", ["HttpUser", "FastHttpUser"])
@@ -43,6 +43,16 @@ async def test_headers_of_the_spec_are_sent(build: Build, site: HostileServer, k
         await bench.run(5)
     sent = {(tuple(each.header("team")), tuple(each.header("token"))) for each in site.requests}
     assert sent == {(("mine",), ("{i}",))}
+
+
+@KINDS
+async def test_headers_with_one_name_are_all_sent(build: Build, site: HostileServer, kind: str) -> None:
+    """In one line: neither client has two of one name."""
+    texts = ("X-Tag: a", "Cookie: a=1", "x-tag: b", "cookie: b=2")
+    async with build(visit(kind), headers=tuple(map(Header, texts))) as bench:
+        await bench.run(5)
+    sent = {(tuple(each.header("x-tag")), tuple(each.header("cookie"))) for each in site.requests}
+    assert sent == {(("a, b",), ("a=1; b=2",))}
 
 
 @KINDS

@@ -9,7 +9,7 @@ from tests.kit.servers.hostile_server import HostileServer
 from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_requests
 
 from oku_core.spec.values.load_values import StageText
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 
 Build = Callable[..., LocustBench]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
@@ -11,9 +12,9 @@ from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
 
 
 def deal_lease(
@@ -52,12 +53,11 @@ def build_checkpoint(
         in_flight=list(in_flight),
         is_final=True,
         parts=[build_part(done - len(in_flight))],
-        started_at=3.0 if done else 0.0,
-        ended_at=4.0 if done else 0.0,
-        cpu_s=0.5,
-        peak_rss_mb=80.0,
+        figures=LeaseFigures(
+            started_at=3.0 if done else 0.0, ended_at=4.0 if done else 0.0, cpu_s=0.5, peak_rss_mb=80.0
+        ),
     )
-    return msgspec.structs.replace(checkpoint, **changes)
+    return change_checkpoint(checkpoint, **changes)
 
 
 def build_part(covered: int, second: int = 3, latency_us: int = 1000) -> Part:

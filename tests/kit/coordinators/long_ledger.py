@@ -125,12 +125,13 @@ def _tile(database: sqlite3.Connection, leases: int) -> None:
         "WITH RECURSIVE numbers(number) AS (VALUES (0) UNION ALL SELECT number + 1 FROM numbers"
         f" WHERE number < {leases - 1})"
         " INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, cut_at, closed_at,"
-        ' "limit", "end", done, covered, sequence, outcomes)'
+        ' "limit", "end", reported_end, done, covered, sequence, outcomes)'
         f" SELECT printf('{LONG_RUN}.%09d.%08x', number + 1, number), '{LONG_RUN}',"
         f" number * {LEASE_LENGTH}, (number + 1) * {LEASE_LENGTH}, {LEASE_LENGTH},"
         f" 'worker-' || (number % {_WORKERS}), 'b1', 'closed',"
         f" {_BEGIN} + 7000.0 * number / {leases}, {_BEGIN} + 10 + 7000.0 * number / {leases},"
-        f" {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, 1, '[{LEASE_LENGTH},0,0,0,0,0]'"
+        f" {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, 1,"
+        f" '[{LEASE_LENGTH},0,0,0,0,0]'"
         " FROM numbers"
     )
     database.execute("UPDATE runs SET leases_cut = ? WHERE run = ?", (leases, LONG_RUN))

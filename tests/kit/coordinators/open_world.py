@@ -23,7 +23,7 @@ from oku_coordinator.ledger.tables.schedule_table import fetch_period
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.schedule.lane import Lane
@@ -222,8 +222,7 @@ class OpenWorld:
             end=held.done if is_final else len(held.dues),
             is_final=is_final,
             parts=[part] if held.done else [],
-            started_at=self.now if held.done else 0.0,
-            ended_at=self.now,
+            figures=LeaseFigures(started_at=self.now if held.done else 0.0, ended_at=self.now),
         )
 
     def _apply(self, worker: OpenWorker, checkpoints: list[Checkpoint]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 
 def build_tick(at: float, sample: Mapping[str, Any], **tick: Any) -> Tick:

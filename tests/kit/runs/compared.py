@@ -8,8 +8,8 @@ from tests.kit.runs.seconds import draw_seconds
 
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_core.accounting.outcome import build_outcome_counts
-from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.summary import Summary
+from oku_core.summary.request_summary import OutcomeCounts
+from oku_core.summary.summary import Summary
 
 SPEC: Mapping[str, Any] = {
     "url": ["http://127.0.0.1/"],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.kit.runs.targets import BODIES, HEADERS, STATUSES, with_expectations, with_targets
 
 from oku_core.schedule.stage import Arrivals
-from oku_core.spec.load import complete_load, find_load_fault
+from oku_core.spec.load import complete_load, iter_load_faults
 from oku_core.spec.spec import HTTP1_ENGINES, USER_CODE_ENGINES, Engine, Hook, Spec
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.file_reference import CodeFile
@@ -113,7 +113,7 @@ def specs(draw: st.DrawFn) -> Spec:
     if spec.rate is not None and not is_derived:
         given.add("requests")
         spec = msgspec.structs.replace(spec, requests=draw(st.integers(1, 10**4)))
-    assume(find_load_fault(spec, given) is None)
+    assume(not any(iter_load_faults(spec, given)))
     return complete_load(spec, given)
 
 
@@ -172,7 +172,7 @@ def user_code_specs(draw: st.DrawFn) -> Spec:
         given.discard("requests")
     elif spec.is_open:
         spec = msgspec.structs.replace(spec, requests=draw(st.integers(1, 10**4)))
-    assume(find_load_fault(spec, given) is None)
+    assume(not any(iter_load_faults(spec, given)))
     return complete_load(spec, given)
 
 

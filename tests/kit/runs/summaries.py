@@ -5,16 +5,16 @@ from typing import Any
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.request_summary import (
+from oku_core.spec.spec import Engine
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.request_summary import (
     InnerSummary,
     NotSentCounts,
     OutcomeCounts,
     PhaseSummary,
     TargetSummary,
 )
-from oku_core.results.summary import ServersSummary, Summary, WorkerSummary
-from oku_core.spec.spec import Engine
+from oku_core.summary.summary import ServersSummary, Summary, WorkerSummary
 from oku_core.tables.table import Table
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.outcome import build_outcome_counts
-from oku_core.results.lines import build_threshold_lines
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.summary_lines import build_threshold_lines
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 Line = tuple[Mapping[str, str], int, str]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint_faults import find_fault
 from oku_core.messaging.lease import Lease
 
 
@@ -57,7 +58,7 @@ class LeaseAccount:
             assert not newest.is_final or checkpoint.is_final
             assert newest.done <= checkpoint.done
             assert newest.end >= checkpoint.end
-            assert newest.cpu_s <= checkpoint.cpu_s
+            assert newest.figures.cpu_s <= checkpoint.figures.cpu_s
             landed = set(range(newest.done)) - set(newest.in_flight)
             assert not landed & set(checkpoint.in_flight)
         self.newest = checkpoint

@@ -16,8 +16,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
-from oku_workers.engines.contract.engine_context import EngineContext
-from oku_workers.engines.contract.engine_protocol import EngineProtocol
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
 from oku_workers.engines.httptools import engine as httptools_engine

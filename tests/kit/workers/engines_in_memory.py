@@ -13,7 +13,7 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import OK, Tally
 from oku_workers.feed.feed import Feed

@@ -11,6 +11,7 @@ from typing import Any, Self
 import msgspec
 from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
@@ -25,7 +26,7 @@ from oku_core.broker.celery_app import (
     build_lease_queue,
 )
 from oku_core.broker.sending import send_checkpoints
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
 from oku_core.messaging.codec import decode_leases, decode_order, seal_progress
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import Control
@@ -109,10 +110,9 @@ class SimulatedWorker:
             end=length,
             is_final=True,
             parts=[part] if count else [],
-            started_at=time.time() - 1,
-            ended_at=time.time(),
+            figures=LeaseFigures(started_at=time.time() - 1, ended_at=time.time()),
         )
-        return msgspec.structs.replace(checkpoint, **changes)
+        return change_checkpoint(checkpoint, **changes)
 
     def send(self, *checkpoints: Checkpoint, **changes: Any) -> None:
         """Put checkpoints into the queue, each in a message of its own and in this order."""

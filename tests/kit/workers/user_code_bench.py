@@ -15,7 +15,7 @@ from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed

@@ -11,8 +11,7 @@ import msgspec
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import PROTOCOL_ERROR
 
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import OUTCOMES, ReasonCount
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, seal_checkpoints
 from oku_core.messaging.signing import MessageKind, RejectedMessageError, SealedMessage, Signer
@@ -118,7 +117,7 @@ def _claim_as_another(batch: CheckpointBatch) -> CheckpointBatch:
             sequence=each.sequence + LIE,
             done=each.end,
             in_flight=[],
-            parts=[_build_part(each, each.end, int(each.ended_at))],
+            parts=[_build_part(each, each.end, int(each.figures.ended_at))],
             is_final=True,
         )
         for each in batch.checkpoints
@@ -143,7 +142,7 @@ def _add_answers(batch: CheckpointBatch) -> CheckpointBatch:
         msgspec.structs.replace(
             each,
             sequence=each.sequence + LIE,
-            parts=[_build_part(each, each.covered + 7, int(each.ended_at))],
+            parts=[_build_part(each, each.covered + 7, int(each.figures.ended_at))],
         )
         for each in batch.checkpoints
     ]
@@ -159,7 +158,7 @@ def _grow(batch: CheckpointBatch) -> CheckpointBatch:
             done=10**9,
             end=10**9,
             in_flight=[],
-            parts=[_build_part(each, 10**9, int(each.ended_at))],
+            parts=[_build_part(each, 10**9, int(each.figures.ended_at))],
         )
         for each in batch.checkpoints
     ]

@@ -25,7 +25,7 @@ from oku_coordinator.foundation import Platform
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.settings import CoordinatorSettings
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.broker.sending import Outbound
@@ -115,14 +115,14 @@ class CoordinatorActor:
         """Do as a user asks: pause, or resume."""
         assert self.parts is not None
         if state == RunState.PAUSING:
-            self.parts.run_services.runs.pause(run)
+            self.parts.runs.pause(run)
         else:
-            self.parts.run_services.runs.resume(run)
+            self.parts.runs.resume(run)
 
     def cancel(self, run: str, *, now: bool) -> None:
         """Cancel a run."""
         assert self.parts is not None
-        self.parts.run_services.runs.cancel(run, at_once=now)
+        self.parts.runs.cancel(run, at_once=now)
 
     def _build_settings(self) -> CoordinatorSettings:
         return CoordinatorSettings(

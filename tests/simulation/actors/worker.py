@@ -31,22 +31,20 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.worker_parts import WorkerParts
-from oku_workers.meters.lag_meter import LagMeter
-from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.saturation import LagMeter, SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
 from oku_workers.runs.engine_slot import EngineSettings
 from oku_workers.runs.engine_switch import EngineSwitch
 from oku_workers.settings import WorkerIdentity
 from oku_workers.timing.coordinator_clock import CoordinatorClock
-from oku_workers.timing.precise_timer import LoopTimer
-from oku_workers.timing.timing import Timing
+from oku_workers.timing.timing import LoopTimer, Timing
 
 if TYPE_CHECKING:
     from tests.simulation.machine.process import Process

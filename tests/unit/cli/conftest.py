@@ -21,10 +21,10 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.summary import (
+from oku_core.summary.summary import (
     Summary,
 )
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 Render = Callable[..., list[str]]
 

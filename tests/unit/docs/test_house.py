@@ -91,10 +91,10 @@ def test_a_new_time_touches_the_files_that_name_one_of_the_last() -> None:
 @pytest.mark.parametrize(
     ("text", "is_table"),
     [
-        ("from oku_core.results.summary import Summary\nfrom rich.text import Text\n", True),
-        ("from oku_core.results.summary import PhaseSummary\nfrom oku_cli.tables import Table\n", True),
-        ("from oku_core.results.summary import Summary\nheads = '| --- |'\n", True),
-        ("from oku_core.results.summary import Summary\n", False),
+        ("from oku_core.summary.summary import Summary\nfrom rich.text import Text\n", True),
+        ("from oku_core.summary.summary import PhaseSummary\nfrom oku_cli.tables import Table\n", True),
+        ("from oku_core.summary.summary import Summary\nheads = '| --- |'\n", True),
+        ("from oku_core.summary.summary import Summary\n", False),
         ("from oku_cli.report.charts.axis import Tick\nfrom oku_cli.report.markup import Html\n", False),
         ("from rich.table import Table\n", False),
     ],

@@ -14,9 +14,9 @@ from oku_cli.exit_code import ExitCode
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.prometheus.metrics import LedgerCollector, Metrics
 from oku_core.results.lines import LineKind
-from oku_core.results.summary import Summary
-from oku_core.results.validity import Flag
 from oku_core.spec.fields import FIELDS
+from oku_core.summary.summary import Summary
+from oku_core.summary.validity import Flag
 
 ROOT = Path(__file__).parents[3]
 INTERNAL = {"OKU_BROKER_PASSWORD", "OKU_COMMAND", "OKU_DEBUGGABLE", "OKU_IN_CONTAINER", "OKU_NO_EXTENSIONS"}

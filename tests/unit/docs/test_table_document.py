@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from tests.kit.runs.summaries import build_summary, make_inner, make_phase, make_target
 
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.request_summary import FailureSummary
+from oku_core.summary.request_summary import FailureSummary
 from oku_core.tables.summary_tables import list_tables
 from oku_core.tables.table import Quantity
 

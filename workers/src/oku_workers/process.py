@@ -37,18 +37,15 @@ from oku_core.process.resources import find_memory_limit, raise_open_files
 from oku_core.process.supervision import Supervisor
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink
-from oku_workers.broker.lease_task import LeaseTask
-from oku_workers.broker.orders import Orders, listen_to_orders
-from oku_workers.engines.contract.host_isolation import Isolation, choose_environment
+from oku_workers.broker.orders import LeaseTask, Orders, listen_to_orders
+from oku_workers.engines.contract.user_code_host import Isolation, choose_environment
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
-from oku_workers.flight.file_recorder import FileRecorder
-from oku_workers.health import EXIT_STUCK
+from oku_workers.flight.flight_recorder import FileRecorder
 from oku_workers.health.health_port import HealthPort
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
-from oku_workers.health.idle_watchdog import IdleWatchdog
-from oku_workers.health.loop_watchdog import LoopWatchdog
+from oku_workers.health.watchdogs import EXIT_STUCK, IdleWatchdog, LoopWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.worker_parts import WorkerParts
 from oku_workers.loop_thread import LoopThread
@@ -130,14 +127,13 @@ class Worker:
         self._runner = LeaseRunner(parts, engines, meter)
         self._clock_client = ClockClient(self._app.signer, timing.coordinator_clock, self._runner)
         self._supervisor = supervisor
-        lease_task = LeaseTask(self._app, self._loop_thread, self._runner)
-        lease_task.register()
+        idle_watchdog = IdleWatchdog(settings.idle_limit_s)
+        LeaseTask(self._app, self._loop_thread, self._runner, idle_watchdog).register()
         # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
-        idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
         self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
         link = CoordinatorLink(settings.broker_url)
-        orders = Orders(self._loop_thread, self._runner, self._heartbeat, link)
+        orders = Orders(self._loop_thread, self._runner, self._heartbeat, link, idle_watchdog)
         listen_to_orders(self._app, worker, orders)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
         self._loop_watchdog = LoopWatchdog(health, self._loop_thread, settings.loop_limit_s)

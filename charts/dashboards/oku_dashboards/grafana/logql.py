@@ -9,7 +9,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from oku_core.accounting.outcome import Outcome
 from oku_core.results.lines import LineKind
 
 STEP = "$__interval"
@@ -47,6 +46,10 @@ class Lines:
         names = dict.fromkeys(name for name in (*self._needs, *fields) if name not in _LABELS)
         taken = ", ".join(f'{name.replace(".", "_")}="{name}"' for name in names)
         return f"{self._selector}{f' | json {taken}' if taken else ''}{self._where}"
+
+    def write(self, *fields: str) -> str:
+        """The lines as text: these fields, with colons between."""
+        return f"{self.pick()} | line_format `{': '.join(f'{{{{.{field}}}}}' for field in fields)}`"
 
     def sum(self, field: str, window: str, by: Sequence[str] = ()) -> str:
         """The sum of a field, by other fields."""
@@ -100,11 +103,6 @@ def rate(ticks: Lines, field: str, window: str = STEP) -> str:
     It is right for several lines of one second, too: the length of the second is in one of them alone.
     """
     return f"{ticks.sum(field, window)} / {ticks.sum('seconds', window)}"
-
-
-def total_of(lines: Lines, outcomes: Iterable[Outcome], window: str) -> str:
-    """The sum of several outcomes."""
-    return " + ".join(lines.sum(outcome, window) for outcome in outcomes)
 
 
 def _by(labels: Sequence[str]) -> str:

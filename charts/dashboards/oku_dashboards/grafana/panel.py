@@ -16,8 +16,10 @@ Json = dict[str, Any]
 DATASOURCE: Mapping[str, str] = {"type": "loki", "uid": "${datasource}"}
 TICK = "1s"
 """The shortest step of lines that come once a second."""
-HALF = 12
+_HALF = 12
 """Half of the 24 columns of a dashboard."""
+_OVER_TIME = frozenset({"timeseries", "heatmap", "logs"})
+"""The kinds of panels that ask for series or lines; all others ask for one figure of the time range."""
 
 
 class Exactness(StrEnum):
@@ -30,23 +32,6 @@ class Exactness(StrEnum):
     PROGRESS = "Not exact: made from the workers' progress, which may be lost."
 
 
-@dataclass(frozen=True)
-class Query:
-    """One query of a panel.
-
-    Attributes:
-        expr: LogQL.
-        name: the name of the series, with labels in double braces.
-        is_instant: whether one figure is wanted instead of a series over time.
-        most_lines: of a query for lines.
-    """
-
-    expr: str
-    name: str = ""
-    is_instant: bool = False
-    most_lines: int | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Panel:
     """A panel.
@@ -56,12 +41,13 @@ class Panel:
         title: a few words.
         shows: what it shows, in sentences.
         exactness: how far its figures can be trusted.
-        queries: that it sends to Loki.
+        queries: LogQL by the names of the series, with labels in double braces.
         unit: of its values, by Grafana's name.
         width: in columns of 24.
         height: in rows.
         min_step: the shortest step of its queries.
         most_points: about how many steps at most; None for as many as there are pixels.
+        most_lines: of queries for lines.
         no_value: the text shown when there is no value.
         decimals: of values; None lets Grafana choose.
         defaults: further settings of all fields.
@@ -74,12 +60,13 @@ class Panel:
     title: str
     shows: str
     exactness: Exactness
-    queries: Sequence[Query]
+    queries: Mapping[str, str]
     unit: str = "short"
-    width: int = HALF
+    width: int = _HALF
     height: int = 8
     min_step: str = TICK
     most_points: int | None = None
+    most_lines: int | None = None
     no_value: str = "no data in the time range"
     decimals: int | None = None
     defaults: Json = field(default_factory=dict)
@@ -98,7 +85,7 @@ class Panel:
             "gridPos": {"x": x, "y": y, "w": self.width, "h": self.height},
             "interval": self.min_step,
             **({"maxDataPoints": self.most_points} if self.most_points else {}),
-            "targets": [_build_target(query, ref) for query, ref in zip(self.queries, REFS, strict=False)],
+            "targets": list(self._build_targets()),
             "fieldConfig": {
                 "defaults": {
                     "unit": self.unit,
@@ -117,8 +104,27 @@ class Panel:
 
     def colour(self, colours: Mapping[str, str]) -> "Panel":
         """The panel with a fixed colour for each of these series."""
-        overrides = [override(name, colour=colour) for name, colour in colours.items()]
+        return self.add(override(name, colour=colour) for name, colour in colours.items())
+
+    def add(self, overrides: Iterable[Json]) -> "Panel":
+        """The panel with further settings of single fields."""
         return replace(self, overrides=[*self.overrides, *overrides])
+
+    def wide(self, width: int) -> "Panel":
+        """The panel in another width."""
+        return replace(self, width=width)
+
+    def _build_targets(self) -> Iterable[Json]:
+        for (name, expr), ref in zip(self.queries.items(), REFS, strict=False):
+            yield {
+                "refId": ref,
+                "datasource": dict(DATASOURCE),
+                "editorMode": "code",
+                "expr": expr,
+                "queryType": "range" if self.kind in _OVER_TIME else "instant",
+                **({"legendFormat": name} if name and self.kind in _OVER_TIME else {}),
+                **({"maxLines": self.most_lines} if self.most_lines else {}),
+            }
 
     def _name_values(self) -> Iterable[Json]:
         for name, column in self._columns.items():
@@ -134,11 +140,9 @@ class Panel:
     @property
     def _columns(self) -> dict[str, str]:
         """Grafana makes a table of an instant query, and names its column of values after the query."""
-        return {
-            query.name: f"Value #{ref}"
-            for query, ref in zip(self.queries, REFS, strict=False)
-            if query.is_instant and query.name
-        }
+        if self.kind in _OVER_TIME:
+            return {}
+        return {name: f"Value #{ref}" for name, ref in zip(self.queries, REFS, strict=False) if name}
 
 
 def override(name: str, *, colour: str | None = None, is_pattern: bool = False, **properties: Any) -> Json:
@@ -176,15 +180,3 @@ REFS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def _build_nothing(text: str) -> Json:
     """What a missing figure shows: the text in grey, for it is neither good nor bad."""
     return {"type": "special", "options": {"match": "null+nan", "result": {"text": text, "color": FAINT}}}
-
-
-def _build_target(query: Query, ref: str) -> Json:
-    return {
-        "refId": ref,
-        "datasource": dict(DATASOURCE),
-        "editorMode": "code",
-        "expr": query.expr,
-        "queryType": "instant" if query.is_instant else "range",
-        **({"legendFormat": query.name} if query.name and not query.is_instant else {}),
-        **({"maxLines": query.most_lines} if query.most_lines else {}),
-    }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_dashboards.grafana.colours import PLAIN
-from oku_dashboards.grafana.panel import REFS, Json, Panel, Query, override
+from oku_dashboards.grafana.panel import REFS, Json, Panel, override
 
 NOTHING = "-"
 """What a cell of a table shows that has no value; else it would show the text of the whole panel."""
@@ -23,11 +23,10 @@ def stat(*, fields: str = "", calculation: str = "lastNotNull", **settings: Any)
         calculation: reduces several values to one.
         settings: of the panel.
     """
-    queries: Sequence[Query] = settings["queries"]
     options = {
         "reduceOptions": {"values": False, "calcs": [calculation], "fields": fields},
         "orientation": "auto",
-        "textMode": "value_and_name" if len(queries) > 1 else "value",
+        "textMode": "value_and_name" if len(settings["queries"]) > 1 else "value",
         "colorMode": "value",
         "graphMode": "none",
         "justifyMode": "auto",
@@ -115,6 +114,8 @@ LOGARITHMIC: Json = {"scaleDistribution": {"type": "log", "log": 10}, "fillOpaci
 DASHES: Json = {"fill": "dash", "dash": [6, 6]}
 PLAN: Json = {"custom_fillOpacity": 15, "custom_lineWidth": 4}
 """A broad line behind others, as settings of one field."""
+PALETTE: Json = {"color": {"mode": "palette-classic"}}
+"""By the order of the names: by the names themselves, Grafana gives those that are alike nearly the same."""
 STACKED: Json = {"fillOpacity": 60, "lineWidth": 0, "stacking": {"mode": "normal", "group": "A"}}
 """Areas on top of each other."""
 BARS: Json = {
@@ -201,8 +202,7 @@ def table(
         is_rising: whether the smallest comes first; else the largest.
         settings: of the panel.
     """
-    queries: Sequence[Query] = settings["queries"]
-    order = [key, *labels, *(f"Value #{ref}" for _, ref in zip(queries, REFS, strict=False))]
+    order = [key, *labels, *(f"Value #{ref}" for _, ref in zip(settings["queries"], REFS, strict=False))]
     organize = {
         "excludeByName": {"Time": True},
         "indexByName": {name: place for place, name in enumerate(order)},

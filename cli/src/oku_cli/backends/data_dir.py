@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from oku_cli.remote.coordinator_ref import Endpoint
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonError, decode_document
 from oku_core.messaging.credentials import find_weakness

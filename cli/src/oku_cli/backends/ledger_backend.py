@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from oku_cli.backends.client import RunGoneError
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.remote import client
-from oku_coordinator.files.file_name import find_stored_file
+from oku_coordinator.files.file_store import find_stored_file
 from oku_coordinator.ledger import Ledger, UnknownRunError, batches
 from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
@@ -27,9 +27,9 @@ from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.results.run_rows import RunRows
-from oku_core.results.summary import Summary
+from oku_core.results.run_api import RunRows
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 if TYPE_CHECKING:
     from oku_coordinator.runs.file_keeper import FileKeeper
@@ -174,7 +174,7 @@ class LedgerBackend:
             keep_keys_s: how long a key is kept after the deletion of its run.
 
         Raises:
-            client.RunGoneError: the run was deleted.
+            RunGoneError: the run was deleted.
         """
         if not self._folder.ledger.exists():
             return None
@@ -184,7 +184,7 @@ class LedgerBackend:
             except KeyTakenError as error:
                 raise UserError(f"{self.place}: {error}") from None
             except RunDeletedError as error:
-                raise client.RunGoneError(str(error), _read_kept_summary(error.summary)) from None
+                raise RunGoneError(str(error), _read_kept_summary(error.summary)) from None
 
     def pause_interrupted(self, *, but: str | None = None) -> None:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""

@@ -1,4 +1,4 @@
-"""One way to talk to runs, wherever they are: `open_backend` chooses by the options of a command.
+"""One way to talk to runs, wherever they are: `RunPlace` opens it.
 
 Commands name a run by `latest`, its id, its name, or a part that only its id has. Its spec, failed requests
 and rows of data are fetched in pieces.
@@ -7,22 +7,20 @@ and rows of data are fetched in pieces.
 import difflib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.process.interrupt_hints import build_hint
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import CoordinatorRef
-from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import JsonDecoder
-from oku_core.results.failed_range import FailedRange, FailuresHead
-from oku_core.results.run_rows import MOST_ROWS, RunRows
-from oku_core.results.summary import Summary
+from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunRows, check_reference
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 
 class RunBackend(Protocol):
@@ -42,7 +40,7 @@ class RunBackend(Protocol):
     async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
         """List runs as the API does, newest first: all, or at most so many.
 
-        With a reference only those that it stands for (`oku_core.accounting.run_reference`).
+        With a reference only those that it stands for (`oku_core.results.run_api`).
         """
 
     async def fetch_summary(self, run: str) -> Summary:
@@ -70,23 +68,33 @@ class RunBackend(Protocol):
         """Delete a run that is over or paused, with all that is kept of it."""
 
 
-@asynccontextmanager
-async def open_backend(coordinator: CoordinatorRef | None, data_dir: Path) -> AsyncIterator[RunBackend]:
-    """The coordinator that was named, else the local stack that runs in the folder, else its ledger."""
-    folder = DataDir(data_dir)
-    reached = find_coordinator(coordinator, folder)
-    if reached is None:
-        from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # loads the ledger
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a command finds runs.
 
-        yield LedgerBackend.settle(folder)
-        return
-    async with Client(reached) as client:
-        yield client
+    Attributes:
+        coordinator: the coordinator that the user named, if any.
+        folder: the data folder of local runs.
+    """
 
+    coordinator: CoordinatorRef | None
+    folder: DataDir
 
-def find_coordinator(given: CoordinatorRef | None, folder: DataDir) -> CoordinatorRef | None:
-    """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
-    return given or folder.find_endpoint()
+    def find_coordinator(self) -> CoordinatorRef | None:
+        """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
+        return self.coordinator or self.folder.find_endpoint()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[RunBackend]:
+        """Open a way to that coordinator, else to the ledger of the folder."""
+        reached = self.find_coordinator()
+        if reached is None:
+            from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # loads the ledger
+
+            yield LedgerBackend.settle(self.folder)
+            return
+        async with Client(reached) as client:
+            yield client
 
 
 MOST_NAMED = 5
@@ -191,7 +199,7 @@ class RunData:
     @property
     def columns(self) -> Sequence[str]:
         """The names of the columns of the data; none without data."""
-        return () if self._spec.data is None else self._spec.data.columns
+        return self._spec.columns
 
     async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
         """The row of a request; None if the run has no data.

@@ -6,13 +6,12 @@ from typing import Any
 
 import msgspec
 
-from oku_cli.comparison.obstacles import list_obstacles
+from oku_cli.comparison.obstacles import Mask, SpecDifference, list_differences, list_obstacles
 from oku_cli.comparison.run_seconds import COMPARED_TIMES, RunSeconds
-from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_differences
 from oku_core.accounting.measured_time import Time
-from oku_core.results.latency_summary import SUMMARY_QUANTILES, QuantileIntervals
-from oku_core.results.summary import Summary
 from oku_core.statistics.change import ChangeVerdict, QuantileChange, measure_changes
+from oku_core.summary.latency_summary import SUMMARY_QUANTILES, QuantileIntervals
+from oku_core.summary.summary import Summary
 
 
 class Verdict(StrEnum):

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
-from oku_cli.comparison.obstacles import SIDES
-from oku_cli.comparison.spec_differences import describe_value
+from oku_cli.comparison.obstacles import SIDES, describe_value
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.judgement import Judgement
-from oku_core.results.summary import Summary, Unit
 from oku_core.statistics.change import ChangeVerdict, QuantileChange
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.summary import Summary, Unit
 from oku_core.tables.formatting import (
     choose_digits,
     format_change,

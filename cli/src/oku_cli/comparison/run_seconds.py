@@ -12,12 +12,12 @@ from oku_core.accounting.outcome import count_answered
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.results.latency_summary import LatencySummary
 from oku_core.results.sample import Sample
-from oku_core.results.summary import Summary
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.block_bootstrap import FEWEST_S
 from oku_core.statistics.spread import Spread, build_intervals, measure_spread
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.summary import Summary
 
 COMPARED_TIMES = (Time.LATENCY, Time.RESPONSE_TIME)
 """The times with intervals, and those by which runs are compared: how long users of the target wait."""

@@ -1,15 +1,18 @@
 """Reads a curl command, as a person types it or a browser copies it."""
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
 from oku_cli.imports.curl_flags import VERSIONS, CurlFlag, read_flags
-from oku_cli.imports.headers import choose_headers
+from oku_cli.imports.headers import choose_headers, closes_connection, list_dropped
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.shell_words import split_words
 from oku_core.digits import parse_digits
+from oku_core.errors import format_value
+from oku_core.http_client.client_rules import DEFAULT_HEADERS
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.files import TLS_FILE_KEYS
 
@@ -20,7 +23,9 @@ _HTTP3 = "--http3"
 _REDIRECTS = 50
 """As many as curl follows."""
 _DATA = frozenset({"data", "data-ascii", "data-raw", "data-binary", "data-urlencode", "json"})
-_HEADER_BY_FLAG = {"user-agent": "User-Agent", "referer": "Referer"}
+_GLOB = re.compile(r"\{[^{},]*,|\[[^\[\]-]*-")
+"""Begins what curl takes for several URLs, `{a,b}` or `[1-3]`; an address of IPv6 has no dash."""
+_DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
 
 
 def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
@@ -34,23 +39,26 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
         ValueError: it is not a curl command, or says what a spec cannot.
     """
     words = split_words(command)
-    if not words or words[0].rpartition("/")[2] not in ("curl", "curl.exe"):
-        raise ValueError("it does not begin with curl")
+    if not words or words[0].replace("\\", "/").split("/")[-1] not in ("curl", "curl.exe"):
+        raise ValueError("it does not begin with curl; browsers copy such a command as cURL (bash)")
     flags, ignored = read_flags(words[1:])
-    urls = [_complete_url(flag.value) for flag in flags if flag.name == "url"]
+    values = {flag.name: flag.value for flag in flags}
+    urls = [_complete_url(flag.value, values) for flag in flags if flag.name == "url"]
     if not urls:
         raise ValueError("it has no URL")
-    notes = list(_describe_ignored(ignored))
-    names = {flag.name for flag in flags}
     body = _build_body(flags, read_file)
-    if body is not None and "get" in names:
+    if body is not None and "get" in values:
         urls = [f"{url}{'&' if '?' in url else '?'}{body}" for url in urls]
         body = None
-    settings = _build_settings(flags, names)
+    headers = _build_headers(flags, values, has_body=body is not None)
+    settings = _build_settings(values, headers)
+    notes = list(_describe_ignored(ignored))
     if version := _find_http2(flags):
         notes += _add_http2(settings, version, urls)
-    headers = _build_headers(flags, names, has_body=body is not None, is_http2="http2" in settings)
-    method = _choose_method(flags, names, has_body=body is not None)
+    is_http2 = "http2" in settings
+    notes += _describe_headers(flags, list_dropped(headers, is_http2=is_http2))
+    headers = choose_headers(headers, is_http2=is_http2)
+    method = _choose_method(values, has_body=body is not None)
     requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
     return ImportedSpec(source="curl", requests=requests, settings=settings, notes=notes)
 
@@ -60,6 +68,17 @@ def _describe_ignored(flags: Sequence[str]) -> Iterator[str]:
         yield f"Ignored, as it does not change what is sent: {', '.join(others)}."
     if _HTTP3 in flags:
         yield f"Not sent as HTTP/3, which Oku does not speak: {_HTTP3}."
+
+
+def _describe_headers(flags: Iterable[CurlFlag], dropped: Sequence[str]) -> Iterator[str]:
+    """Name the headers that are left out, and those that are sent although curl is told not to."""
+    if dropped:
+        yield f"Left out, as Oku frames requests by itself: {', '.join(dropped)}."
+    given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
+    removed = [name.title() for name, _, is_sent in given if not is_sent]
+    removed += ["User-Agent" for flag in flags if flag == CurlFlag("user-agent", "")]
+    if own := [name for name in removed if name in DEFAULT_HEADERS]:
+        yield f"Sent all the same, as Oku always sends it: {', '.join(own)}."
 
 
 def _find_http2(flags: Iterable[CurlFlag]) -> str:
@@ -78,15 +97,20 @@ def _add_http2(settings: dict[str, Any], version: str, urls: Iterable[str]) -> I
         yield "In clear text, HTTP/2 is spoken from the beginning, as with --http2-prior-knowledge."
 
 
-def _complete_url(url: str) -> str:
-    return (url if "://" in url else f"http://{url}").partition("#")[0]
+def _complete_url(url: str, names: Container[str]) -> str:
+    """A URL with a scheme and without a fragment."""
+    if "globoff" not in names and _GLOB.search(url):
+        raise ValueError(f"{format_value(url)} stands for several URLs: give them one by one, or -g")
+    url = (url if "://" in url else f"http://{url}").partition("#")[0]
+    if "path-as-is" not in names and _DOT_SEGMENT.search(url.partition("?")[0]):
+        raise ValueError(f"{format_value(url)} has dots that curl takes out: leave them out, or --path-as-is")
+    return url
 
 
-def _choose_method(flags: Iterable[CurlFlag], names: set[str], *, has_body: bool) -> str:
-    given = [flag.value for flag in flags if flag.name == "request"]
-    if given:
-        return given[-1].upper()
-    if "head" in names:
+def _choose_method(values: Mapping[str, str], *, has_body: bool) -> str:
+    if "request" in values:
+        return values["request"].upper()
+    if "head" in values:
         return "HEAD"
     return "POST" if has_body else "GET"
 
@@ -128,44 +152,40 @@ def _encode(value: str, read_file: ReadFile) -> str:
 
 
 def _build_headers(
-    flags: Sequence[CurlFlag], names: set[str], *, has_body: bool, is_http2: bool
+    flags: Sequence[CurlFlag], values: Mapping[str, str], *, has_body: bool
 ) -> list[tuple[str, str]]:
     """What curl sends for its flags, unless `-H` gives a header of the same name or takes it away."""
-    implied = [*_list_implied(names, has_body=has_body), *filter(None, map(_find_header, flags))]
+    cookies = "; ".join(_read_cookies(flag.value) for flag in flags if flag.name == "cookie" and flag.value)
+    implied = [*_list_implied(values, has_body=has_body), ("Cookie", cookies)]
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
     replaced = {name.lower() for name, _, _ in given}
-    kept = {name.lower(): (name, value) for name, value in implied if name.lower() not in replaced}
-    sent = [(name, value) for name, value, is_sent in given if is_sent]
-    # A host that is asked for by name is that of another site at the same address.
-    hosts = [each for each in sent if each[0].lower() == "host"]
-    return [*hosts, *choose_headers([*kept.values(), *sent], is_http2=is_http2)]
+    kept = [(name, value) for name, value in implied if value and name.lower() not in replaced]
+    return [*kept, *((name, value) for name, value, is_sent in given if is_sent)]
 
 
-def _list_implied(names: set[str], *, has_body: bool) -> Iterator[tuple[str, str]]:
+def _list_implied(values: Mapping[str, str], *, has_body: bool) -> Iterator[tuple[str, str]]:
+    """The headers that flags stand for; one of a flag without a value is empty, and not sent."""
     if has_body:
-        yield "Content-Type", _JSON if "json" in names else _FORM
-    if "json" in names:
+        yield "Content-Type", _JSON if "json" in values else _FORM
+    if "json" in values:
         yield "Accept", _JSON
-    if "compressed" in names:
+    if "compressed" in values:
         yield "Accept-Encoding", "gzip, deflate"
+    yield "User-Agent", values.get("user-agent", "")
+    yield "Referer", values.get("referer", "")
+    if "range" in values:
+        yield "Range", f"bytes={values['range']}"
+    if "oauth2-bearer" in values:
+        yield "Authorization", f"Bearer {values['oauth2-bearer']}"
+    elif (user := values.get("user")) is not None:
+        credentials = user if ":" in user else f"{user}:"
+        yield "Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}"
 
 
-def _find_header(flag: CurlFlag) -> tuple[str, str] | None:
-    """The header that a flag stands for."""
-    match flag:
-        case CurlFlag("user-agent" | "referer", value):
-            return _HEADER_BY_FLAG[flag.name], value
-        case CurlFlag("user", value):
-            return "Authorization", f"Basic {base64.b64encode(value.encode()).decode()}"
-        case CurlFlag("oauth2-bearer", value):
-            return "Authorization", f"Bearer {value}"
-        case CurlFlag("range", value):
-            return "Range", f"bytes={value}"
-        case CurlFlag("cookie", value):
-            if "=" not in value:
-                raise ValueError(f"-b: {value} is a file of cookies; write them as NAME=VALUE")
-            return "Cookie", value
-    return None
+def _read_cookies(value: str) -> str:
+    if "=" not in value:
+        raise ValueError(f"-b: {value} is a file of cookies; write them as NAME=VALUE")
+    return value
 
 
 def _read_header(text: str) -> tuple[str, str, bool]:
@@ -178,18 +198,17 @@ def _read_header(text: str) -> tuple[str, str, bool]:
     return name.strip(), value.strip(), bool(value.strip())
 
 
-def _build_settings(flags: Iterable[CurlFlag], names: set[str]) -> dict[str, Any]:
-    values = {flag.name: flag.value for flag in flags}
+def _build_settings(values: Mapping[str, str], headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
     settings: dict[str, Any] = {key: values[key] for key in TLS_FILE_KEYS if key in values}
     if "max-time" in values:
         settings["timeout"] = f"{values['max-time']}s"
     if "proxy" in values:
         settings["proxy"] = values["proxy"] if "://" in values["proxy"] else f"http://{values['proxy']}"
-    if "insecure" in names:
+    if "insecure" in values:
         settings["insecure"] = True
-    if "no-keepalive" in names:
+    if closes_connection(headers):
         settings["keepalive"] = False
-    if "location" in names:
+    if "location" in values:
         redirects = values.get("max-redirs", str(_REDIRECTS))
         settings["max-redirects"] = 100 if (count := parse_digits(redirects)) is None else count
     return settings

@@ -24,7 +24,9 @@ WITH_VALUE = frozenset({
 """Flags with a value that a spec can say."""
 VERSIONS = ("http1.1", "http2", "http2-prior-knowledge")
 """Flags that choose a version of HTTP; as with curl, the last one counts."""
-SWITCHES = frozenset({"get", "insecure", "location", "head", "compressed", "no-keepalive", *VERSIONS})
+SWITCHES = frozenset({
+    "get", "insecure", "location", "head", "compressed", "globoff", "path-as-is", *VERSIONS,
+})  # fmt: skip
 """Flags without a value that a spec can say."""
 _IGNORED_WITH_VALUE = frozenset({
     "output", "write-out", "cookie-jar", "dump-header", "connect-timeout", "retry", "retry-delay",
@@ -33,8 +35,8 @@ _IGNORED_WITH_VALUE = frozenset({
 })  # fmt: skip
 _IGNORED = frozenset({
     "silent", "show-error", "verbose", "include", "remote-name", "remote-name-all", "remote-header-name",
-    "fail", "fail-with-body", "no-buffer", "progress-bar", "no-progress-meter", "globoff", "http3",
-    "ipv4", "ipv6", "tcp-nodelay", "path-as-is", "create-dirs",
+    "fail", "fail-with-body", "no-buffer", "progress-bar", "no-progress-meter", "http3",
+    "ipv4", "ipv6", "tcp-nodelay", "create-dirs", "basic", "no-keepalive",
     "junk-session-cookies", "styled-output", "no-styled-output", "retry-all-errors", "no-sessionid",
     "no-alpn", "retry-connrefused",
 })  # fmt: skip

@@ -5,9 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from oku_cli.imports.headers import choose_headers
+from oku_cli.imports.har_body import read_posted
+from oku_cli.imports.headers import choose_headers, closes_connection
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_core.json_reader import decode_document
 
@@ -20,6 +21,7 @@ _ASSET_END = re.compile(
 _VERSION = re.compile(r"(?:h|http/)([123])\b", re.IGNORECASE)
 """Browsers write HTTP/2, http/2.0 or h2."""
 _NOT_MODIFIED = 304
+_SWITCHED = 101
 _OK = 200
 _HTTP2 = "HTTP/2"
 _MOST_NAMED = 5
@@ -61,13 +63,14 @@ def read_har(content: bytes, choice: HarChoice) -> ImportedSpec:
         raise ValueError(f"no request is left of {len(entries)}: {_describe_left(left)}")
     notes = [f"Left out: {_describe_left(left)}."] if left else []
     requests = [_build_request(method, url, same) for (method, url), same in groups.items()]
-    versions = Counter(_find_version(entry) for same in groups.values() for entry in same)
-    is_http2 = versions.keys() == {_HTTP2}
-    if not is_http2:
+    taken = [entry for same in groups.values() for entry in same]
+    versions = Counter(map(_find_version, taken))
+    settings = {"keepalive": False} if all(map(_closes_connection, taken)) else {}
+    if versions.keys() == {_HTTP2}:
+        settings = {"http2": True}
+    else:
         notes += _describe_versions(versions)
-    return ImportedSpec(
-        source="har", requests=requests, settings={"http2": True} if is_http2 else {}, notes=notes
-    )
+    return ImportedSpec(source="har", requests=requests, settings=settings, notes=notes)
 
 
 def _list_entries(content: bytes) -> Sequence[Mapping[str, Any]]:
@@ -91,6 +94,8 @@ def _is_request(entry: Any) -> bool:
 def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
     """Why a request is not taken; empty if it is."""
     url = _url(entry)
+    if _read(entry, "response", "status") == _SWITCHED:
+        return "web sockets"
     if any(part in url for part in choice.exclude):
         return "excluded"
     if choice.include and not any(part in url for part in choice.include):
@@ -105,6 +110,10 @@ def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
 def _is_asset(entry: Mapping[str, Any], url: str) -> bool:
     kind = _read(entry, "response", "content", "mimeType") or ""
     return bool(_ASSET_END.search(urlsplit(url).path) or _ASSET_TYPE.match(str(kind)))
+
+
+def _closes_connection(entry: Mapping[str, Any]) -> bool:
+    return closes_connection(_list_pairs(entry["request"].get("headers")))
 
 
 def _find_version(entry: Mapping[str, Any]) -> str:
@@ -123,37 +132,47 @@ def _describe_versions(versions: Mapping[str, int]) -> Iterator[str]:
 
 def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) -> ImportedRequest:
     request = entries[0]["request"]
-    body, notes = _read_body(request)
-    if any(_read_body(entry["request"])[0] != body for entry in entries[1:]):
-        notes = [*notes, "it was sent with several bodies; this is the first"]
-    written = request.get("headers")
-    headers = [
-        (str(header["name"]), str(header["value"]))
-        for header in (written if isinstance(written, list) else ())
-        if isinstance(header, Mapping) and {"name", "value"} <= header.keys()
-    ]
+    headers = _list_pairs(request.get("headers"))
+    given = {name.lower(): value for name, value in headers}
+    kind = given.get("content-type", "")
+    posted = read_posted(request.get("postData"), kind)
+    if any(read_posted(entry["request"].get("postData"), kind).body != posted.body for entry in entries[1:]):
+        posted.notes.append("it was sent with several bodies; this is the first")
+    if posted.type and posted.type != kind:
+        headers = [each for each in headers if each[0].lower() != "content-type"]
+        headers.append(("Content-Type", posted.type))
+    if "cookie" not in given and (cookies := _list_pairs(request.get("cookies"))):
+        headers.append(("Cookie", "; ".join(f"{name}={value}" for name, value in cookies)))
     statuses = [_read(entry, "response", "status") for entry in entries]
     answered = [status for status in statuses if isinstance(status, int) and 200 <= status <= 599]
     expected = sorted({_OK if status == _NOT_MODIFIED else status for status in answered})
     return ImportedRequest(
         url=url,
         method=method,
-        headers=choose_headers(headers, is_browser=True),
-        body=body,
+        headers=_join_cookies(choose_headers(headers, is_browser=True)),
+        body=posted.body,
         weight=len(entries),
         statuses=[] if expected in ([], [_OK]) else expected,
-        notes=notes,
+        notes=posted.notes,
     )
 
 
-def _read_body(request: Mapping[str, Any]) -> tuple[str | None, list[str]]:
-    posted = request.get("postData")
-    if not isinstance(posted, Mapping):
-        return None, []
-    text = posted.get("text")
-    if isinstance(text, str) and text:
-        return text, []
-    return None, ["its body is not in the file"] if posted.get("params") else []
+def _join_cookies(headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Headers with all cookies in one: HTTP/2 may split them (RFC 9113, section 8.2.3)."""
+    cookies = [each for each in headers if each[0].lower() == "cookie"]
+    if len(cookies) < 2:
+        return headers
+    others = [each for each in headers if each not in cookies]
+    return [*others, (cookies[0][0], "; ".join(value for _, value in cookies))]
+
+
+def _list_pairs(written: Any) -> list[tuple[str, str]]:
+    """Names and values of a list of HAR; what is of another kind is passed over."""
+    return [
+        (str(each["name"]), str(each["value"]))
+        for each in (written if isinstance(written, list) else ())
+        if isinstance(each, Mapping) and {"name", "value"} <= each.keys()
+    ]
 
 
 def _read(entry: Any, *names: str) -> Any:
@@ -163,7 +182,11 @@ def _read(entry: Any, *names: str) -> Any:
 
 
 def _url(entry: Mapping[str, Any]) -> str:
-    return str(entry["request"]["url"]).partition("#")[0]
+    """The URL; some programs write its query apart from it."""
+    request = entry["request"]
+    url = str(request["url"]).partition("#")[0]
+    query = "" if "?" in url else urlencode(_list_pairs(request.get("queryString")))
+    return f"{url}?{query}" if query else url
 
 
 def _find_origin(url: str) -> str:

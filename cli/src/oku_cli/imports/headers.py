@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 from oku_cli.imports.imported_spec import LiteralText, encode_braces
+from oku_core.spec.values.request_content import Header, asks_to_close
 
-_OF_THE_ENGINE = frozenset({
-    "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
-    "http2-settings", "te", "expect", "trailer",
-})  # fmt: skip
+_FRAMING = frozenset({"transfer-encoding", "upgrade", "http2-settings", "te", "expect", "trailer"})
+"""What would frame the request or use the connection in another way than an engine does."""
+_OF_THE_ENGINE = _FRAMING | {"content-length", "connection", "keep-alive", "proxy-connection"}
 """What an engine sets by itself, or what belongs to one connection."""
 _OF_A_BROWSER = frozenset({
     "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "priority", "dnt",
-    "upgrade-insecure-requests", "save-data", "purpose", "x-client-data",
+    "upgrade-insecure-requests", "save-data", "purpose", "x-client-data", "host",
 })  # fmt: skip
 """What a browser adds for its cache and its own purposes; a conditional request would be answered by 304."""
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
@@ -117,6 +117,20 @@ def choose_headers(
         and not name.startswith(":")
         and not (is_browser and (name.lower() in _OF_A_BROWSER or name.lower().startswith("sec-")))
     ]
+
+
+def list_dropped(headers: Iterable[tuple[str, str]], *, is_http2: bool) -> list[str]:
+    """The names of headers that are left out although the target would notice, in order."""
+    return [
+        name
+        for name, value in headers
+        if name.lower() in _FRAMING and not (is_http2 and _is_te_trailers(name, value))
+    ]
+
+
+def closes_connection(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether they ask to close the connection after each request."""
+    return asks_to_close(Header(f"{name}: {value}") for name, value in headers)
 
 
 def _is_te_trailers(name: str, value: str) -> bool:

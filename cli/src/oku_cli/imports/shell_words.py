@@ -1,30 +1,42 @@
-r"""Splits a command as bash does, as far as commands are pasted: quotes, $'…', backslashes, line ends.
+r"""Splits a command into words as bash does, or as cmd.exe does if it was copied for that.
 
 Nothing is expanded: a variable or a command in it is refused, because its value is not known here.
 """
 
 import re
 
+from oku_cli.imports.windows_words import split_windows_words
+
 _WORD_PARTS = re.compile(
     r"""
-    (?P<gap>(?:[ \t\r\n]++|\\\r?\n)++)
+    (?P<gap>(?:[ \t\r\n]++(?:\#[^\n]*+)?)++)
+  | (?P<joined>\\\r?\n)
   | '(?P<single>[^']*)'
   | \$'(?P<ansi>[^'\\]*+(?:\\.[^'\\]*+)*+)'
   | \$?"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)"
   | \\(?P<escaped>.)
   | (?P<plain>[^\s'"\\$`|&;<>()]+)
-  | (?P<dollar>\$(?![\w{(]))
+  | (?P<dollar>\$(?![\w{(\[$!?*@#-]))
     """,
     re.VERBOSE | re.DOTALL,
 )
+_CARET_ENDS = ('"', "\n", "\r\n")
+"""What follows the first caret of a word that is meant for cmd.exe."""
 _ANSI = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
+    r"""
+    (?P<bytes>(?:\\x[0-9A-Fa-f]{1,2}|\\[0-7]{1,3})+)
+  | (?P<units>(?:\\u[0-9A-Fa-f]{1,4}|\\U[0-9A-Fa-f]{1,8})+)
+  | \\c(?P<control>[@-_a-z?])
+  | \\(?P<letter>.)
+    """,
+    re.VERBOSE | re.DOTALL,
 )
 _ANSI_LETTERS = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
 _DOUBLE = re.compile(r"\\(\n|[\\\"$`])")
-_EXPANDED = re.compile(r"(?<!\\)(?:\\\\)*(\$[\w{(]|`)")
+_EXPANDED = re.compile(r"(?<!\\)(?:\\\\)*(\$[\w{(\[$!?*@#-]|`)")
 
 
 def split_words(command: str) -> list[str]:
@@ -33,17 +45,32 @@ def split_words(command: str) -> list[str]:
     Raises:
         ValueError: a quote is not closed, or something would be expanded or run by a shell.
     """
-    words: list[list[str]] = []
-    is_open, at = False, 0
+    matches: list[re.Match[str]] = []
+    at = 0
     command = command.strip()
     while at < len(command):
         match = _WORD_PARTS.match(command, at)
         if match is None:
             raise ValueError(_describe_fault(command[at:]))
         at = match.end()
-        if match["gap"] is not None:
-            is_open = False
+        is_first = not matches or matches[-1]["gap"] is not None
+        if is_first and match["plain"] == "^" and command.startswith(_CARET_ENDS, at):
+            return split_windows_words(command)
+        matches.append(match)
+    return _join(matches)
+
+
+def _join(matches: list[re.Match[str]]) -> list[str]:
+    words: list[list[str]] = []
+    is_open = is_over = False
+    for match in matches:
+        if match["joined"] is not None:
             continue
+        if match["gap"] is not None:
+            is_open, is_over = False, is_over or "\n" in match["gap"]
+            continue
+        if is_over:
+            raise ValueError("the command ends with its line: end a line that goes on with a backslash")
         if not is_open:
             words.append([])
         words[-1].append(_read(match))
@@ -66,20 +93,33 @@ def _read(match: re.Match[str]) -> str:
 
 
 def _read_ansi(match: re.Match[str]) -> str:
-    hexadecimal = match[1] or match[2] or match[3]
-    if hexadecimal:
-        code = int(hexadecimal, 16)
-        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise ValueError(f"{match[0]} is not a character")
-        return chr(code)
-    if match[4]:
-        return chr(int(match[4], 8) & 0xFF)
-    return _ANSI_LETTERS.get(match[5], match[5] if match[5] in "\\'\"?" else match[0])
+    """What escapes in `$'…'` stand for; bytes side by side are UTF-8, and browsers write halves of UTF-16."""
+    if match["letter"]:
+        return _ANSI_LETTERS.get(match["letter"], match[0])
+    try:
+        if match["bytes"]:
+            codes = match["bytes"].split("\\")[1:]
+            text = bytes(
+                int(each[1:], 16) if each[0] == "x" else int(each, 8) & 0xFF for each in codes
+            ).decode()
+        elif match["units"]:
+            units = "".join(chr(int(code, 16)) for code in match["units"].replace("U", "u").split("\\u")[1:])
+            text = units.encode("utf-16", "surrogatepass").decode("utf-16")
+        else:
+            control = match["control"].upper()
+            text = "\x7f" if control == "?" else chr(ord(control) & 0x1F)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{match[0]} is not text in UTF-8") from None
+    if "\0" in text:
+        raise ValueError(f"{match[0]} has a NUL, where bash ends the word")
+    return text
 
 
 def _describe_fault(rest: str) -> str:
     if rest[0] in "'\"" or rest.startswith("$'"):
         return "a quote is not closed"
+    if re.match("`\\s", rest):
+        return "` at the end of a line is for PowerShell: copy the command as cURL (bash)"
     if rest[0] in "$`":
         return f"{rest.split(maxsplit=1)[0][:20]} stands for something that only the shell knows"
     if rest == "\\":

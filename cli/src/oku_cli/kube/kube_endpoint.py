@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from oku_cli.backends.coordinator_ref import GIVEN, UnreachableError, read_token
 from oku_cli.kube.kube_pods import INSTANCE, KubePods, build_selector
 from oku_cli.kube.kubectl import Kubectl
 from oku_cli.kube.tunnel import Tunnel, open_tunnel
-from oku_cli.remote.coordinator_ref import GIVEN, UnreachableError, read_token
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube.kubectl import Kubectl
-from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_coordinator.kube.pods import Pod, PodCondition, find_obstacle, shorten
 from oku_core.errors import UserError
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.process.environment import drop_own, find_program
-from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonError, decode_document
 

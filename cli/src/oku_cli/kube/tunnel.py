@@ -15,10 +15,10 @@ from pathlib import Path
 
 import aiohttp
 
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube.kubectl import find_reason
 from oku_cli.process.child import Child, describe_death
 from oku_cli.process.environment import drop_own
-from oku_cli.remote.coordinator_ref import UnreachableError
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05

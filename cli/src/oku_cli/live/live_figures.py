@@ -7,14 +7,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from oku_cli.live.trend import Quantiles, Trend, has_rate
+from oku_cli.terminal.console import BAD, CAUTION, STRONG
 from oku_cli.terminal.layout import Flow, PairGrid
-from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
-from oku_core.results.request_summary import FailureSummary
-from oku_core.results.tick import Tick
-from oku_core.results.validity import MOST_SKEW_S
+from oku_core.summary.request_summary import FailureSummary
+from oku_core.summary.tick import Tick
+from oku_core.summary.validity import MOST_SKEW_S
 from oku_core.tables.formatting import (
     format_count,
     format_elapsed,

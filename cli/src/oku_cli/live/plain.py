@@ -20,7 +20,7 @@ from oku_cli.terminal.console import Terminal
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
 from oku_core.process.clock import Clock
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 from oku_core.tables.formatting import (
     format_clock,
     format_count,
@@ -30,7 +30,7 @@ from oku_core.tables.formatting import (
     format_rate,
     format_share,
 )
-from oku_core.tables.target_tables import describe_worst_target
+from oku_core.tables.part_tables import describe_worst_target
 from oku_core.tables.threshold_tables import describe_standing
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 

@@ -11,7 +11,7 @@ from oku_cli.live.live_view import LiveView
 from oku_cli.live.plain import PlainView
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.printable import write_error
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 
 class View(Protocol):

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from oku_core.accounting.histogram import merge
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
-from oku_core.results.rates import measure_rate
 from oku_core.results.sample import Sample, build_quantiles_ms
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.request_summary import measure_rate
+from oku_core.summary.tick import Tick
 
 SHOWN_TICKS = 60
 """How many rates are kept for the sparkline: a minute, as ticks come once a second."""

@@ -8,17 +8,17 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Follower, show_end
+from oku_cli.follow.run_start import build_title, try_add_intervals
+from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
-from oku_cli.remote.follow import Follower, show_end
-from oku_cli.remote.remote_run import build_title, try_add_intervals
-from oku_cli.remote.watch import Watch
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 POLL_S = 0.2
 

@@ -8,18 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from oku_cli.backends.client import RunGoneError
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.run_start import KeyNotice, RunStart, finish_deleted
+from oku_cli.follow.watch import Watch
 from oku_cli.local.folder_runs import FolderRuns
 from oku_cli.local.local_run import refuse_detaching, run_locally
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import describe_unbegun
-from oku_cli.remote.client import RunGoneError
-from oku_cli.remote.once import KeyNotice, finish_deleted
-from oku_cli.remote.remote_run import RunStart
-from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec

@@ -11,15 +11,15 @@ from types import MappingProxyType
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.run_start import RunStart
+from oku_cli.follow.watch import Watch
 from oku_cli.local.stack import LocalStack
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts, SignalAction
-from oku_cli.remote.remote_run import RunStart
-from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
 from oku_core.process.landlock import Confinement
 from oku_core.process.resources import find_memory_limit, raise_open_files
-from oku_core.spec.body_memory import find_memory_fault
+from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile

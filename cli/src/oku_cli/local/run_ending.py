@@ -5,10 +5,10 @@ import math
 import time
 from pathlib import Path
 
+from oku_cli.backends.client import Client, wait_before_retry
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_cli.remote.client import Client, wait_before_retry
-from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_core.process.private_files import make_private_folder, write_private
 
 

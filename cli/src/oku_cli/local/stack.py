@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local import valkey
 from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_url
 from oku_cli.process.child import Child, describe_death
-from oku_cli.remote.coordinator_ref import Endpoint
 from oku_core.process.listener import open_sockets
 from oku_core.process.supervision import Health, Supervisor
 

@@ -2,20 +2,19 @@
 
 import contextlib
 
+from oku_cli.backends.client import Client
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Follower
+from oku_cli.follow.run_start import RunStart, try_add_intervals
+from oku_cli.follow.upload import upload_files
+from oku_cli.follow.watch import Watch
 from oku_cli.local.run_ending import leave_report, wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.remote.client import Client
-from oku_cli.remote.follow import Follower
-from oku_cli.remote.remote_run import RunStart, try_add_intervals
-from oku_cli.remote.upload import upload_files
-from oku_cli.remote.watch import Watch
-from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.palette import CAUTION
+from oku_cli.terminal.console import CAUTION, Terminal
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 

@@ -20,9 +20,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import SpecFiles, list_files
 from oku_core.spec.secrets import FilledSpec, SecretSource, SpecSources
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_context import EngineContext
-from oku_workers.engines.contract.engine_protocol import EngineProtocol
-from oku_workers.engines.contract.host_isolation import EVERYTHING, Isolation, choose_environment
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
+from oku_workers.engines.contract.user_code_host import EVERYTHING, Isolation, choose_environment
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.answer_checks import ReceivedAnswer, decode_body, showing_answers
 from oku_workers.executions.execution import Execution

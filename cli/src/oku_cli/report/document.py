@@ -7,7 +7,7 @@ import msgspec
 
 from oku_cli.report.charts.chart import Chart, Track, build_chart, name_units
 from oku_cli.report.markup import Html, element
-from oku_core.results.summary import Unit
+from oku_core.summary.summary import Unit
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 

@@ -9,7 +9,7 @@ from html import escape
 from itertools import groupby
 
 from oku_cli.terminal.ci_commands import escape_marks_in_markup
-from oku_core.results.judgement import Judgement
+from oku_core.summary.judgement import Judgement
 from oku_core.tables.table import BarPart, Cell, Column, Role, Row, Table
 
 

@@ -7,18 +7,17 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import Flow, Labelled, build_sides
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
+from oku_cli.terminal.console import BAD, CAUTION, GOOD, STRONG
+from oku_cli.terminal.layout import Flow, Labelled, build_sides, build_state
 from oku_cli.terminal.printable import make_printable
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
-from oku_core.results.hook_summary import HookState, HookSummary
-from oku_core.results.judgement import judge
-from oku_core.results.summary import ServersSummary, Summary, Unit
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
+from oku_core.summary.judgement import judge
+from oku_core.summary.summary import HookState, HookSummary, ServersSummary, Summary, Unit
+from oku_core.summary.validity import Flag, Validity
 from oku_core.tables.formatting import (
     format_count,
     format_ok,

@@ -4,9 +4,9 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary
-from oku_core.results.validity import Flag
 from oku_core.spec.values.url import parse_urls
+from oku_core.summary.summary import Summary
+from oku_core.summary.validity import Flag
 
 _DASHBOARD = "oku-run"
 """The uid of Oku / Run, which never changes."""

@@ -6,14 +6,13 @@ from typing import NamedTuple
 import msgspec
 
 from oku_cli.exit_code import ExitCode
-from oku_core.accounting.failure_reason import UNTRUSTED
-from oku_core.accounting.outcome import Outcome, count_sent
+from oku_core.accounting.outcome import UNTRUSTED, Outcome, count_sent
 from oku_core.accounting.run_state import REST_STATES, RunState
 from oku_core.http_client.error_reason import NO_HTTP2
-from oku_core.results.request_summary import FailureSummary
-from oku_core.results.summary import Summary, Unit
-from oku_core.results.validity import Flag
 from oku_core.spec.spec import Engine
+from oku_core.summary.request_summary import FailureSummary
+from oku_core.summary.summary import Summary, Unit
+from oku_core.summary.validity import Flag
 from oku_core.tables.formatting import format_count, in_units
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 from oku_cli.terminal.ci_commands import escape_marks_in_markup
 from oku_cli.views.exit_reasons import ExitReason, describe_nothing_ok
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
-from oku_core.results.validity import Flag
+from oku_core.summary.summary import Summary
+from oku_core.summary.validity import Flag
 from oku_core.tables.formatting import in_units
 from oku_core.tables.threshold_tables import describe_standing
 from oku_core.thresholds.threshold_summary import ThresholdVerdict

@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
-from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import MOST_COLUMNS, STRONG, build_state
+from oku_cli.terminal.console import MOST_COLUMNS, STRONG
+from oku_cli.terminal.layout import Flow, build_state
 from oku_core.accounting.run_state import RunState
-from oku_core.results.judgement import judge_counts
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.judgement import judge_counts
 from oku_core.tables.formatting import (
     NOTHING,
     format_count,

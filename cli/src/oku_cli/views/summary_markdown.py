@@ -8,13 +8,12 @@ from oku_cli.views.account_view import describe_flag
 from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
 from oku_cli.views.summary_view import MOST_TRACEBACKS, shorten_traceback
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import format_count, format_ok
 from oku_core.tables.outcome_tables import build_failures, build_outcomes
-from oku_core.tables.phase_tables import build_phases
+from oku_core.tables.part_tables import build_names, build_phases, build_targets
 from oku_core.tables.summary_tables import build_figures
 from oku_core.tables.table import Rank, Role, Table, cut_rows
-from oku_core.tables.target_tables import build_names, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_times
 

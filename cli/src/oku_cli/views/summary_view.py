@@ -8,9 +8,8 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.console import BAD, GOOD, MOST_COLUMNS, STRONG, Terminal
 from oku_cli.terminal.layout import Flow, Labelled, PairGrid
-from oku_cli.terminal.palette import BAD, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_cli.views.account_view import (
@@ -20,12 +19,12 @@ from oku_cli.views.account_view import (
     build_statuses,
     build_validity,
 )
-from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.accounting.measured_time import Time
-from oku_core.results.latency_summary import QuantileIntervals
-from oku_core.results.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
+from oku_core.accounting.outcome import UNTRUSTED
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.summary.latency_summary import QuantileIntervals
+from oku_core.summary.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
 from oku_core.tables.distribution_tables import build_distribution
 from oku_core.tables.formatting import (
     format_count,
@@ -37,12 +36,11 @@ from oku_core.tables.formatting import (
 )
 from oku_core.tables.outcome_tables import build_failures as build_failure_table
 from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
-from oku_core.tables.phase_tables import build_phases
+from oku_core.tables.part_tables import MOST_ROWS, build_names, build_phases, build_targets
+from oku_core.tables.summary_tables import list_worker_tables
 from oku_core.tables.table import Table, cut_rows
-from oku_core.tables.target_tables import MOST_ROWS, build_names, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_times
-from oku_core.tables.worker_tables import list_worker_tables
 
 MOST_WORKERS = 8
 """Up to this many workers have a row each; of more, only the spread is shown."""

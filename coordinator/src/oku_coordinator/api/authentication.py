@@ -1,10 +1,13 @@
-"""Lets only callers with the token call the API, except at a few paths that are open to everyone."""
+"""Lets only callers with the token call the API, except at a few paths that are open to everyone.
+
+Others can cause one log line of a kind a minute, with a count.
+"""
 
 import hmac
 import logging
 import time
-from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +15,66 @@ import msgspec
 from aiohttp import hdrs, web
 
 from oku_coordinator.api.connection_table import find_origin
-from oku_coordinator.api.log_throttle import LogThrottle
 from oku_coordinator.api.responses import Handler
+from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.messaging.credentials import Credential, CredentialFault
 from oku_core.process.clock import Clock
+
+EVERY_S = 60.0
+MOST_KINDS = 32
+"""At a time, of those that callers can add to."""
+
+
+@dataclass
+class _Kind:
+    due_at: float
+    text: str
+    left_out: int = 0
+
+
+class LogThrottle:
+    """Passes the first line of a kind on, and the last of those of the next minute with their number.
+
+    The clock is monotonic.
+    """
+
+    def __init__(self, log: logging.Logger, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._kinds: dict[str, _Kind] = {}
+
+    def has_room_for(self, kind: str) -> bool:
+        """Whether a kind that callers make up may have a line of its own."""
+        return kind in self._kinds or len(self._kinds) < MOST_KINDS
+
+    def warn(self, kind: str, text: str, error: BaseException | None = None) -> None:
+        """Log `text`, with the traceback of `error`, unless a line of this kind was logged lately.
+
+        Args:
+            kind: one of a few names of the program's own; with something from outside in it only if there is
+                room for it.
+            text: one line.
+            error: is shown with its traceback.
+        """
+        now = self._clock()
+        state = self._kinds.get(kind)
+        if state is not None:
+            state.text, state.left_out = text, state.left_out + 1
+            return
+        self._kinds[kind] = _Kind(now + EVERY_S, text)
+        self._log.warning("%s", text, exc_info=error)
+
+    def flush(self) -> None:
+        """Say how many lines were left out of each kind whose minute is over; to be called each second."""
+        now = self._clock()
+        for kind, state in list(self._kinds.items()):
+            if now < state.due_at:
+                continue
+            del self._kinds[kind]
+            if state.left_out:
+                self._kinds[kind] = _Kind(now + EVERY_S, state.text)
+                self._log.warning("%s (the last of %s like it)", state.text, f"{state.left_out:,}")
+
 
 _log = logging.getLogger(__package__)
 
@@ -32,7 +91,7 @@ class RefusedCallers:
     Args:
         api: what callers call there. Its server logs how many lines the throttle has left out.
         credential: what they must present.
-        count: takes each refusal.
+        metrics: count each refusal.
         clock: monotonic seconds.
     """
 
@@ -40,16 +99,16 @@ class RefusedCallers:
         self,
         api: web.Application,
         credential: Credential,
-        count: Callable[[Credential, CredentialFault], None],
+        metrics: Metrics,
         clock: Clock = time.monotonic,
     ) -> None:
         self._credential = credential
-        self._count = count
+        self._metrics = metrics
         self._throttle = api[LOG_THROTTLE] = LogThrottle(_log, clock)
 
     def note(self, request: web.Request, refusal: CredentialFault) -> None:
         """Count and log a call that was refused."""
-        self._count(self._credential, refusal)
+        self._metrics.count_refusal(self._credential, refusal)
         peer = request.remote or ""
         kind = f"{self._credential} {refusal}"
         of_origin = f"{kind} {_find_origin(peer)}"  # where there is no room for one more, they share a line
@@ -73,11 +132,9 @@ _SCHEME = "Bearer"
 _REFUSED = web.AppKey("refused", RefusedCallers)
 
 
-def require_token(
-    api: web.Application, token: str, count_refusal: Callable[[Credential, CredentialFault], None]
-) -> None:
+def require_token(api: web.Application, token: str, metrics: Metrics) -> None:
     """Refuse callers without the token, and report them; probes and `/metrics` stay open."""
-    api[_REFUSED] = RefusedCallers(api, Credential.TOKEN, count_refusal)
+    api[_REFUSED] = RefusedCallers(api, Credential.TOKEN, metrics)
     api.middlewares.append(_build_guard(token, api[_REFUSED], _OPEN_PATHS))
 
 

@@ -5,8 +5,12 @@ import socket
 
 from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.authentication import close_metrics
-from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
-from oku_coordinator.api.file_routes import build_run_file_routes, build_upload_routes
+from oku_coordinator.api.file_routes import (
+    DOWNLOAD_LIMITS,
+    build_download_api,
+    build_run_file_routes,
+    build_upload_routes,
+)
 from oku_coordinator.api.routes import Scaling, build_api
 from oku_coordinator.clock.clock_service import ClockService, open_clock
 from oku_coordinator.files.file_access import FileAccess, find_files_address
@@ -22,16 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpServers:
-    """Opens them, and closes them again.
-
-    Args:
-        settings: where to listen.
-        foundation: the ledger, the clock, telemetry, and the key of tickets.
-        runs: what the calls act on.
-        scaling: scales pods, in a cluster.
-        file_store: has the files.
-        file_access: gets the address of the files.
-    """
+    """Opens them, and closes them again."""
 
     def __init__(
         self,
@@ -78,9 +73,7 @@ class HttpServers:
         )
         base = self._foundation
         self._files = ApiServer(
-            build_download_api(
-                self._file_store, base.signer, base.clock.now, base.telemetry.metrics.count_refusal
-            ),
+            build_download_api(self._file_store, base.signer, base.clock.now, base.telemetry.metrics),
             DOWNLOAD_LIMITS,
         )
         await self._files.start(listening)

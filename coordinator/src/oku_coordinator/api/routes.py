@@ -52,13 +52,12 @@ from oku_coordinator.runs.run_documents import build_row_object, build_run_objec
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.prometheus.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
-from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, read_idempotency_key
 from oku_core.accounting.interval import ConservationError
-from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
+from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, check_reference, read_idempotency_key
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
 from oku_core.tables.summary_tables import UnknownPhaseError, list_phase_tables, list_tables
@@ -104,18 +103,9 @@ def build_api(
     publisher: Publisher | None = None,
     scaling: Scaling | None = None,
 ) -> web.Application:
-    """The application.
-
-    Args:
-        runs: what the calls act on.
-        metrics: what `/metrics` shows.
-        token: what callers must bear.
-        troubles: say whether the coordinator is ready.
-        publisher: what takes lines to Loki, if anything does.
-        scaling: scales pods, in a cluster.
-    """
+    """The application; callers must bear the token."""
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
-    require_token(api, token, metrics.count_refusal)
+    require_token(api, token, metrics)
     exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:

@@ -44,12 +44,7 @@ class Handler(Protocol):
 
 
 class Inbound:
-    """Two listeners, one for checkpoints, one for progress.
-
-    Args:
-        app: the Celery application.
-        supervisor: of their threads.
-    """
+    """Two listeners, one for checkpoints, one for progress."""
 
     def __init__(self, app: App, supervisor: Supervisor) -> None:
         self._receiver: Receiver
@@ -85,12 +80,7 @@ class Inbound:
         return not self.progress.is_connected or now - caught_up_at > behind_s
 
     def start(self, receiver: Receiver, handler: Handler) -> None:
-        """Begin to listen; to be called in the running event loop.
-
-        Args:
-            receiver: keeps checkpoints durably and answers them, in a listener's thread.
-            handler: handles what is new, in the event loop.
-        """
+        """Begin to listen; to be called in the running event loop."""
         self._receiver, self._handler = receiver, handler
         self._loop = asyncio.get_running_loop()
         self.checkpoints.start()

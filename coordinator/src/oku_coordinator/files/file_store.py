@@ -15,12 +15,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_coordinator.files.file_name import FileName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
 from oku_core.process.clock import Clock
 from oku_core.process.private_files import make_private_folder, open_private
-from oku_core.spec.values.file_reference import FileClaim, FileHash
+from oku_core.spec.values.file_reference import FileClaim, FileHash, is_digest
+
+_PROOF_MARK, _PART = ".", ".part"
+
+
+class FileName(NamedTuple):
+    """The name of a file in the folder: digest and proof, and a mark while more of it is to come."""
+
+    claim: FileClaim
+    is_part: bool = False
+
+    def __str__(self) -> str:
+        """Format it."""
+        return f"{_PROOF_MARK.join(self.claim)}{_PART if self.is_part else ''}"
+
+
+def read_name(name: str) -> FileName | None:
+    """Parse a name; None if it is not that of a file of a run."""
+    whole = name.removesuffix(_PART)
+    digest, _, proof = whole.partition(_PROOF_MARK)
+    if not (is_digest(digest) and is_digest(proof)):
+        return None
+    return FileName(FileClaim(digest, proof), is_part=whole != name)
+
+
+def find_stored_file(folder: Path, digest: str) -> Path | None:
+    """The file with a digest in the folder of a coordinator that does not run; None if it is not there."""
+    for path in folder.glob(f"{digest}*"):
+        name = read_name(path.name)
+        if name is not None and not name.is_part:
+            return path
+    return None
+
 
 _READ_BYTES = 1 << 20
 _KEPT_FREE = 256 << 20
@@ -45,28 +76,18 @@ class UnknownFileError(UserError):
 
 @dataclass(frozen=True)
 class StoredFile:
-    """What a caller hears of a file.
-
-    Attributes:
-        digest: the SHA-256 that names it.
-        received: how many bytes of it are here.
-        is_complete: whether that is all of it, and checked.
-    """
+    """What a caller hears of a file."""
 
     digest: str
     received: int
+    """How many bytes of it are here."""
     is_complete: bool
+    """Whether that is all of it, and checked."""
 
 
 class _Complete(NamedTuple):
-    """A file that is complete.
-
-    Attributes:
-        size: its length in bytes.
-        proof: that a caller has it.
-    """
-
     size: int
+    """In bytes."""
     proof: str
 
 

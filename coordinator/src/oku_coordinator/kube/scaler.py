@@ -11,45 +11,82 @@ again at the next look; the coordinator goes on meanwhile.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from oku_coordinator.event_loop import BackgroundService, LoopSignals
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.deletion_cost import CostMarker
 from oku_coordinator.kube.dns import ServerDns
 from oku_coordinator.kube.pods import (
     Pod,
     PodReadiness,
     build_server_readiness,
     build_worker_readiness,
+    find_cost_changes,
     is_enough,
 )
 from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.settings import KubeSettings
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health
+
+LOOK_S = 2.0
+_MARK_S = 10.0
+"""Between two looks at deletion costs: Kubernetes asks not to change them often."""
+_MOST_MARKED = 50
+"""Pods that are annotated at one look."""
+_GONE = 404
+
+
+class CostMarker:
+    """Marks busy workers with a higher deletion cost: Kubernetes deletes others first."""
+
+    def __init__(self, cluster: Cluster, clock: Clock = time.monotonic) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._marked_at = -_MARK_S
+        self.trouble = ""
+        """What was refused the last time; empty when nothing was."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to mark them again."""
+        return self._clock() - self._marked_at >= _MARK_S
+
+    async def mark(self, pods: Sequence[Pod], held: Mapping[str, int]) -> None:
+        """Set the deletion costs that are not right; one that is refused keeps no other from it.
+
+        Args:
+            pods: of workers.
+            held: how many leases each worker has, by its name.
+
+        Raises:
+            ClusterError: the API does not answer.
+        """
+        self._marked_at = self._clock()
+        refusals = []
+        for pod, cost in list(find_cost_changes(pods, held).items())[:_MOST_MARKED]:
+            try:
+                await self._cluster.set_cost(pod, cost)
+            except ClusterError as error:
+                if not error.status:
+                    raise
+                if error.status != _GONE:  # pods come and go
+                    refusals.append(str(error))
+        self.trouble = next(iter(refusals), "")
+
 
 _log = logging.getLogger(__name__)
 
-LOOK_S = 2.0
 
+class Scaler(BackgroundService):
+    """Scales the Deployments of workers and delay servers; at its end, sizes stay as they are."""
 
-class Scaler:
-    """Scales the Deployments of workers and delay servers.
-
-    Args:
-        settings: names and bounds.
-        cluster: the API.
-        ledger: says which run has its turn, and who holds its leases.
-        signals: begin a round when a run may begin that could not before.
-        dns: by which workers find the delay servers; None when they need none.
-        clock: monotonic seconds.
-    """
+    service_name = "scaler"
 
     def __init__(
         self,
@@ -73,21 +110,12 @@ class Scaler:
         self._ready_for: str | None = None
         """The run whose delay servers are there."""
         self._cost_marker = CostMarker(cluster, clock)
-        self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why the last look came to nothing; empty when it did not."""
         self.workers = PodReadiness()
         """Of the run that has its turn, as of the last look."""
         self.servers = PodReadiness()
         """The same of delay servers, until it has begun."""
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Begin to look."""
-        self._task = supervisor.start("scaler", self._watch)
-
-    async def end(self) -> None:
-        """Stop looking; sizes stay as they are."""
-        await cancel([self._task])
 
     def has_servers(self, run: RunRecord) -> bool:
         """Whether the delay servers of a run are there, or it wants none."""
@@ -112,7 +140,7 @@ class Scaler:
         else:
             self._record_trouble(self._cost_marker.trouble)
 
-    async def _watch(self, health: Health) -> None:
+    async def _work(self, health: Health) -> None:
         while True:
             await self.scale()
             health.note_well()

@@ -19,9 +19,9 @@ from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, build_spec_key
 from oku_core.messaging.order import CallHook
-from oku_core.results.hook_summary import HookState
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Hook
+from oku_core.summary.summary import HookState
 
 _log = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_core.accounting.interval import ConservationError, Slice
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.results.lease_span import LeaseSpan
+from oku_core.accounting.lease_state import ExpiryReason, LeaseSpan
 
 PAGE = 1000
 """How many rows are read at once."""

@@ -15,7 +15,7 @@ from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.order import Control
 from oku_core.process.clock import Clock

@@ -11,9 +11,8 @@ import logging
 import math
 import time
 
-from oku_coordinator.active_run import ActiveRuns
+from oku_coordinator.active_run import ActiveRuns, Installation
 from oku_coordinator.foundation import Foundation
-from oku_coordinator.installation import Installation
 from oku_coordinator.leasing.pace import choose_checkpoint_s
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger.rules import history
@@ -23,8 +22,7 @@ from oku_coordinator.loops.ticker import Ticker
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.watches.end_watch import EndWatch
 from oku_coordinator.watches.worker_watch import WorkerWatch
-from oku_coordinator.workers.intervals import IntervalAnnouncer
-from oku_coordinator.workers.renewal import Renewal
+from oku_coordinator.workers.repeated_orders import IntervalAnnouncer, Renewal
 from oku_core.accounting.run_state import RunState
 from oku_core.process.supervision import Health
 from oku_core.results.event import Event, EventType
@@ -74,7 +72,7 @@ class MainLoop:
         self._followers = runs.followers
         self._worker_watch = WorkerWatch(ledger, runs, installation.readiness)
         self._end_watch = EndWatch(ledger, runs)
-        self._renewal = Renewal(roster=roster, broker=broker)
+        self._renewal = Renewal(roster, broker)
         self._inbound = foundation.inbound
         self._clock = foundation.clock
         self._clock_store = foundation.clock_store

@@ -4,13 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oku_coordinator.active_run import ActiveRuns
+from oku_coordinator.active_run import ActiveRuns, Installation
 from oku_coordinator.clock.clock_store import ClockStore
-from oku_coordinator.installation import Installation
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.loops.ticker import Ticker
-from oku_coordinator.workers.intervals import IntervalAnnouncer
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_coordinator.workers.repeated_orders import IntervalAnnouncer
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import Clock
 

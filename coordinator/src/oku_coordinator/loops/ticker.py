@@ -6,8 +6,7 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 
-from oku_coordinator.active_run import ActiveRun, ActiveRuns
-from oku_coordinator.installation import Installation
+from oku_coordinator.active_run import ActiveRun, ActiveRuns, Installation
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
 from oku_coordinator.ledger.tables import run_table
@@ -15,12 +14,12 @@ from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.telemetry import Telemetry
 from oku_coordinator.telemetry.tick_maker import TargetTicks, TickMaker
-from oku_coordinator.workers.replay_guard import ReplayGuard
+from oku_coordinator.workers.liveness import ReplayGuard
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
-from oku_core.results.tick import TargetTick, Tick
+from oku_core.summary.tick import TargetTick, Tick
 
 _log = logging.getLogger(__name__)
 

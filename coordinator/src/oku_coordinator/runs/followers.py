@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables import run_table
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 _log = logging.getLogger(__name__)
 

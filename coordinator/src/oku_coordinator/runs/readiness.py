@@ -29,12 +29,12 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.results.hook_summary import HookState
-from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.description import describe_shortage
 from oku_core.spec.files import NOWHERE, SpecFiles, list_files
+from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.spec import Hook, Spec
 from oku_core.spec.values.file_reference import FileRef
+from oku_core.summary.summary import HookState
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade

@@ -4,7 +4,6 @@ Runs are removed in the background, some rows and pages at a time; it goes on wh
 The same key sends nothing twice.
 """
 
-import asyncio
 import logging
 import math
 import time
@@ -12,6 +11,7 @@ from asyncio import sleep
 from contextlib import closing, suppress
 from pathlib import Path
 
+from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunInUseError, RunRecord
@@ -21,7 +21,7 @@ from oku_coordinator.runs.run_documents import encode_summary
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor
+from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec, list_differences
 
@@ -92,7 +92,7 @@ _REST_S = 0.01
 """A pause between two transactions, in which others get their turn."""
 
 
-class Retention:
+class Retention(BackgroundService):
     """Applies a rule to the runs of a ledger.
 
     Args:
@@ -102,6 +102,8 @@ class Retention:
         clock: Unix time.
         files: keeps the files of the runs.
     """
+
+    service_name = "retention"
 
     def __init__(
         self,
@@ -116,15 +118,6 @@ class Retention:
         self._rule = rule
         self._clock = clock
         self._files = files
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Begin to work in the background."""
-        self._task = supervisor.start("retention", self._work)
-
-    async def end(self) -> None:
-        """Stop; the next process removes what is left."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
 
     async def delete_surplus(self) -> None:
         """Delete the runs that the rule does not keep."""

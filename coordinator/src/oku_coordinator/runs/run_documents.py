@@ -6,8 +6,7 @@ reader (`oku_cli.report.history_reader`) can go line by line, and keep only what
 failed requests.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,12 +21,11 @@ from oku_coordinator.runs.summary.summaries import format_time
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError
-from oku_core.results.failed_range import FailedRange, FailuresHead
-from oku_core.results.run_period import RunPeriod
-from oku_core.results.run_rows import MOST_ROWS, RunRows
-from oku_core.results.summary import Summary
+from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunPeriod, RunRows
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FindPath
+from oku_core.summary.summary import Summary
 
 _SAMPLES_AT_ONCE = 100
 
@@ -119,7 +117,7 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted: range) -> RunRows:
+def read_run_rows(run: str, spec: Spec, find_file: FindPath, wanted: range) -> RunRows:
     """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
 
     Args:
@@ -142,7 +140,7 @@ def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted
         raise UserError(f"{len(wanted):,} rows are wanted, and one answer has at most {MOST_ROWS:,}")
     data = spec.data
     try:
-        rows = read_rows(find_file(data.digest), find_file(data.index), data.table, data.rows, wanted)
+        rows = read_rows(data.locate(find_file), wanted)
     except DataError as error:
         raise UserError(f"data {data.name} cannot be used: {error}") from error
     return RunRows(run=run, start=wanted.start, rows=rows)

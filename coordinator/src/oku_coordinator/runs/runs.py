@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run, find_submitted
@@ -29,18 +29,18 @@ from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownE
 from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
-from oku_core.results.inner_lines import build_inner_lines
-from oku_core.results.lines import (
-    LineKind,
+from oku_core.results.lines import LineKind
+from oku_core.spec.spec import Spec
+from oku_core.summary.summary import ProcessSummary, Summary
+from oku_core.summary.summary_lines import (
     build_failure_lines,
+    build_inner_lines,
     build_phase_lines,
     build_summary_line,
     build_target_lines,
     build_threshold_lines,
 )
-from oku_core.results.summary import ProcessSummary, Summary
-from oku_core.results.validity import Validity
-from oku_core.spec.spec import Spec
+from oku_core.summary.validity import Validity
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class Runs:
     def fetch_page(self, most: int, after: str, reference: str | None = None) -> list[RunRow]:
         """At most so many runs, newest first, after the `cursor` of one.
 
-        With a reference only those that it stands for (`oku_core.accounting.run_reference`).
+        With a reference only those that it stands for (`oku_core.results.run_api`).
         """
         with self._ledger.read() as t:
             return run_table.fetch_runs(t, most, after, reference)

@@ -21,7 +21,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.results.summary import ProcessSummary
+from oku_core.summary.summary import ProcessSummary
 
 _log = logging.getLogger(__name__)
 
@@ -103,12 +103,7 @@ class NamedServers:
 
 
 class ServedCounter:
-    """Sums what the servers say.
-
-    Args:
-        servers: where they are; those that share their counts tell the same sum, which is taken once.
-        ledger: says which were seen with a run.
-    """
+    """Sums what the servers say; those that share their counts tell the same sum, which is taken once."""
 
     def __init__(self, servers: ServerFinder, ledger: Ledger) -> None:
         self._servers = servers

@@ -24,7 +24,7 @@ from oku_core.results.lines import (
     build_worker_line,
 )
 from oku_core.results.series import leave_to_series
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 WORKER_LINES_PER_S = 100
 _NOTHING = RunProgress()

@@ -13,9 +13,9 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.sample import build_sample
-from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.target import Target
+from oku_core.summary.tick import TargetTick, Tick
 
 _SHORTEST_S = 0.001
 _NOTHING = RunProgress()

@@ -16,7 +16,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
@@ -34,15 +34,7 @@ _COUNTED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED})
 
 
 class CircuitBreaker:
-    """Watches one run.
-
-    Args:
-        ledger: keeps the runs.
-        roster: the live workers, and what they refuse.
-        assignment: which of them the run has.
-        readiness: says whether more workers are coming.
-        clock: Unix time.
-    """
+    """Watches one run, in Unix time."""
 
     def __init__(
         self,

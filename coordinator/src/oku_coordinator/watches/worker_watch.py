@@ -1,7 +1,11 @@
-"""Cancels a run that has had no worker for as long as its `give-up-after`, queued or in the middle.
+"""Watches the workers of runs: whether there are any, can confine user code, and know the clock well enough.
 
-The time in which a run waits behind others counts, for no worker is there for it. Time in which no worker
-could be heard does not count. The count is kept in memory: a restarted coordinator begins anew.
+A run is cancelled that has had no worker for as long as its `give-up-after`, queued or in the middle. The
+time in which it waits behind others counts, for no worker is there for it. Time in which no worker could be
+heard does not count. The count is kept in memory: a restarted coordinator begins anew.
+
+The kernel of a worker without Landlock cannot confine. Its run has an event, and a notice that stays when it
+is over.
 """
 
 import contextlib
@@ -10,12 +14,19 @@ import math
 from dataclasses import dataclass
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import NO_WORKER
+from oku_coordinator.ledger.rules import history
+from oku_coordinator.ledger.storage.records import NO_WORKER, RunRecord
 from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.accounts import work_table
+from oku_coordinator.runs.notices import UNCONFINED, list_unconfined
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.watches.target_watch import format_limit
+from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.process.clock import Clock
+from oku_core.results.event import Event, EventType
+from oku_core.summary.validity import MOST_SKEW_S
 
 _log = logging.getLogger(__name__)
 
@@ -32,13 +43,7 @@ class _Wait:
 
 
 class WorkerWatch:
-    """Watches whether the runs that are not at rest have workers.
-
-    Args:
-        ledger: knows the runs.
-        runs: cancels them.
-        readiness: knows which workers are there, and what keeps others away.
-    """
+    """Watches whether the runs that are not at rest have workers."""
 
     def __init__(self, ledger: Ledger, runs: Runs, readiness: Readiness) -> None:
         self._ledger = ledger
@@ -86,3 +91,50 @@ class WorkerWatch:
         with contextlib.suppress(TransitionError):  # it ends already
             self._runs.cancel(run, reason=reason)
             _log.error("run %s ends: %s", run, reason, extra={"run": run})
+
+
+class ConfinementWatch:
+    """Finds the workers of one run that cannot confine its user code."""
+
+    def __init__(self, ledger: Ledger, assignment: Assignment, clock: Clock) -> None:
+        self._ledger = ledger
+        self._assignment = assignment
+        self._clock = clock
+        self._recorded: set[str] = set()
+        """The workers that have an event."""
+
+    def check(self, run: RunRecord) -> None:
+        """Record those that have no event yet; call it whenever a worker may have been assigned."""
+        names = list_unconfined(self._assignment, run)
+        if new := [name for name in names if name not in self._recorded]:
+            at, type_ = self._clock(), EventType.WORKER_UNCONFINED
+            events = [
+                Event(at=at, type=type_, text=f"worker {name} {UNCONFINED}", worker=name) for name in new
+            ]
+            with self._ledger.change() as t:
+                history.keep_events(t, run.run, events)
+            self._recorded.update(new)
+
+
+_WORTH_RECORDING = 1.1
+"""A bound that has grown by less is not written down again."""
+
+
+class SkewWatch:
+    """Checks how well the workers of one run know its clock."""
+
+    def __init__(self, ledger: Ledger, assignment: Assignment) -> None:
+        self._ledger = ledger
+        self._assignment = assignment
+        self._recorded_s = 0.0
+        """The largest bound that this coordinator has recorded."""
+
+    def check(self, run: RunRecord) -> None:
+        """Flag the run if it has a schedule and a bound is too large."""
+        if run.state != RunState.RUNNING or not run.spec.is_open:
+            return
+        worst_s = self._assignment.clock_bound_s
+        if worst_s > max(MOST_SKEW_S, _WORTH_RECORDING * self._recorded_s):
+            with self._ledger.change() as t:
+                work_table.note_clock_skew(t, run.run, worst_s)
+            self._recorded_s = worst_s

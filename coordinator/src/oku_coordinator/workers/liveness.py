@@ -11,8 +11,9 @@ and a half times the heartbeat interval, that which a worker had last and that w
 """
 
 import math
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from typing import TypeVar
 
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -290,3 +291,41 @@ def choose_heartbeat_interval_s(workers: int) -> float:
 def _find_timeout_s(worker: WorkerState, timeout_s: float) -> float:
     """The longest silence of a worker that lives: it may not have heard of its present interval yet."""
     return max(timeout_s, _TIMEOUT_INTERVALS * min(worker.heartbeat_interval_s, LONGEST_INTERVAL_S))
+
+
+_T = TypeVar("_T")
+
+_KEPT = 20_000
+_CURRENT_S = 60.0
+"""After this long a silent process may be followed by one whose clock is behind its own."""
+
+
+class ReplayGuard:
+    """Admits each progress once, and none of a process that another one has followed."""
+
+    def __init__(self) -> None:
+        self._sequences: OrderedDict[str, int] = OrderedDict()
+        """The last that was heard of each process, by its incarnation."""
+        self._current: OrderedDict[str, tuple[str, float, float]] = OrderedDict()
+        """By worker: its incarnation, what its clock said last, and when that was, in monotonic seconds."""
+
+    def admits(self, progress: Progress, now: float) -> bool:
+        """Whether it is new, at `now` in monotonic seconds; noted if it is."""
+        last = self._sequences.get(progress.incarnation)
+        if last is not None and progress.sequence <= last:
+            return False
+        incarnation, at, heard_at = self._current.get(progress.worker, (progress.incarnation, 0.0, now))
+        if incarnation != progress.incarnation and (
+            last is not None or (progress.at <= at and now - heard_at < _CURRENT_S)
+        ):
+            return False
+        _put(self._sequences, progress.incarnation, progress.sequence)
+        _put(self._current, progress.worker, (progress.incarnation, progress.at, now))
+        return True
+
+
+def _put(kept: OrderedDict[str, _T], key: str, value: _T) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)

@@ -5,11 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oku_core.accounting.counts import Counts
-from oku_core.accounting.failure_reason import MOST_KEPT_REASONS, OTHER, ReasonCount, find_sum_fault
 from oku_core.accounting.histogram import Histogram, sum_histograms
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.measured_time import Time, find_time_fault
-from oku_core.accounting.outcome import NOT_SENT, build_no_causes, build_no_counts, count_answered
+from oku_core.accounting.outcome import (
+    MOST_KEPT_REASONS,
+    NOT_SENT,
+    OTHER,
+    ReasonCount,
+    build_no_causes,
+    build_no_counts,
+    count_answered,
+    find_sum_fault,
+)
 
 ReasonKey = tuple[int, str]
 """An outcome, as a place in `OUTCOMES`, and a reason for it."""

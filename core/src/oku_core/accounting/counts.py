@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from oku_core.accounting.failure_reason import ReasonCount, find_reason_fault
 from oku_core.accounting.histogram import HistogramSnapshot, coarsen, subtract
 from oku_core.accounting.measured_time import Time, find_time_fault
 from oku_core.accounting.outcome import (
@@ -17,9 +16,11 @@ from oku_core.accounting.outcome import (
     NOT_DEALT,
     NOT_SENT,
     NOT_SENT_CAUSES,
+    ReasonCount,
     build_no_causes,
     build_no_counts,
     count_answered,
+    find_reason_fault,
     is_account,
 )
 

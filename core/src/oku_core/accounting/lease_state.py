@@ -1,6 +1,9 @@
-"""The states of a lease, and the reasons for which one expires."""
+"""The states of a lease, what the ledger decides about its checkpoints, and what remains of it."""
 
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from oku_core.accounting.index_ranges import Range
 
 
 class LeaseState(StrEnum):
@@ -22,3 +25,51 @@ class ExpiryReason(StrEnum):
     """Its worker is alive and no longer has the lease, but no final checkpoint came."""
     STACK_LOST = "stack_lost"
     """The local stack was killed while the lease was out."""
+
+
+class MessageVerdict(StrEnum):
+    """What the ledger decided about a checkpoint."""
+
+    ACCOUNTED = "accounted"
+    """What it covers is in the account, and its lease is open."""
+    CLOSED = "closed"
+    """What it covers is in the account, and its lease is closed."""
+    REPEATED = "repeated"
+    """The ledger has this checkpoint, or a newer one, already."""
+    LATE = "late"
+    """The lease has expired, or the run is over."""
+    FOREIGN = "foreign"
+    """It comes from another process than the one that has the lease."""
+    UNTRUE = "untrue"
+    """It cannot be true."""
+    UNKNOWN = "unknown"
+    """There is no such lease."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseSpan:
+    """A lease from when it was dealt to when it was closed.
+
+    Attributes:
+        id: its id.
+        start: its first index.
+        stop: the index behind its last one.
+        ranges: its ranges `[start, stop)` if it has several.
+        state: what became of it.
+        reason: why it expired; empty if it did not.
+        worker: to which worker it was given.
+        covered: how many of its requests have an outcome.
+        cut_at: when it was dealt.
+        closed_at: when it was closed; None while it is open.
+    """
+
+    id: str
+    start: int
+    stop: int
+    ranges: list[Range] = field(default_factory=list)
+    state: LeaseState
+    reason: str
+    worker: str
+    covered: int = 0
+    cut_at: float
+    closed_at: float | None

@@ -107,11 +107,7 @@ def find_row(content: bytes, place: int) -> bytes:
 
 
 class CsvRows:
-    """Checks the rows of a table.
-
-    Args:
-        columns: the names of its columns.
-    """
+    """Checks the rows of a table."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._commas: Final = len(columns) - 1

@@ -10,8 +10,7 @@ import re
 import socket
 import ssl
 
-from oku_core.accounting.failure_reason import LONGEST_REASON, UNTRUSTED
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
 from oku_core.data.data_format import DataError
 from oku_core.http_client.client_rules import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError

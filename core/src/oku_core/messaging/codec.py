@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.messaging.checkpoint import CheckpointBatch, find_batch_fault
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.checkpoint_faults import find_batch_fault
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Order
 from oku_core.messaging.progress import Progress

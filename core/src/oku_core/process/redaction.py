@@ -166,10 +166,6 @@ def hide(*values: str) -> None:
 def redact_beginning(text: str, *, queries: bool = True) -> tuple[str, str]:
     """Redact a text that goes on behind its end, where a hidden value may be cut in two.
 
-    Args:
-        text: the text to redact.
-        queries: whether queries are masked.
-
     Returns:
         what can be shown of it, and the rest, in which a hidden value may begin.
     """

@@ -1,1 +1,1 @@
-"""The results of a run: its samples, its events, its validity and its summary."""
+"""The results of a run as they come: its seconds, its events and leases, and the lines for Loki on them."""

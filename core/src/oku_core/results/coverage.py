@@ -1,9 +1,9 @@
 """The request space in equal parts, and how much of each is accounted, leased, pending or was taken back."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from oku_core.accounting.interval import SliceState
+from oku_core.accounting.interval import Slice, SliceState
 
 COVERAGE_PARTS = 50
 AGAIN = "again"
@@ -44,6 +44,24 @@ class Coverage:
                 "stop": stop,
                 **{str(name): cover[part] for name, cover in self._covers.items()},
             }
+
+
+def build_coverage_lines(
+    slices: Iterable[Slice], again: Iterable[tuple[int, int]], extent: int
+) -> Iterator[Mapping[str, Any]]:
+    """A line for each part of the request space.
+
+    Args:
+        slices: the slices of the space now.
+        again: the ranges `[start, stop)` that were taken back; each counts, even where they overlap.
+        extent: the index behind the last one of interest.
+    """
+    coverage = Coverage(extent)
+    for piece in slices:
+        coverage.add(piece.state, piece.start, piece.stop)
+    for start, stop in again:
+        coverage.add(AGAIN, start, stop)
+    return coverage.build_lines()
 
 
 def cut_parts(requests: int, parts: int) -> Sequence[tuple[int, int]]:

@@ -1,33 +1,26 @@
-"""Pure builders of the lines for Loki; docs/metrics.md describes their fields."""
+"""Pure builders of the lines for Loki on leases, seconds and workers; docs/metrics.md describes their fields.
+
+The name of a run is a label; that of inner requests is the field `request`.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import msgspec
-
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
-from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import LeaseSpan
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import LeaseFigures, Part
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress, RunProgress
-from oku_core.results.coverage import AGAIN, Coverage
-from oku_core.results.latency_summary import TimingSummary
-from oku_core.results.lease_span import LeaseFigures, LeaseSpan
-from oku_core.results.request_summary import AnswerSummary, FailureSummary, PhaseSummary, TargetSummary
 from oku_core.results.sample import (
     LIVE_QUANTILES,
-    QUANTILES,
     Sample,
     build_latencies_ms,
 )
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import OPEN_END
-from oku_core.spec.values.threshold import FigureUnit
-from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 Fields = Mapping[str, Any]
 
@@ -85,7 +78,6 @@ class LineKind(StrEnum):
     INNER_RANGE = "inner_range"
 
 
-MOST_SUMMARY_WORKERS = 1000
 _R10 = (10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80)
 """Renard's series R10 (ISO 3): ten steps to a decade, each about 1.26 times the one before."""
 _DECADES = range(-3, 6)
@@ -133,6 +125,21 @@ def build_status_lines(worker: str, parts: Iterable[Part]) -> Iterator[Fields]:
     for part in parts:
         for status, requests in sorted(part.statuses.items()):
             yield {"worker": worker, **_build_part_names(part), "status": status, "requests": requests}
+
+
+def build_inner_range_lines(lease: LeaseSpan, inner: Iterable[Part]) -> Iterator[Fields]:
+    """A line for each phase and name of the inner requests of a closed lease."""
+    for part in inner:
+        yield {
+            "lease": lease.id,
+            "worker": lease.worker,
+            "phase": part.phase or None,
+            "request": part.name,
+            "requests": sum(part.outcomes),
+            **build_outcome_counts(part.outcomes),
+            "bytes_received": part.bytes_received,
+            **build_latencies_ms(part.times, [Time.LATENCY]),
+        }
 
 
 def _build_part_names(part: Part) -> Fields:
@@ -242,117 +249,6 @@ def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
         yield {"le": format_bound(BOUNDS_MS[place]), "requests": held}
 
 
-def build_summary_line(summary: Summary) -> Fields:
-    """The line of a run at rest, without what has lines of its own, or very many workers."""
-    phases = [msgspec.structs.replace(phase, targets=[]) for phase in summary.phases]
-    short = msgspec.structs.replace(summary, phases=phases, targets=[], inner_requests=[])
-    fields: dict[str, Any] = msgspec.to_builtins(short)
-    for part in (fields, *fields["phases"]):
-        del part["targets"]
-    del fields["inner_requests"]
-    for failure in fields["failures"]:
-        del failure["traceback"]
-    if len(summary.workers) > MOST_SUMMARY_WORKERS:
-        del fields["workers"]
-    return fields
-
-
-def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
-    """A line for each phase of a run at rest, with its account and its distributions."""
-    for phase in phases:
-        yield {
-            "phase": phase.name,
-            "begin_s": phase.begin_s,
-            "end_s": phase.end_s,
-            "due": phase.due,
-            "requests": phase.requests,
-            "completed": phase.completed,
-            "planned_rps": phase.planned_rps,
-            "sent_rps": phase.sent_rps,
-            "completed_rps": phase.completed_rps,
-            **_build_figures(phase),
-        }
-
-
-def build_failure_lines(summary: Summary) -> Iterator[Fields]:
-    """A line for each reason for which requests of a run at rest failed; inner requests are named."""
-    for failure in summary.failures:
-        yield _build_failure(failure)
-    for inner in summary.inner_requests:
-        for failure in inner.failures:
-            yield {"request": inner.name, **_build_failure(failure)}
-
-
-def _build_failure(failure: FailureSummary) -> Fields:
-    return {
-        **({"target": failure.target} if failure.target else {}),
-        "outcome": failure.outcome,
-        "reason": failure.reason,
-        "requests": failure.requests,
-        "first_index": failure.first_index,
-        "last_index": failure.last_index,
-        "sample": failure.sample or None,
-        "traceback": failure.traceback or None,
-    }
-
-
-def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fields]:
-    """A line for each threshold of a run at rest."""
-    for threshold in thresholds:
-        fields: Fields = msgspec.to_builtins(threshold)
-        values = {"value": threshold.value, "lost_value": threshold.lost_value}
-        shortened = {key: _shorten_value(value, threshold.unit) for key, value in values.items()}
-        yield {**fields, **shortened, "detail": threshold.detail or None}
-
-
-def _shorten_value(value: float | None, unit: FigureUnit) -> float | None:
-    """Six digits; times keep their microseconds, so that a quantile is that of the summary."""
-    if value is None or unit is FigureUnit.MS:
-        return _round(value, 6)
-    return float(f"{value:.6g}")
-
-
-def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:
-    """A line for each named target of a run at rest, with its account and its distributions."""
-    for target in targets:
-        yield {
-            "target": target.name,
-            "weight": target.weight,
-            "requests": target.requests,
-            "rate_rps": target.rate_rps,
-            **_build_figures(target),
-        }
-
-
-def _build_figures(part: PhaseSummary | TargetSummary) -> Fields:
-    """What the lines of phases and of targets have in common."""
-    return {
-        **msgspec.to_builtins(part.outcomes),
-        **_prefix("not_sent_", msgspec.to_builtins(part.not_sent)),
-        "bytes_received": part.bytes_received,
-        **build_summary_quantiles(part, LIVE_TIMES),
-        **_build_steps(part.timing_ms),
-    }
-
-
-def _build_steps(timing: TimingSummary) -> Fields:
-    """How the time is split: of each step how many have it, their median and their 99th percentile."""
-    return {
-        f"{name}_{figure}": value
-        for name, step in timing.list_steps()
-        for figure, value in (("requests", step.requests), ("p50_ms", step.p50), ("p99_ms", step.p99))
-    }
-
-
-def build_summary_quantiles(part: AnswerSummary, times: Iterable[Time]) -> Fields:
-    """The figures of times that other lines have, under the same names."""
-    return {
-        f"{time.figure_prefix}{name}": getattr(part.find_latency(time), name.removesuffix("_ms"))
-        for time in times
-        for name in ("mean_ms", *QUANTILES)
-    }
-
-
 def format_bound(bound_ms: float) -> str:
     """A bound as text, as short as possible."""
     return f"{bound_ms:.0f}" if math.floor(bound_ms) == bound_ms else f"{bound_ms:g}"
@@ -387,21 +283,3 @@ def build_worker_line(
         "lag_s": round(lag_s, 4),
         "clock_bound_s": _round(latest.clock_bound_s, 6),
     }
-
-
-def build_coverage_lines(
-    slices: Iterable[Slice], again: Iterable[tuple[int, int]], extent: int
-) -> Iterator[Fields]:
-    """A line for each part of the request space.
-
-    Args:
-        slices: the slices of the space now.
-        again: the ranges `[start, stop)` that were taken back; each counts, even where they overlap.
-        extent: the index behind the last one of interest.
-    """
-    coverage = Coverage(extent)
-    for piece in slices:
-        coverage.add(piece.state, piece.start, piece.stop)
-    for start, stop in again:
-        coverage.add(AGAIN, start, stop)
-    return coverage.build_lines()

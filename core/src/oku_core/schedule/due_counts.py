@@ -37,9 +37,6 @@ class DueCounts:
     """Counts the arrivals of a schedule.
 
     It computes in floats, because it is asked about each second of long runs.
-
-    Args:
-        schedule: the schedule.
     """
 
     def __init__(self, schedule: Schedule) -> None:

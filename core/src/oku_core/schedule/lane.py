@@ -55,11 +55,6 @@ class _Cell(NamedTuple):
 class Lane:
     """The arrivals of a lane.
 
-    Args:
-        schedule: the schedule.
-        wave: a wave of it.
-        number: which lane, from 0.
-
     Raises:
         ValueError: the wave has no such lane, or does not lie in the schedule.
     """

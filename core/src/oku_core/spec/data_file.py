@@ -1,21 +1,19 @@
 """The data of a spec: a file of rows, one for each request, known by its digest."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from oku_core.data.block_file import ScannedFile
 from oku_core.data.data_format import DataFormat, check_columns
 from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, DataTable, Scan
 from oku_core.errors import format_value
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import FileRef, FindPath, is_digest
 from oku_core.spec.values.scalar import parse_text
 
-_DIGEST = re.compile("[0-9a-f]{64}")
 _MOST = 10**15
 _SHOWN = 20
-_KEYS = ("name", "format", "digest", "size", "rows", "columns", "index", "repeat")
 
 
 class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,6 +43,10 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def table(self) -> DataTable:
         """What its rows are like."""
         return DataTable(self.format, self.columns)
+
+    def locate(self, find_file: FindPath) -> ScannedFile:
+        """The file where it is here; what `find_file` raises is passed on."""
+        return ScannedFile(find_file(self.digest), find_file(self.index), self.table, self.rows)
 
     def list_files(self) -> tuple[FileRef, FileRef]:
         """The file and its row index, as files of the run."""
@@ -89,9 +91,8 @@ def parse_data_file(value: object) -> DataFile:
     if isinstance(value, DataFile):
         return value
     if not isinstance(value, Mapping) or "digest" not in value:
-        raise ValueError(
-            f"{format_value(value)} is not what a scan says of a file: {', '.join(_KEYS)}; oku run scans it"
-        )
+        keys = ", ".join(DataFile.__struct_fields__)
+        raise ValueError(f"{format_value(value)} is not what a scan says of a file: {keys}; oku run scans it")
     try:
         data = msgspec.convert(dict(value), DataFile)
         check_columns(data.columns)
@@ -101,7 +102,7 @@ def parse_data_file(value: object) -> DataFile:
     if not name.isprintable() or not name:
         raise ValueError(f"{format_value(name)} is not the name of a file")
     for key in ("digest", "index"):
-        if not _DIGEST.fullmatch(getattr(data, key)):
+        if not is_digest(getattr(data, key)):
             raise ValueError(f"{name}: {key}: {format_value(getattr(data, key))} is not a SHA-256 digest")
     for key in ("size", "rows"):
         if not 1 <= getattr(data, key) <= _MOST:

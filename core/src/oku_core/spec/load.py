@@ -1,6 +1,6 @@
 """The load of a spec over time: its stages, schedule and phases, and which of its keys contradict each other.
 
-A fault is the key that is to blame and what is wrong; the parser adds where that key was given.
+`rules` tells what a fault is.
 """
 
 import math
@@ -113,7 +113,7 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
     """Add the number of requests and the concurrency that follow from a rate, a duration or stages.
 
     Args:
-        spec: a spec without a fault of `find_load_fault`.
+        spec: a spec without a fault of `iter_load_faults`.
         given: the keys that the user gave.
     """
     stages, added = list_stages(spec), {}
@@ -130,18 +130,8 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
     return msgspec.structs.replace(spec, **added)
 
 
-def find_load_fault(spec: Spec, given: Collection[str]) -> Fault | None:
-    """Say which key of a load contradicts another one, or asks for what no run can do; None if none does.
-
-    Args:
-        spec: a spec whose load is not yet complete.
-        given: the keys that the user gave.
-    """
-    return next(_iter_faults(spec, given), None)
-
-
-def _iter_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """The faults; each assumes that there is none before it."""
+def iter_load_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
+    """Yield keys that contradict each other, or ask for what no run can do; each assumes none before it."""
     yield from _iter_conflicts(spec, given)
     yield from _iter_stage_faults(spec)
     plan = "stages" if spec.stages else "rate" if spec.is_open else "duration"

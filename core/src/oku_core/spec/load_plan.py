@@ -34,11 +34,7 @@ class ClockPeriod(Protocol):
 
 
 class LoadPlan:
-    """The plan of a run.
-
-    Args:
-        spec: of the run.
-    """
+    """The plan of a run."""
 
     def __init__(self, spec: Spec) -> None:
         self._phases = list_phase_times(spec)

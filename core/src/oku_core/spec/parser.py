@@ -4,37 +4,19 @@ The result is a `Spec`, or a `SpecError` whose one line names the place, the val
 """
 
 import dataclasses
-import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from oku_core.errors import UserError, format_value
 from oku_core.spec.data_file import DataFile, build_data_mapping
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
-from oku_core.spec.load import Fault, complete_load, find_load_fault
-from oku_core.spec.request_template import list_headers
-from oku_core.spec.rules import (
-    REQUEST_KEYS,
-    find_data_fault,
-    find_http2_fault,
-    find_pattern_fault,
-    find_rows_fault,
-    find_threshold_fault,
-    find_user_code_fault,
-)
+from oku_core.spec.load import Fault, complete_load
+from oku_core.spec.rules import REQUEST_KEYS, iter_faults, iter_row_faults
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
-from oku_core.spec.target import add_content_type, find_body_check
-from oku_core.spec.values.request_content import (
-    CLOSE,
-    Header,
-    asks_to_close,
-    find_body_type,
-    find_framing_fault,
-)
-from oku_core.spec.values.url import is_absolute
+from oku_core.spec.target import add_content_type, suggest
+from oku_core.spec.values.request_content import CLOSE, Header, find_body_type
 
-_DEFAULTS = Spec()
 _PLACES = ("urls", "base_url", "targets", "engine")
 """The attributes that say where requests go, or that user code does."""
 
@@ -57,6 +39,22 @@ class Source:
     values: Mapping[str, object]
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
 
+    @property
+    def written(self) -> Mapping[str, object]:
+        """Its values by keys as documents write them; `parse_spec` refuses what is not a mapping."""
+        values: object = self.values
+        if not isinstance(values, Mapping):
+            return {}
+        return {_write_key(key): value for key, value in values.items()}
+
+    def drop(self, keys: Collection[str]) -> "Source":
+        """The source without these keys, however they are written."""
+        if not self.written:
+            return self
+        return replace(
+            self, values={key: value for key, value in self.values.items() if _write_key(key) not in keys}
+        )
+
     def place(self, key: str) -> str:
         """How an error message names `key` of this source."""
         key = self.aliases.get(key, key)
@@ -64,6 +62,10 @@ class Source:
             return f"{self.label}: {key}"
         field = FIELD_BY_KEY.get(key)
         return f"--{field.long_flag if field else key}"
+
+
+def _write_key(key: object) -> str:
+    return str(key).replace("_", "-")
 
 
 def parse_spec(*sources: Source) -> Spec:
@@ -87,20 +89,9 @@ def parse_spec(*sources: Source) -> Spec:
     if "users" in renamed:
         values["shares_concurrency"] = True
     spec = Spec(**_add_defaults(values))
-    _refuse(find_user_code_fault(spec, given.keys() | renamed), given)
-    _check_load(spec, given)
-    _check_targets(spec, given)
-    _check_own_servers(spec, given)
-    _check_engine(spec, given)
-    _refuse(find_http2_fault(spec, given.keys()), given)
-    _check_key(given)
-    _check_framing(spec, given)
-    _check_expectations(spec, given)
-    _refuse(find_pattern_fault(spec), given)
-    _check_thresholds(spec, given)
-    _refuse(find_data_fault(spec), given)
+    _refuse(iter_faults(spec, given.keys() | renamed), given)
     complete = complete_load(spec, given.keys())
-    _refuse(find_rows_fault(complete), given)
+    _refuse(iter_row_faults(complete), given)
     return complete
 
 
@@ -165,18 +156,13 @@ def _read_source(source: Source) -> dict[str, object]:
         raise SpecError(f"{place}: {format_value(source.values)} is not a mapping of keys to values")
     values: dict[str, object] = {}
     for written, value in source.values.items():
-        key = str(written).replace("_", "-")
+        key = _write_key(written)
         if key not in FIELD_BY_KEY:
-            raise SpecError(f"{source.place(format_value(written))}: unknown key{_suggest(key)}")
+            raise SpecError(f"{source.place(format_value(written))}: unknown key{suggest(key, FIELD_BY_KEY)}")
         if key in values:
             raise SpecError(f"{source.place(key)}: is given twice")
         values[key] = value
     return values
-
-
-def _suggest(key: str) -> str:
-    near = difflib.get_close_matches(key, FIELD_BY_KEY, n=1)
-    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(FIELD_BY_KEY)}"
 
 
 def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
@@ -203,94 +189,7 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     return added | values
 
 
-def _check_load(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if not spec.is_open:
-        for field in FIELDS:
-            if field.rate_only and field.key in given:
-                raise SpecError(f"{given[field.key][0].place(field.key)}: applies only to runs with a rate")
-    _refuse(find_load_fault(spec, given.keys()), given)
-
-
-def _refuse(fault: Fault | None, given: Mapping[str, tuple[Source, object]]) -> None:
-    if fault is not None:
-        key, reason = fault
-        key = FIELD_BY_KEY[key].alias_of or key
+def _refuse(faults: Iterable[Fault], given: Mapping[str, tuple[Source, object]]) -> None:
+    for name, reason in faults:
+        key = FIELD_BY_KEY[name].alias_of or name
         raise SpecError(f"{given[key][0].place(key)}: {reason}")
-
-
-def _check_targets(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    """Targets take the place of the short form of one, and either all need a base URL or none does."""
-    if "targets" not in given:
-        if "base-url" in given and not spec.runs_user_code:
-            place = given["base-url"][0].place("base-url")
-            raise SpecError(f"{place}: is what comes before the URLs of targets, but targets are not given")
-        return
-    for key in ("url", "method", "body"):
-        if key in given:
-            place = given[key][0].place(key)
-            raise SpecError(f"{place}: cannot be combined with targets; each target has its own")
-    relative = [target for target in spec.targets if not is_absolute(target.url)]
-    if relative and spec.base_url is None and not spec.brings_servers:
-        place = given["targets"][0].place("targets")
-        raise SpecError(
-            f"{place}: {format_value(relative[0].name)}: url: begins with a path, but base-url is not given"
-        )
-
-
-def _check_own_servers(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if spec.brings_servers:
-        return
-    for field in FIELDS:
-        if field.own_servers_only and field.key in given:
-            place = given[field.key][0].place(field.key)
-            raise SpecError(
-                f"{place}: applies only to Oku's own delay servers and cannot be combined with a URL"
-            )
-
-
-def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if spec.engine is Engine.AIOHTTP or spec.runs_user_code:
-        return
-    for field in FIELDS:
-        if field.aiohttp_only and getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute):
-            place = given[field.key][0].place(field.key)
-            raise SpecError(f"{place}: the engine {spec.engine} does not support this, use {Engine.AIOHTTP}")
-
-
-def _check_key(given: Mapping[str, tuple[Source, object]]) -> None:
-    if "key" in given and "cert" not in given:
-        raise SpecError(f"{given['key'][0].place('key')}: is the key of a certificate, but cert is not given")
-
-
-def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if not spec.keepalive and not asks_to_close(spec.headers):
-        raise SpecError(f"{given['header'][0].place('header')}: the header Connection contradicts keepalive")
-    if fault := find_framing_fault(spec.headers, spec.body):
-        raise SpecError(f"{given['header'][0].place('header')}: {fault}")
-    for target in spec.targets:
-        headers = list_headers(spec, target)
-        fault = find_framing_fault(headers, target.body)
-        if not spec.keepalive and not asks_to_close(headers):
-            fault = "the header Connection contradicts keepalive"
-        if fault:
-            place = given["targets"][0].place("targets")
-            raise SpecError(f"{place}: {format_value(target.name)}: header: {fault}")
-
-
-def _check_expectations(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    """An answer to HEAD has no body, so that no check of one could ever pass."""
-    if spec.method == "HEAD" and (key := find_body_check(spec.expectation)):
-        place = given[f"expect-{key}"][0].place(f"expect-{key}")
-        raise SpecError(f"{place}: cannot be combined with HEAD, whose answers have no body")
-    for target in spec.targets:
-        if target.method == "HEAD" and (key := find_body_check(target.expect.complete(spec.expectation))):
-            place = f"{given['targets'][0].place('targets')}: {format_value(target.name)}"
-            where = f"expect: {key}" if getattr(target.expect, key) else f"expect-{key}"
-            raise SpecError(
-                f"{place}: method: HEAD cannot be combined with {where}: its answers have no body"
-            )
-
-
-def _check_thresholds(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if fault := find_threshold_fault(spec, [target.name for target in spec.targets]):
-        raise SpecError(f"{given['thresholds'][0].place('thresholds')}: {fault}")

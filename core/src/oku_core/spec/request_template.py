@@ -130,7 +130,7 @@ class RequestMix:
                     method=spec.method,
                     headers=spec.headers,
                     body=spec.body,
-                    columns=_list_columns(spec),
+                    columns=spec.columns,
                     expect=spec.expectation,
                 )
                 for url in spec.urls
@@ -154,12 +154,7 @@ class RequestMix:
 
 
 def pick_request(spec: Spec, index: int) -> Spec:
-    """A spec whose only kind of request is that which an index of another spec asks.
-
-    Args:
-        spec: with URLs, its own or those of its targets.
-        index: of the request.
-    """
+    """A spec whose only kind of request is that which an index of a spec with URLs asks."""
     mix = RequestMix(spec)
     place = mix.turns[index % len(mix.turns)]
     if not spec.targets:
@@ -177,13 +172,9 @@ def _build_template(spec: Spec, target: Target, base: Url | None) -> RequestTemp
         headers=list_headers(spec, target),
         body=target.body,
         is_json=target.is_json,
-        columns=_list_columns(spec),
+        columns=spec.columns,
         expect=target.expect.complete(spec.expectation),
     )
-
-
-def _list_columns(spec: Spec) -> tuple[str, ...]:
-    return () if spec.data is None else spec.data.columns
 
 
 def list_headers(spec: Spec, target: Target) -> tuple[Header, ...]:

@@ -1,9 +1,10 @@
-"""Finds keys of a spec that contradict each other: about data, HTTP/2, patterns, thresholds and user code.
+"""Finds keys of a spec that contradict each other; here those about user code, thresholds and data.
 
-Rules about the load are in `load`.
+A fault is the key that is to blame and what is wrong; the parser adds where that key was given. Rules of the
+load are in `load`, those of requests in `request_rules`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -11,13 +12,32 @@ from oku_core.accounting.measured_time import Time
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
 from oku_core.spec.fields import FIELDS
-from oku_core.spec.load import Fault, list_phase_times
-from oku_core.spec.request_template import list_headers
-from oku_core.spec.spec import HTTP1_ENGINES, OPEN_END, Engine, Spec
-from oku_core.spec.values.pattern import MOST_PATTERNS, PatternError, compile_pattern
+from oku_core.spec.load import Fault, iter_load_faults, list_phase_times
+from oku_core.spec.request_rules import iter_request_faults
+from oku_core.spec.spec import OPEN_END, Engine, Spec
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.template import INDEX_PLACEHOLDER, describe_unknown, list_names
 from oku_core.spec.values.threshold import FigureUnit, Threshold
+
+
+def iter_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
+    """Yield what is wrong with a spec whose load is not yet complete; each assumes that none is before it.
+
+    To find them can take a second: do not do this in an event loop.
+
+    Args:
+        spec: the spec.
+        given: the keys that the user gave, and the other names under which they were given.
+    """
+    yield from _iter_user_code_faults(spec, given)
+    if not spec.is_open:
+        reason = "applies only to runs with a rate"
+        yield from ((field.key, reason) for field in FIELDS if field.rate_only and field.key in given)
+    yield from iter_load_faults(spec, given)
+    yield from iter_request_faults(spec, given)
+    yield from _iter_threshold_faults(spec)
+    if not spec.runs_user_code:  # it reads rows by itself
+        yield from _iter_data_faults(spec)
 
 
 class _Text(NamedTuple):
@@ -29,34 +49,35 @@ class _Text(NamedTuple):
     is_url: bool = False
 
 
-def find_data_fault(spec: Spec) -> Fault | None:
-    """Say which key has a placeholder that stands for nothing; None if none does."""
-    if spec.runs_user_code:
-        return None  # it reads rows by itself
-    columns = spec.data.columns if spec.data is not None else ()
+def _iter_data_faults(spec: Spec) -> Iterator[Fault]:
+    """Which keys have a placeholder that stands for nothing."""
     for text in _iter_texts(spec):
         if spec.data is None and not text.is_url:
             continue  # braces in headers and bodies are text
-        unknown = next((name for name in list_names(text.text) if name not in columns), None)
-        if unknown is not None:
+        for unknown in (name for name in list_names(text.text) if name not in spec.columns):
             placeholder = f"{{{unknown}}}"
-            shown = format_value(redact(text.text, queries=False))
             if spec.data is None:
-                return text.key, text.place + describe_unknown(shown, placeholder)
-            return text.key, f"{text.place}{placeholder} is not a column of {spec.data.describe_columns()}"
-    return _find_length_fault(spec) if columns else None
+                shown = format_value(redact(text.text, queries=False))
+                yield text.key, text.place + describe_unknown(shown, placeholder)
+            else:
+                columns = spec.data.describe_columns()
+                yield text.key, f"{text.place}{placeholder} is not a column of {columns}"
+    if spec.columns:
+        yield from _iter_length_faults(spec)
 
 
-def find_rows_fault(spec: Spec) -> Fault | None:
-    """Say that a spec, whose load is complete, has more requests than rows; None if it has not."""
+def iter_row_faults(spec: Spec) -> Iterator[Fault]:
+    """Yield that a spec, whose load is complete, has more requests than rows."""
     data = spec.data
-    if data is None or data.repeat or spec.requests <= data.rows or spec.requests == OPEN_END:
-        return None
-    rows = "1 row" if data.rows == 1 else f"{data.rows} rows"
-    return "data", (
-        f"{data.name} has {rows}, fewer than the {spec.requests} {spec.counted} of this run; "
-        f"{data.name}:repeat starts over after the last row"
-    )
+    if data is not None and not data.repeat and data.rows < spec.requests != OPEN_END:
+        rows = "1 row" if data.rows == 1 else f"{data.rows} rows"
+        yield (
+            "data",
+            (
+                f"{data.name} has {rows}, fewer than the {spec.requests} {spec.counted} of this run; "
+                f"{data.name}:repeat starts over after the last row"
+            ),
+        )
 
 
 def _iter_texts(spec: Spec) -> Iterator[_Text]:
@@ -72,130 +93,28 @@ def _iter_texts(spec: Spec) -> Iterator[_Text]:
             yield _Text("targets", f"{place}{'json' if target.is_json else 'body'}: ", target.body)
 
 
-def _find_length_fault(spec: Spec) -> Fault | None:
+def _iter_length_faults(spec: Spec) -> Iterator[Fault]:
     """A length that is given cannot be that of a body that differs from row to row."""
     reason = "the length of a body with columns in it varies; leave the header out, Oku sends it"
     if _has_length(spec.headers) and spec.body is not None and list_names(spec.body):
-        return "header", f"Content-Length: {reason}"
+        yield "header", f"Content-Length: {reason}"
     for target in spec.targets:
         if _has_length((*spec.headers, *target.headers)) and list_names(target.body or ""):
-            return "targets", f"{format_value(target.name)}: header: Content-Length: {reason}"
-    return None
+            yield "targets", f"{format_value(target.name)}: header: Content-Length: {reason}"
 
 
 def _has_length(headers: tuple[Header, ...]) -> bool:
     return any(header.is_named("content-length") for header in headers)
 
 
-_OF_CONNECTIONS = frozenset({"connection", "proxy-connection", "keep-alive"})
-"""Headers that HTTP/2 has frames for in their place (RFC 9113, section 8.2.2)."""
-_USER_CODE = "cannot be combined with user code, which speaks HTTP/1.1"
-
-
-def find_http2_fault(spec: Spec, given: Collection[str]) -> Fault | None:
-    """Say which key does not go with HTTP/2, or with HTTP/1.1; None if all do.
-
-    Args:
-        spec: the spec.
-        given: the keys that the user gave.
-    """
-    return next(_iter_http2_faults(spec, given) if spec.http2 else _iter_http1_faults(spec, given), None)
-
-
-def _iter_http1_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    own = _USER_CODE if spec.runs_user_code else f"applies only to HTTP/2: {_describe(spec)}, use http2"
-    if spec.engine is Engine.NGHTTP2:
-        yield (
-            "http2",
-            f"false is not possible with the engine {spec.engine}, use one of {', '.join(HTTP1_ENGINES)}",
-        )
-    for field in FIELDS:
-        if field.http2_only and field.key in given:
-            yield field.key, own
-
-
-def _iter_http2_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    if spec.engine is not Engine.NGHTTP2:
-        yield "http2", _USER_CODE if spec.runs_user_code else f"{_describe(spec)}, use {Engine.NGHTTP2}"
-    if not spec.keepalive:
-        yield "keepalive", "connections of HTTP/2 are kept; leave it out, or use HTTP/1.1"
-    if spec.brings_servers:
-        key = "http2" if "http2" in given else "engine"
-        yield key, "Oku's own delay servers speak HTTP/1.1; give a URL, or use another engine"
-    if fault := _find_header_fault(spec.headers):
-        yield "header", fault
-    for target in spec.targets:
-        if fault := _find_header_fault(list_headers(spec, target)):
-            yield "targets", f"{format_value(target.name)}: header: {fault}"
-
-
-def _describe(spec: Spec) -> str:
-    return f"the engine {spec.engine} speaks HTTP/1.1"
-
-
-def _find_header_fault(headers: Iterable[Header]) -> str | None:
-    for header in headers:
-        name = header.name.lower()
-        if name in _OF_CONNECTIONS or (name == "te" and header.value.lower() != "trailers"):
-            return f"{format_value(header)} is of HTTP/1.1 and not allowed in HTTP/2; leave it out"
-    return None
-
-
-def find_pattern_fault(spec: Spec) -> Fault | None:
-    """Say which key has a pattern that RE2 does not support, or one too many; None if none has.
-
-    Compiling takes up to 0.1 s for each pattern: do not call this in an event loop.
-    """
-    patterns: set[str] = set()
-    for key, place, pattern in _iter_patterns(spec):
-        patterns.add(pattern)
-        if len(patterns) > MOST_PATTERNS:
-            return key, f"{place}a spec has at most {MOST_PATTERNS} different regular expressions"
-    for key, place, pattern in _iter_patterns(spec):
-        try:
-            compile_pattern(pattern)
-        except PatternError as error:
-            return key, f"{place}{error}"
-    return None
-
-
-def compile_patterns(spec: Spec) -> None:
-    """Compile all patterns of a spec into the cache, so that an event loop finds them there.
-
-    Raises:
-        PatternError: RE2 does not support one.
-    """
-    for _, _, pattern in _iter_patterns(spec):
-        compile_pattern(pattern)
-
-
-def has_patterns(spec: Spec) -> bool:
-    """Whether a spec has any pattern."""
-    return next(_iter_patterns(spec), None) is not None
-
-
-def _iter_patterns(spec: Spec) -> Iterator[tuple[str, str, str]]:
-    """Each pattern with its key in the spec, and with its place under that."""
-    yield from (("expect-match", "", pattern) for pattern in spec.expect_match)
-    for target in spec.targets:
-        place = f"{format_value(target.name)}: expect: match: "
-        yield from (("targets", place, pattern) for pattern in target.expect.match)
-
-
-def find_threshold_fault(spec: Spec, targets: Collection[str]) -> str | None:
-    """Say what is wrong with a threshold of a spec; None if nothing is.
-
-    Args:
-        spec: the spec.
-        targets: the names of its targets; empty if it has one without a name.
-    """
+def _iter_threshold_faults(spec: Spec) -> Iterator[Fault]:
+    targets = [target.name for target in spec.targets]
     for threshold in spec.thresholds:
-        for fault in _iter_faults(threshold, spec, targets):
-            return f"{format_value(str(threshold))}: {fault}"
-    return None
+        for fault in _list_faults(threshold, spec, targets):
+            yield "thresholds", f"{format_value(str(threshold))}: {fault}"
 
 
-def _iter_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> Iterator[str]:
+def _list_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> Iterator[str]:
     if threshold.target is not None and threshold.target not in targets and not spec.runs_user_code:
         known = f"it has {', '.join(targets)}" if targets else "it has one, without a name"
         yield f"the run has no target {format_value(threshold.target)}; {known}"
@@ -225,31 +144,28 @@ _ONLY_USER_CODE = (
 _ONLY_LOCUST = ("user-classes", "tags", "exclude-tags")
 
 
-def find_user_code_fault(spec: Spec, given: Collection[str]) -> Fault | None:
-    """Say which key does not go with the engine of a spec; None if all do.
-
-    Args:
-        spec: the spec.
-        given: the keys that the user gave.
-    """
+def _iter_user_code_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
+    """Which keys do not go with the engine of a spec."""
     if not spec.runs_user_code:
-        return _find_missing_engine(spec, given)
+        if spec.scenario is not None:
+            yield "scenario", f"the engine {spec.engine} runs no user code, use python or locust"
+        reason = "applies only to user code: a scenario or a locustfile"
+        yield from ((key, reason) for key in _ONLY_USER_CODE if key in given)
+        return
     if spec.scenario is None:
-        return "engine", f"the engine {spec.engine} runs user code, but scenario is not given"
+        yield "engine", f"the engine {spec.engine} runs user code, but scenario is not given"
+        return
     for key in REQUEST_KEYS:
         if key in given:
-            other = (
-                "; base-url, on the command line --host, is what comes before their URLs"
-                if key == "url"
-                else ""
-            )
-            return key, f"cannot be combined with user code, which makes its own requests{other}"
+            other = "; base-url, on the command line --host, is what comes before their URLs"
+            shown = other if key == "url" else ""
+            yield key, f"cannot be combined with user code, which makes its own requests{shown}"
     if fault := _find_path_fault([spec.scenario.path, *(file.path for file in spec.include)]):
-        return "include", fault
+        yield "include", fault
     if spec.engine is Engine.LOCUST:
-        return _find_locust_fault(spec, given)
-    only_locust = next((key for key in _ONLY_LOCUST if key in given), None)
-    return None if only_locust is None else (only_locust, "applies only to locustfiles")
+        yield from _iter_locust_faults(spec, given)
+    else:
+        yield from ((key, "applies only to locustfiles") for key in _ONLY_LOCUST if key in given)
 
 
 def _find_path_fault(paths: Sequence[str]) -> str | None:
@@ -263,22 +179,11 @@ def _find_path_fault(paths: Sequence[str]) -> str | None:
     return None
 
 
-def _find_locust_fault(spec: Spec, given: Collection[str]) -> Fault | None:
+def _iter_locust_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
     if spec.hooks:
-        return "hooks", "a locustfile has events instead: test_start and test_stop"
+        yield "hooks", "a locustfile has events instead: test_start and test_stop"
     if "keepalive" in given and not spec.keepalive:
-        return "keepalive", "the clients of a locustfile keep connections; let it send Connection: close"
-    columns = set() if spec.data is None else set(spec.data.columns)
+        yield "keepalive", "the clients of a locustfile keep connections; let it send Connection: close"
     for header in spec.headers:
-        if INDEX_PLACEHOLDER in header.value or columns & set(list_names(header.value)):
-            return "header", f"{format_value(header)} differs between requests; let the locustfile send it"
-    return None
-
-
-def _find_missing_engine(spec: Spec, given: Collection[str]) -> Fault | None:
-    if spec.scenario is not None:
-        return "scenario", f"the engine {spec.engine} runs no user code, use python or locust"
-    for key in _ONLY_USER_CODE:
-        if key in given:
-            return key, "applies only to user code: a scenario or a locustfile"
-    return None
+        if INDEX_PLACEHOLDER in header.value or set(spec.columns) & set(list_names(header.value)):
+            yield "header", f"{format_value(header)} differs between requests; let the locustfile send it"

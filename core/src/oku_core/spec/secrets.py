@@ -167,9 +167,8 @@ def list_secrets(spec: Spec) -> Iterator[str]:
 
 
 def _check_columns(spec: Spec, values: Mapping[str, str]) -> None:
-    columns = frozenset(() if spec.data is None else spec.data.columns)
     for placeholder, value in values.items():
-        if columns.intersection(list_names(value)):
+        if not set(spec.columns).isdisjoint(list_names(value)):
             raise SecretError(f"{placeholder}: its value has braces in it, which would be taken for a column")
 
 

@@ -197,6 +197,11 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Whether the target is Oku's own delay servers."""
         return not self.runs_user_code and not self.list_places()
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What placeholders may stand for, beside the index."""
+        return () if self.data is None else self.data.columns
+
     def list_places(self) -> list[Url]:
         """The URLs that say where requests go; none if they go to Oku's own delay servers."""
         bases = [self.base_url] if self.base_url is not None else []

@@ -1,7 +1,7 @@
 """The targets of a spec: the kinds of requests that a run sends, and which of their responses are ok."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -187,7 +187,7 @@ def _parse_target(value: object, place: int) -> Target:
     parsed: dict[str, Any] = {}
     for key, content in value.items():
         if key not in _PARSER_BY_TARGET_KEY:
-            raise ValueError(f"{shown}: {format_value(key)}: unknown key{_suggest(str(key))}")
+            raise ValueError(f"{shown}: {format_value(key)}: unknown key{suggest(str(key), TARGET_KEYS)}")
         attribute, parse = _PARSER_BY_TARGET_KEY[key]
         try:
             parsed[attribute] = parse(content)
@@ -246,6 +246,7 @@ TARGET_KEYS = tuple(_PARSER_BY_TARGET_KEY)
 """What the mapping of a target may have."""
 
 
-def _suggest(key: str) -> str:
-    near = difflib.get_close_matches(key, _PARSER_BY_TARGET_KEY, n=1)
-    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(TARGET_KEYS)}"
+def suggest(key: str, known: Collection[str]) -> str:
+    """What to say behind an unknown key: the nearest of the known ones, or all."""
+    near = difflib.get_close_matches(key, known, n=1)
+    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(known)}"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_core.accounting.outcome import NotSentCause, Outcome
-from oku_core.results.summary import Unit
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
+from oku_core.summary.summary import Unit
 
 LONGEST_LEFT_S = 99 * 3600
 NOTHING = "-"

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
-from oku_core.results.judgement import Judgement
-from oku_core.results.request_summary import InnerSummary, OutcomeCounts
-from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Spec
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.request_summary import InnerSummary, OutcomeCounts
+from oku_core.summary.summary import Summary, Unit
 from oku_core.tables.formatting import format_count, format_outcome, format_share, in_units
 from oku_core.tables.table import (
     Cell,

@@ -10,8 +10,8 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from oku_core.results.judgement import Judgement
 from oku_core.spec.values.quantity import format_bytes
+from oku_core.summary.judgement import Judgement
 from oku_core.tables.formatting import NOTHING, format_count, format_latency, format_rate, format_share
 
 

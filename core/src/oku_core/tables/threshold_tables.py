@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.judgement import Judgement
 from oku_core.tables.formatting import format_count
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, build_measured, build_table
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict

@@ -9,9 +9,9 @@ import msgspec
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
-from oku_core.results.latency_summary import LatencySummary, QuantileIntervals
-from oku_core.results.request_summary import RequestSummary, TargetSummary
-from oku_core.results.summary import Summary
+from oku_core.summary.latency_summary import LatencySummary, QuantileIntervals
+from oku_core.summary.request_summary import RequestSummary, TargetSummary
+from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import choose_digits, format_latency
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
 

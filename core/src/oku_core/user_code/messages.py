@@ -213,11 +213,7 @@ def _escape(value: Any) -> Any:
 
 
 class FrameReader:
-    """Cuts the bytes of a stream into messages.
-
-    Args:
-        kind: of the messages.
-    """
+    """Cuts the bytes of a stream into messages."""
 
     def __init__(self, kind: object) -> None:
         self._decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(kind)

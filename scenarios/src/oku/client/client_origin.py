@@ -184,9 +184,9 @@ class _Tunnel(OutboundConnection):
         return self.reader.status
 
 
-def build_basic(user: str | None, password: str | None) -> str:
+def build_basic(user: str | bytes | None, password: str | bytes | None) -> str:
     """The value of an `Authorization` header with user and password; empty without both."""
     if user is None and password is None:
         return ""
-    credentials = f"{user or ''}:{password or ''}".encode()
-    return f"Basic {base64.b64encode(credentials).decode()}"
+    parts = [part if isinstance(part, bytes) else (part or "").encode() for part in (user, password)]
+    return f"Basic {base64.b64encode(b':'.join(parts)).decode()}"

@@ -66,7 +66,7 @@ class HttpClient:
         local_address: str | None = None,
     ) -> None:
         self.base_url = spec.base_url
-        self.columns = frozenset(() if spec.data is None else spec.data.columns)
+        self.columns = frozenset(spec.columns)
         self.timeout_s = spec.timeout_s
         self.has_certificate = spec.cert is not None
         self.seed = spec.seed or 0

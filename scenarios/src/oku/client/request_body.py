@@ -1,7 +1,7 @@
 """The body of a request: JSON, a form, files, or bytes as they are."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,8 +55,8 @@ def encode_data(data: Data) -> Body:
 
 
 def encode_fields(fields: Fields) -> str:
-    """Names and values as a query has them; a value that is a list or a tuple stands for several."""
-    return urlencode(list(list_pairs(fields)), doseq=True)
+    """Names and values as a query has them."""
+    return urlencode(list(_iter_values(fields)))
 
 
 def encode_files(files: Uploads, data: Fields = ()) -> Body:
@@ -67,9 +67,10 @@ def encode_files(files: Uploads, data: Fields = ()) -> Body:
     """
     boundary = secrets.token_hex(16)
     pieces: list[bytes] = []
-    for name, value in list_pairs(data):
-        pieces.append(_begin_part(boundary, f'name="{_quote(name)}"') + b"\r\n" + str(value).encode())
-    for name, upload in list_pairs(files):
+    for name, value in _iter_values(data):
+        content = value if isinstance(value, bytes) else value.encode()
+        pieces.append(_begin_part(boundary, f'name="{_quote(name)}"') + b"\r\n" + content)
+    for name, upload in _list_pairs(files):
         shown, content, kind = _read(upload)
         disposition = f'name="{_quote(name)}"; filename="{_quote(shown)}"'
         head = _begin_part(boundary, disposition) + f"Content-Type: {kind}\r\n".encode()
@@ -78,9 +79,16 @@ def encode_files(files: Uploads, data: Fields = ()) -> Body:
     return Body(b"\r\n".join((*pieces, end)) if pieces else end, f"multipart/form-data; boundary={boundary}")
 
 
-def list_pairs(fields: Mapping[str, object] | Sequence[tuple[str, object]]) -> Iterable[tuple[str, object]]:
-    """Names and values, in their order."""
+def _list_pairs(fields: Mapping[str, object] | Sequence[tuple[str, object]]) -> Iterable[tuple[str, object]]:
     return fields.items() if isinstance(fields, Mapping) else fields
+
+
+def _iter_values(fields: Fields) -> Iterator[tuple[str, str | bytes]]:
+    """Names and values as they are sent: one pair for each item of a list or a tuple, none for None."""
+    for name, value in _list_pairs(fields):
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if each is not None:
+                yield name, bytes(each) if isinstance(each, bytes | bytearray) else str(each)
 
 
 def _begin_part(boundary: str, disposition: str) -> bytes:

@@ -123,10 +123,11 @@ def _show(text: str) -> str:
     return format_value(redact(text, queries=False))  # before it is cut
 
 
-def check_value(name: str, value: str) -> str:
-    """A header that can be sent; `ValueError` if it would end where it must not."""
+def check_value(name: str, value: object) -> str:
+    """The value of a header as text, bytes byte by byte; `ValueError` if it would end where it must not."""
     if not _METHOD.fullmatch(name):
         raise ValueError(f"{_show(name)} is not the name of a header")
-    if _MALFORMED.search(value):
+    text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+    if _MALFORMED.search(text):
         raise ValueError(f"the header {name} has a line break or NUL in its value")
-    return value
+    return text

@@ -13,12 +13,12 @@ Expected = str | int | list[str | int] | tuple[str | int, ...]
 
 
 class RequestOptions(TypedDict, total=False):
-    """What a request may have beside its URL.
+    """What a request may have beside its URL; an option that is None is not given, but `json=None` is null.
 
     Attributes:
         name: what it is counted under; its method and its path as they are written, unless given.
         params: is added to the query of the URL.
-        headers: replace those of the run that have the same name.
+        headers: replace those of the run that have the same name; None replaces nothing.
         json: the body, as JSON.
         data: the body as it is, or the fields of a form.
         files: files of a form that are uploaded, by the names of their fields.
@@ -31,13 +31,13 @@ class RequestOptions(TypedDict, total=False):
     """
 
     name: str
-    params: Fields
-    headers: Mapping[str, str]
+    params: Fields | None
+    headers: Mapping[str, str | bytes | None] | None
     json: object
-    data: Data
-    files: Uploads
-    bearer: str
-    auth: tuple[str, str]
+    data: Data | None
+    files: Uploads | None
+    bearer: str | bytes | None
+    auth: tuple[str | bytes, str | bytes] | None
     expect: Expected
     timeout: float
     allow_redirects: bool

@@ -114,23 +114,25 @@ class OutgoingRequest:
         """Work out query, headers and body."""
         own: _Headers = []
         body = _encode_body(options)
-        if "bearer" in options:
-            own.append(("Authorization", check_value("Authorization", f"Bearer {options['bearer']}")))
-        elif "auth" in options:
-            own.append(("Authorization", build_basic(*options["auth"])))
+        if (token := options.get("bearer")) is not None:
+            own.append(("Authorization", f"Bearer {check_value('Authorization', token)}"))
+        elif (auth := options.get("auth")) is not None:
+            own.append(("Authorization", build_basic(*auth)))
         if body is not None:
             self._body = body.content
             own.append(("Content-Type", body.type))
-        for key, value in options.get("headers", _NO_ROW).items():
+        for key, value in (options.get("headers") or _NO_ROW).items():
             own = [pair for pair in own if pair[0].lower() != key.lower()]
-            header = key, check_value(key, str(value))
+            if value is None:
+                continue
+            header = key, check_value(key, value)
             if key.lower() not in FRAMING or self._takes_framing(*header):
                 own.append(header)
         if body is not None or self._headers:
             own.append(("Content-Length", str(len(self._body))))
         self._headers = own
-        if "params" in options:
-            self._query = encode_fields(options["params"])
+        if params := options.get("params"):
+            self._query = encode_fields(params)
         if options.get("discard_body"):
             self._kept_bytes = 0
 
@@ -202,9 +204,9 @@ def _encode_body(options: RequestOptions) -> Body | None:
     """The body of a request; None if it has none."""
     if "json" in options:
         return encode_json(options["json"])
-    if "files" in options:
-        data = options.get("data", ())
+    data = options.get("data")
+    if (files := options.get("files")) is not None:
         if isinstance(data, str | bytes):
             raise TypeError("data beside files are the fields of a form, not text or bytes")
-        return encode_files(options["files"], data)
-    return encode_data(options["data"]) if "data" in options else None
+        return encode_files(files, data or ())
+    return None if data is None else encode_data(data)

@@ -29,6 +29,7 @@ from oku_core.http_client.client_rules import (
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import read_literally
 
+_SEPARATORS = {"cookie": "; "}
 _NO_BODY = "a redirection of a request whose body cannot be sent again"
 
 
@@ -180,8 +181,17 @@ def _explain(error: Exception) -> str:
 
 
 def build_headers(spec: Spec) -> dict[str, str]:
-    """The headers that a spec gives to every request, as they are sent."""
-    return {header.name: read_literally(header.value) for header in spec.headers}
+    """The headers that a spec gives to every request, as they are sent.
+
+    Both clients send one line for each name, so several values are joined (RFC 9110, section 5.3; for cookies
+    RFC 6265, section 5.4).
+    """
+    values: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for header in spec.headers:
+        name = names.setdefault(header.name.lower(), header.name)
+        values.setdefault(name, []).append(read_literally(header.value))
+    return {name: _SEPARATORS.get(name.lower(), ", ").join(each) for name, each in values.items()}
 
 
 def _is_same_origin(asked: str, following: str) -> bool:

@@ -77,10 +77,7 @@ def open_rows(message: Start, spec: Spec) -> RowReader | None:
     values = [Value(column, AS_TEXT) for column in data.columns]
     for header in spec.headers:
         values += Template.parse(header.value, data.columns, IN_HEADER).values
-    paths = _find_files(message)
-    return RowReader(
-        paths[data.digest], paths[data.index], data.table, data.rows, list(dict.fromkeys(values))
-    )
+    return RowReader(data.locate(_find_files(message).__getitem__), list(dict.fromkeys(values)))
 
 
 def _find_files(message: Start | Call) -> dict[str, Path]:

@@ -97,7 +97,7 @@ class PythonHost:
         self._scenario = scenario
         self._setup_data: object = decode_json(start.setup_data)
         self._rows = rows
-        self._columns = () if self._spec.data is None else self._spec.data.columns
+        self._columns = self._spec.columns
         self._client = build_client(start, self._spec, rows)
         self._session = HostSession(slots, start.users, is_ahead=start.is_ahead)
         limit_s = self._spec.iteration_timeout_s

@@ -56,9 +56,6 @@ class HeadTooLargeError(Exception):
 class RequestReader:
     """Reads the requests of one connection.
 
-    Args:
-        counts: counts the requests that are received.
-
     Attributes:
         requests: the complete requests, in order; the connection removes those that it responds to.
         run: the run that the last head named.

@@ -21,14 +21,6 @@ from oku_server.http.request_timeouts import RequestTimeouts
 class DelayService:
     """The delay server behind the connections of one process.
 
-    Args:
-        planner: decides on delay and fault.
-        body: the body of a proper response.
-        counts: the count table of this process.
-        wheel: wakes the connections whose requests have waited long enough.
-        request_timeouts: refuses requests that take too long to arrive.
-        describe: tells what the server knows about itself and a run.
-
     Attributes:
         head_cache: the request heads that need no parser.
     """

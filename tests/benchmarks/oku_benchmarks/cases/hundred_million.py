@@ -25,7 +25,7 @@ from oku_benchmarks.turns.oku_turn import COORDINATOR, HTTPTOOLS, Load
 from oku_benchmarks.turns.own_servers import play_own
 from oku_cli.terminal.json_output import build_json
 from oku_cli.views.summary_view import build_summary
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 NO_DELAY, POSTS = "hundred-million-no-delay", "hundred-million-posts"
 _CONCURRENCY = 100

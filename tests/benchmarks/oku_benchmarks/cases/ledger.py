@@ -16,9 +16,9 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import run_stack
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
-from oku_core.results.summary import Summary
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
+from oku_core.summary.summary import Summary
 
 WORKERS = 10
 RANGE_SIZE = 6_667

@@ -24,9 +24,9 @@ from oku_benchmarks.measuring.vitals import read_vitals
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.process.child import Child
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
 from oku_core.accounting.run_state import RunState
 
 WORKERS = 1_000

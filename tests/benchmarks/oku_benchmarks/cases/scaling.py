@@ -25,8 +25,8 @@ from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
 from oku_benchmarks.simulation.simulated_workers import Look
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_core.accounting.histogram import find_rank
 
 RATE_RPS = 667

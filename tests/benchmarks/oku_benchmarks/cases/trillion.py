@@ -19,16 +19,16 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Checkpoint, Part
-from oku_core.results.summary import Summary
+from oku_core.messaging.checkpoint import Checkpoint, LeaseFigures, Part
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 WORKERS = 200
 _HOLES = 100_000
@@ -141,8 +141,7 @@ def _measure_holes(path: Path) -> Holes:
     outcomes = make_counts(covered)
     checkpoint = Checkpoint(
         lease=lease.id, sequence=1, done=requests, end=requests, in_flight=list(range(0, 10 * _HOLES, 10)),
-        is_final=True, started_at=2.0, ended_at=3.0,
-        parts=[
+        is_final=True, figures=LeaseFigures(started_at=2.0, ended_at=3.0), parts=[
             Part(
                 outcomes=outcomes, statuses={"200": covered}, times={Time.LATENCY: latency},
                 per_second={2: outcomes},

@@ -15,8 +15,8 @@ from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.turns.oku_turn import HTTPTOOLS, Load
 from oku_benchmarks.turns.own_servers import play_own
-from oku_core.results.validity import Flag
 from oku_core.spec.values.delay import parse_delay
+from oku_core.summary.validity import Flag
 
 MARGIN_S = 10
 """After the first request and before the last answer: opening so many connections takes a while."""

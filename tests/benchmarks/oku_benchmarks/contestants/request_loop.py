@@ -19,7 +19,7 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.request_parts import open_rows
 from oku_workers.executions.execution import Execution

@@ -8,7 +8,7 @@ from statistics import fmean, median
 import msgspec
 
 from oku_benchmarks.measuring.observer import Observation
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 _POINTS = 400
 

@@ -2,7 +2,7 @@
 
 from oku_benchmarks.cases.wide import MARGIN_S, Results
 from oku_benchmarks.sections.section import Goal, Section, build_table, fill_text
-from oku_core.results.validity import Flag
+from oku_core.summary.validity import Flag
 
 _SHARE_GOAL = 0.97
 _TEXT = """\

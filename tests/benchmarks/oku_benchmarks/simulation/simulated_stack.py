@@ -13,9 +13,9 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.vitals import Vitals, read_vitals
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.local import valkey
 from oku_cli.process.child import NO_INPUTS, Child, ChildInputs
-from oku_cli.remote.coordinator_ref import Endpoint
 
 _READY_S = 20.0
 

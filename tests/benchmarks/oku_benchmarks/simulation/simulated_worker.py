@@ -13,7 +13,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, build_latency
 from oku_core.accounting.measured_time import Time
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
 from oku_core.messaging.lease import LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
@@ -112,12 +112,14 @@ class SimulatedLease:
             in_flight=in_flight,
             is_final=self.is_final,
             parts=[part] if covered else [],
-            started_at=self.started_at,
-            ended_at=now if covered else 0.0,
-            cpu_s=covered / 20_000,
-            peak_rss_mb=90.0,
-            max_lag_s=0.01,
-            busy_share=0.5,
+            figures=LeaseFigures(
+                started_at=self.started_at,
+                ended_at=now if covered else 0.0,
+                cpu_s=covered / 20_000,
+                peak_rss_mb=90.0,
+                max_lag_s=0.01,
+                busy_share=0.5,
+            ),
         )
 
     def _list_in_flight(self) -> Iterator[range]:

@@ -16,7 +16,7 @@ from oku_benchmarks.measuring.vitals import find_children
 from oku_benchmarks.turns import terminal
 from oku_benchmarks.turns.turn import Stage, Turn
 from oku_cli.backends.data_dir import DataDir
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 WORKER = "worker-1"
 """What the stack calls its first worker."""

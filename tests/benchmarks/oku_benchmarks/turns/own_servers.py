@@ -9,7 +9,7 @@ from oku_benchmarks.turns.oku_turn import Load, OkuTurn, open_data_dir, play_oku
 from oku_benchmarks.turns.tick_follower import TickFollower
 from oku_benchmarks.turns.turn import Stage
 from oku_cli.backends.data_dir import DataDir
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 from oku_server.counts.count_store import read_served
 
 

@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import Self
 
 from oku_benchmarks.turns.oku_turn import read_stack
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 _RETRY_S = 0.1
 

@@ -7,7 +7,7 @@ from oku_benchmarks.measuring.series import build_series, measure_growth_mb
 from oku_benchmarks.measuring.vitals import Vitals
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 
 def build_sample(at: float, sent: int, **sizes_mb: float) -> Observation:

@@ -5,7 +5,8 @@ import pytest
 
 from oku_benchmarks.simulation.simulated_worker import SimulatedWorker
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.messaging.checkpoint import Checkpoint, find_fault
+from oku_core.messaging.checkpoint import Checkpoint
+from oku_core.messaging.checkpoint_faults import find_fault
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
 from oku_core.spec.spec import Spec

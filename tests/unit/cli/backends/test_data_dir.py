@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DEFAULT, DataDir
-from oku_cli.remote.coordinator_ref import Endpoint
 from oku_core.errors import UserError
 
 ENDPOINT = Endpoint("http://127.0.0.1:1", "token")

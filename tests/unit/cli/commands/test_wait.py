@@ -11,17 +11,17 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from tests.kit.coordinators.transactions import change
 from tests.unit.cli.command_line import call_oku
 
+from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.commands.wait import wait_remotely
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
-from oku_cli.remote.watch import Watch
+from oku_cli.follow.watch import Watch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url
+from oku_core.summary.summary import Summary
 
 _PLACE = (Url("http://127.0.0.1:9/"),)
 
@@ -151,14 +151,14 @@ async def test_a_coordinator_that_is_away_at_first_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], make_summary: Callable[..., Summary]
 ) -> None:
     """It may be restarting; the run is followed once it answers."""
-    monkeypatch.setattr("oku_cli.remote.outage._SHORTEST_PAUSE_S", 0.01)
+    monkeypatch.setattr("oku_cli.follow.outage._SHORTEST_PAUSE_S", 0.01)
     summary, faults = make_summary(), [503, 503]
     async with TestServer(serve_run(summary, summary, faults)) as server:
         place = Endpoint(f"http://127.0.0.1:{server.port}", "t")
         code = await wait_remotely(summary.run, place, Watch(as_json=True, quiet=True))
         assert (code, faults) == (ExitCode.COMPLETED, [])
         assert json.loads(capsys.readouterr().out)["run"] == summary.run
-        monkeypatch.setattr("oku_cli.remote.outage.TRIES_S", 0.0)
+        monkeypatch.setattr("oku_cli.follow.outage.TRIES_S", 0.0)
         faults.append(503)
         with pytest.raises(UnreachableError, match="it starts"):
             await wait_remotely(summary.run, place, Watch(quiet=True))

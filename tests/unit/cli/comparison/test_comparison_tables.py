@@ -12,9 +12,9 @@ from oku_cli.comparison.comparison_tables import (
     describe_verdict,
     list_quantile_tables,
 )
-from oku_core.results.judgement import Judgement
-from oku_core.results.summary import Summary
 from oku_core.statistics.change import ChangeVerdict, QuantileChange
+from oku_core.summary.judgement import Judgement
+from oku_core.summary.summary import Summary
 
 
 def test_both_accounts_stand_side_by_side(make_run: MakeRun) -> None:

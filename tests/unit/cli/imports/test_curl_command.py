@@ -43,8 +43,12 @@ def test_method_and_body_are_those_of_curl(flags: str, method: str, body: str | 
         ("--json {}", {"Content-Type": "application/json", "Accept": "application/json"}),
         ("-A me -e http://r/ -r 0-9", {"User-Agent": "me", "Referer": "http://r/", "Range": "bytes=0-9"}),
         ("-u joe:pw", {"Authorization": "Basic am9lOnB3"}),
+        ("-u name", {"Authorization": "Basic bmFtZTo="}),
+        ("-u :", {"Authorization": "Basic Og=="}),
         ("--oauth2-bearer t", {"Authorization": "Bearer t"}),
         ("-b 'a=1; b=2'", {"Cookie": "a=1; b=2"}),
+        ("-b a=1 -b 'b=2; c=3' -b ''", {"Cookie": "a=1; b=2; c=3"}),
+        ("-b a=1 -H 'cookie: b=2'", {"cookie": "b=2"}),
         ("--compressed", {"Accept-Encoding": "gzip, deflate"}),
         ("-H 'Content-Length: 3' -H 'Connection: close'", {}),
         ("-H 'Host: x.example'", {"Host": "x.example"}),
@@ -60,18 +64,39 @@ def test_urls_are_completed() -> None:
     """`-G` puts data into the query, and a fragment is never sent."""
     assert read("curl h/a#b").url == "http://h/a"
     assert read("curl -G 'h/?a=1' -d b=2 -d c=3").url == "http://h/?a=1&b=2&c=3"
+    assert read("curl -g 'http://h/{a,b}[1-2]'").url == "http://h/{a,b}[1-2]"
+    assert read("curl 'http://[::1]/?q=/../'").url == "http://[::1]/?q=/../"
+    assert read("curl --path-as-is http://h/a/../b").url == "http://h/a/../b"
     imported = read_curl("curl http://a/ --url http://b/", str)
     assert [request.url for request in imported.requests] == ["http://a/", "http://b/"]
 
 
 def test_settings_become_keys_of_the_spec() -> None:
     """What only says what curl does with an answer is named as ignored."""
-    imported = read_curl("curl -kL -m 2.5 -x p:3128 --cacert c.pem --no-keepalive -o f -s http://h/", str)
+    imported = read_curl("curl -kL -m 2.5 -x p:3128 --cacert c.pem -H 'connection: Close' -o f -s h", str)
     assert imported.settings == {
         "cacert": "c.pem", "timeout": "2.5s", "proxy": "http://p:3128", "insecure": True, "keepalive": False,
         "max-redirects": 50,
     }  # fmt: skip
     assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
+
+
+def test_probes_of_tcp_are_no_matter_of_http() -> None:
+    """`--no-keepalive` of curl switches those off; connections are kept all the same."""
+    imported = read_curl("curl --no-keepalive -H 'Connection: keep-alive' h", str)
+    assert imported.settings == {}
+    assert imported.notes == ["Ignored, as it does not change what is sent: --no-keepalive."]
+
+
+def test_headers_that_a_spec_cannot_say_are_named() -> None:
+    """Those that are left out, and those that Oku sends in any case."""
+    flags = "-H 'Expect: 100-continue' -H 'transfer-encoding: chunked' -H Accept: -H X-None: -A '' -H 'TE: a'"
+    imported = read_curl(f"curl h {flags}", str)
+    assert (imported.requests[0].headers, imported.settings) == ([], {})
+    assert imported.notes == [
+        "Left out, as Oku frames requests by itself: Expect, transfer-encoding, TE.",
+        "Sent all the same, as Oku always sends it: Accept, User-Agent.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +160,8 @@ def test_a_connection_is_not_upgraded(command: str, notes: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "key"), [("-L", "max-redirects"), ("-x p:1", "proxy"), ("--no-keepalive", "keepalive")]
+    ("flags", "key"),
+    [("-L", "max-redirects"), ("-x p:1", "proxy"), ("-H 'Connection: close'", "keepalive")],
 )
 def test_http2_gives_way_to_what_it_cannot_be_combined_with(flags: str, key: str) -> None:
     """The spec runs, and says why it is HTTP/1.1."""
@@ -152,6 +178,10 @@ def test_http2_gives_way_to_what_it_cannot_be_combined_with(flags: str, key: str
         ("curl -s", "it has no URL"),
         ("curl h -b jar.txt", "-b: jar.txt is a file of cookies"),
         ("curl h -H @f", "-H: @f is a file of headers"),
+        ("Invoke-WebRequest h", "it does not begin with curl; browsers copy such a command as cURL"),
+        ("curl 'http://h/{a,b}'", "stands for several URLs: give them one by one, or -g"),
+        ("curl 'http://h/[1-3]'", "stands for several URLs"),
+        ("curl http://h/a/../b", "has dots that curl takes out: leave them out, or --path-as-is"),
     ],
 )
 def test_what_cannot_be_read_is_said(command: str, message: str) -> None:

@@ -103,9 +103,40 @@ def test_a_body_is_taken_over() -> None:
     (request,) = read(*(entry("http://h/", "POST", **body) for body in bodies)).requests
     assert request.body == "a"
     assert request.notes == ["it was sent with several bodies; this is the first"]
-    (request,) = read(entry("http://h/", "POST", postData={"params": [{"name": "f"}]})).requests
-    assert request.body is None
-    assert request.notes == ["its body is not in the file"]
+
+
+def test_what_a_request_has_beside_its_headers_is_taken_over() -> None:
+    """The type of its body, its cookies and its query, unless its headers and its URL have these."""
+    cookies = [{"name": "a", "value": "1"}, {"name": "b", "value": "2="}]
+    posted = {"mimeType": "text/x", "text": "y"}
+    query = [{"name": "q", "value": "a b"}]
+    (request,) = read(
+        entry("http://h/", "POST", cookies=cookies, postData=posted, queryString=query)
+    ).requests
+    assert request.url == "http://h/?q=a+b"
+    assert request.headers == [("Content-Type", "text/x"), ("Cookie", "a=1; b=2=")]
+    headers = [
+        {"name": "cookie", "value": "c=3"}, {"name": "content-type", "value": "text/z"},
+        {"name": "cookie", "value": "d=4"}, {"name": ":path", "value": "/"},
+    ]  # fmt: skip
+    (request,) = read(
+        entry("http://h/?q", "POST", headers=headers, cookies=cookies, postData=posted, queryString=query)
+    ).requests
+    assert request.url == "http://h/?q"
+    assert request.headers == [("content-type", "text/z"), ("cookie", "c=3; d=4")]
+
+
+def test_connections_that_were_closed_are_closed() -> None:
+    """If that was so for all requests."""
+    closing = entry("http://h/a", headers=[{"name": "Connection", "value": "close"}])
+    assert read(closing).settings == {"keepalive": False}
+    assert read(closing, entry("http://h/b")).settings == {}
+
+
+def test_web_sockets_are_left_out() -> None:
+    """They are no requests that could be sent again."""
+    imported = read(entry("http://h/"), entry("http://h/ws", status=101))
+    assert imported.notes == ["Left out: 1 web sockets."]
 
 
 @pytest.mark.parametrize(

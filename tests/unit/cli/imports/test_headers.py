@@ -40,13 +40,14 @@ def test_one_secret_has_one_name() -> None:
 
 
 def test_headers_of_a_browser_are_left_out() -> None:
-    """Those of an engine are left out in any case."""
+    """Those of an engine are left out in any case; a command may ask for another host than its URL."""
     headers = [
         ("Host", "h"),
+        ("Content-Length", "0"),
         ("sec-fetch-mode", "x"),
         ("If-None-Match", "e"),
         (":path", "/"),
         ("Accept", "a"),
     ]
     assert choose_headers(headers, is_browser=True) == [("Accept", "a")]
-    assert choose_headers(headers) == [("sec-fetch-mode", "x"), ("If-None-Match", "e"), ("Accept", "a")]
+    assert choose_headers(headers) == [headers[0], *headers[2:4], ("Accept", "a")]

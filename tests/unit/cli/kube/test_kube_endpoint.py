@@ -5,11 +5,11 @@ import pytest
 from tests.unit.chart.rendering import find, find_kind, render
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, build_secret, build_service
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube import kubectl as kubectl_module
 from oku_cli.kube.kube_endpoint import KubeEndpoint, find_port
 from oku_cli.kube.kube_pods import build_selector
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_core.errors import UserError
 
 COORDINATOR = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"

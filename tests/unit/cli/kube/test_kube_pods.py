@@ -10,11 +10,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, find_forwards, wait_until
 
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube import tunnel as tunnel_module
 from oku_cli.kube.kube_endpoint import KubeEndpoint
 from oku_cli.kube.kube_pods import KubePods
 from oku_cli.kube.kubectl import Kubectl
-from oku_cli.remote.coordinator_ref import UnreachableError
 from oku_core.errors import UserError
 
 PENDING = "error: unable to forward port because pod is not running. Current status=Pending"

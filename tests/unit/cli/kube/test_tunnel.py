@@ -12,10 +12,10 @@ import pytest
 from tests.kit.runs.local_run import is_alive
 from tests.unit.cli.kubectl_on_path import KubectlOnPath, find_forwards, wait_until
 
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import CoordinatorAddress, UnreachableError
 from oku_cli.kube import tunnel as tunnel_module
 from oku_cli.kube.kube_endpoint import KubeEndpoint
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import CoordinatorAddress, UnreachableError
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 

@@ -6,8 +6,8 @@ from tests.kit.outcomes import make_counts
 from oku_cli.live.plain import PlainView
 from oku_cli.terminal.console import Terminal
 from oku_core.accounting.run_state import RunState
-from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.tick import Tick
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]

@@ -7,7 +7,7 @@ from oku_cli.live.live_view import LiveView
 from oku_cli.live.plain import PlainView
 from oku_cli.live.screen import QuietView, View, build_view
 from oku_cli.terminal.console import Terminal
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from oku_cli.live.trend import (
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.run_state import RunState
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.tick import Tick
 
 MakeTick = Callable[..., Tick]
 

@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.transactions import change, read
 
+from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Lifetime
+from oku_cli.follow.run_start import RunStart
+from oku_cli.follow.watch import Watch
 from oku_cli.local import folder_runs, local_once
 from oku_cli.local.local_once import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
-from oku_cli.remote.coordinator_ref import Endpoint, UnreachableError
-from oku_cli.remote.follow import Lifetime
-from oku_cli.remote.remote_run import RunStart
-from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 SPEC = Spec(requests=5)
 PLAN = StackPlan(workers=1, servers=1, delay="0s", seed=0)

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from oku_cli.backends.data_dir import DataDir
+from oku_cli.follow.run_start import RunStart
+from oku_cli.follow.watch import Watch
 from oku_cli.local import local_run
 from oku_cli.process.interrupt import SignalAction
-from oku_cli.remote.remote_run import RunStart
-from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.delay import parse_delay

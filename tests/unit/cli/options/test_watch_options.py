@@ -1,9 +1,9 @@
 import click
 import pytest
 
+from oku_cli.follow.watch import Watch
 from oku_cli.options.watch_options import pick_watch, sigterm_option, watch_options
 from oku_cli.process.interrupt import SignalAction
-from oku_cli.remote.watch import Watch
 
 
 def pick(*arguments: str, **default: SignalAction) -> Watch:

@@ -27,7 +27,7 @@ class Reason(StrEnum):
 def build_record(message: str = "a sentence", **changes: object) -> logging.LogRecord:
     """Build a record with context, as `logging` does."""
     fixed = {
-        "name": "oku_workers.broker.lease_task",
+        "name": "oku_workers.broker.orders",
         "levelname": "WARNING",
         "created": 1769965512.0456,
         "process": 4711,
@@ -71,7 +71,7 @@ def test_json_has_sentence_and_context() -> None:
     assert list(read(record).items()) == [
         ("time", "2026-02-01T17:05:12.045Z"),
         ("level", "warning"),
-        ("logger", "oku_workers.broker.lease_task"),
+        ("logger", "oku_workers.broker.orders"),
         ("message", "lease r.1 is lost: 3"),
         ("run", "r"),
         ("lease", "r.1"),
@@ -102,14 +102,14 @@ def test_text_has_sentence_and_context() -> None:
     )
     assert write(record) == (
         "2026-02-01T17:05:12.045Z warning  lease r.1 is lost: 3 "
-        'run=r lease=r.1 worker="w 1" requests=3 logger=oku_workers.broker.lease_task'
+        'run=r lease=r.1 worker="w 1" requests=3 logger=oku_workers.broker.orders'
     )
 
 
 def test_text_ends_with_the_error() -> None:
     """The last line of a traceback is what a reader looks for first."""
     lines = write(build_record(exc_info=catch())).splitlines()
-    assert lines[0].endswith("a sentence logger=oku_workers.broker.lease_task")
+    assert lines[0].endswith("a sentence logger=oku_workers.broker.orders")
     assert lines[1] == "Traceback (most recent call last):"
     assert lines[-2:] == ["ValueError: two", r"lines \x1b[2J"]
 
@@ -129,7 +129,7 @@ def test_text_ends_with_the_error() -> None:
 )
 def test_text_quotes_what_is_not_a_single_word(value: object, text: str) -> None:
     """Each field can be cut out of its line."""
-    assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.lease_task")
+    assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.orders")
 
 
 def test_what_others_wrote_begins_no_line_of_text() -> None:

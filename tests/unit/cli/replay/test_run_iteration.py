@@ -1,5 +1,6 @@
 import hashlib
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import AS_TEXT
 from oku_core.data.row_reader import RowReader, Value
 from oku_core.errors import UserError
-from oku_core.results.run_rows import RunRows
+from oku_core.results.run_api import RunRows
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.file_reference import CodeFile, FileRef
@@ -74,8 +75,7 @@ async def test_an_iteration_has_its_row_whatever_its_index_is(tmp_path: Path, ki
     assert data is not None
     assert (data.rows, data.repeat, data.format, set(data.columns)) == (1, True, kind, set(ROW))
     values = [Value(column, AS_TEXT) for column in ROW]
-    paths = [tmp_path / file.digest for file in data.list_files()]
-    with RowReader(paths[0], paths[1], data.table, data.rows, values) as reader:
+    with closing(RowReader(data.locate(tmp_path.joinpath), values)) as reader:
         assert [value.decode() for value in reader.read(7)] == list(ROW.values())
 
 

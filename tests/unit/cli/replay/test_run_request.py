@@ -19,8 +19,7 @@ from oku_cli.replay.run_request import (
 from oku_core.accounting.run_state import RunState
 from oku_core.data.data_format import DataFormat
 from oku_core.errors import UserError
-from oku_core.results.failed_range import FailuresHead
-from oku_core.results.run_rows import RunRows
+from oku_core.results.run_api import FailuresHead, RunRows
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.request_template import RequestMix

@@ -10,23 +10,21 @@ import pytest
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.summaries import make_outcomes
 
-from oku_cli.report.history_reader import RunHistory, RunHistoryReader
-from oku_cli.report.lease_bands import LeaseBands
+from oku_cli.report.history_reader import LeaseBands, RunHistory, RunHistoryReader
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
-from oku_core.results.latency_summary import build_latency_summary
-from oku_core.results.lease_span import LeaseSpan
-from oku_core.results.plan_check import PlanSummary
-from oku_core.results.request_summary import NotSentCounts, PhaseSummary
-from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_api import RunPeriod
 from oku_core.results.sample import Sample, build_sample
-from oku_core.results.summary import Summary, WorkerSummary
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.latency_summary import build_latency_summary
+from oku_core.summary.plan_check import PlanSummary
+from oku_core.summary.request_summary import NotSentCounts, PhaseSummary
+from oku_core.summary.summary import Summary, WorkerSummary
 
 START = 1_769_965_512.0
 """2026-02-01 17:05:12 UTC."""

@@ -3,7 +3,7 @@ from tests.unit.cli.report.conftest import Page
 
 from oku_cli.comparison.comparison import compare_runs
 from oku_cli.report.comparison_page import build_comparison_page
-from oku_core.results.validity import Flag, Validity
+from oku_core.summary.validity import Flag, Validity
 
 
 def test_the_page_shows_verdict_figures_curves_and_specs(make_run: MakeRun) -> None:

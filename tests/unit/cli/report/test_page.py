@@ -16,9 +16,9 @@ from oku_cli.report.page import build_page
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary, WorkerSummary
-from oku_core.results.validity import Validity
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.summary.summary import Summary, WorkerSummary
+from oku_core.summary.validity import Validity
 
 MakeHistory = Callable[..., RunHistory]
 MakeSummary = Callable[..., Summary]

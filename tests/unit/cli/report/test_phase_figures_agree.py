@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from oku_cli.report.history_reader import RunHistory
-from oku_core.results.lines import build_phase_lines
-from oku_core.results.request_summary import PhaseSummary
-from oku_core.tables.phase_tables import build_phases
+from oku_core.summary.request_summary import PhaseSummary
+from oku_core.summary.summary_lines import build_phase_lines
+from oku_core.tables.part_tables import build_phases
 from oku_dashboards.rate_panels import build_phases as build_panel
 
 FIGURES = {
@@ -36,7 +36,7 @@ def test_every_place_has_the_same_figures(make_open_history: Callable[..., RunHi
     ]
     heads: dict[str, Any] = {
         "table": [column.head for column in build_phases(summary).columns],
-        "dashboard": [query.name for query in panel.queries],
+        "dashboard": list(panel.queries),
     }
     fields: dict[str, Any] = {
         "JSON": PhaseSummary.__struct_fields__,

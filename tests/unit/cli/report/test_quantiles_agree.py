@@ -14,12 +14,11 @@ from tests.kit.runs import summaries
 from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
 
-from oku_cli.report.charts.distributions import ShownDistribution
+from oku_cli.report.charts.histogram_chart import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
-from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.hgrm import build_percentile_rows
-from oku_cli.report.history_reader import RunHistory
-from oku_cli.report.lease_bands import LeaseBands
+from oku_cli.report.history_reader import LeaseBands, RunHistory
+from oku_cli.report.output_files import build_csv, build_hgrm_text
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.summary.part_summaries import build_figures
 from oku_coordinator.telemetry.tick_maker import TargetTicks
@@ -28,14 +27,14 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
-from oku_core.results.summary import Summary
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
 from oku_core.statistics.spread import Spread, build_intervals
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.summary import Summary
+from oku_core.summary.summary_lines import build_threshold_lines
 from oku_core.tables.time_tables import LATENCY
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement

@@ -13,9 +13,9 @@ from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.page import build_page
 from oku_cli.report.summary_sections import build_failure_section, build_name_section, build_outcome_section
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.request_summary import FailureSummary
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Engine
+from oku_core.summary.request_summary import FailureSummary
+from oku_core.summary.summary import Summary
 
 MakeHistory = Callable[..., RunHistory]
 MakeSummary = Callable[..., Summary]

@@ -8,23 +8,22 @@ from rich.console import RenderableType
 from tests.kit.runs.summaries import make_worker
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.live.frame import SeenTick, build_frame
-from oku_cli.live.live_view import LiveView
+from oku_cli.follow.follower import run_async
+from oku_cli.live.live_view import LiveView, SeenTick, build_frame
 from oku_cli.live.plain import PlainView
 from oku_cli.live.screen import QuietView
 from oku_cli.live.trend import TrendTracker
 from oku_cli.process.interrupt import InterruptedAtOnceError
 from oku_cli.process.interrupt_hints import build_hint
 from oku_cli.process.logs import report_mistake
-from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Summary
-from oku_core.results.tick import Tick
-from oku_core.results.validity import Flag, Validity
+from oku_core.summary.summary import Summary
+from oku_core.summary.tick import Tick
+from oku_core.summary.validity import Flag, Validity
 
 EVIL = "[red]a[/b] :smile: \x1b[31m\x1b]0;t\x07\x9b2J\u202e\r\nx"
 SHOWN = "[red]a[/b] :smile:"

@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.live_figures import measure_rates
+from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.runs_view import ListedRun, build_runs_table
@@ -19,15 +19,15 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
 from oku_core.results.sample import Sample
-from oku_core.results.summary import ServersSummary, Summary, WorkerSummary
-from oku_core.results.tick import TargetTick, Tick
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
+from oku_core.summary.summary import ServersSummary, Summary, WorkerSummary
+from oku_core.summary.tick import TargetTick, Tick
+from oku_core.summary.validity import Flag, Validity
 from oku_core.tables import formatting as f
 from oku_core.tables.distribution_tables import build_bars
 from oku_core.tables.formatting import format_count

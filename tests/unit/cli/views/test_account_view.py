@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from tests.kit.runs.summaries import make_outcomes
 
-from oku_cli.terminal.palette import BAD
+from oku_cli.terminal.console import BAD
 from oku_cli.views.account_view import (
     build_headline,
     build_hooks,
@@ -14,12 +14,11 @@ from oku_cli.views.account_view import (
     describe_hook,
 )
 from oku_core.accounting.run_state import RunState
-from oku_core.results.hook_summary import HookState, HookSummary
-from oku_core.results.plan_check import PlanSummary
-from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.summary import ServersSummary, Summary
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import OPEN_END, Hook
+from oku_core.summary.plan_check import PlanSummary
+from oku_core.summary.request_summary import OutcomeCounts
+from oku_core.summary.summary import HookState, HookSummary, ServersSummary, Summary
+from oku_core.summary.validity import Flag, Validity
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

@@ -6,7 +6,7 @@ from tests.unit.cli.conftest import Render
 from oku_cli.comparison.comparison import compare_runs
 from oku_cli.report.comparison_page import build_comparison_page
 from oku_cli.views.comparison_view import build_comparison
-from oku_core.results.summary import Unit
+from oku_core.summary.summary import Unit
 
 
 def test_two_runs_stand_side_by_side(make_run: MakeRun, render: Render) -> None:

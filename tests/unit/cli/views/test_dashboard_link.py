@@ -8,10 +8,10 @@ from tests.kit.runs.summaries import build_summary
 
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link, parse_grafana_url
 from oku_core.accounting.run_state import REST_STATES, RunState
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.request_summary import OutcomeCounts
+from oku_core.summary.validity import Flag, Validity
 
 GRAFANA = "http://127.0.0.1:3000"
 SUMMARY = build_summary(

@@ -7,7 +7,7 @@ from tests.unit.cli.views.threshold_run import build_threshold_run
 
 from oku_cli.views.junit import build_junit
 from oku_core.accounting.run_state import RunState
-from oku_core.results.validity import Flag, Validity
+from oku_core.summary.validity import Flag, Validity
 
 
 def read(content: bytes) -> dict[str, str]:

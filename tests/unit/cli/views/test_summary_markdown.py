@@ -3,8 +3,8 @@ from tests.unit.cli.views.threshold_run import build_threshold_run
 
 from oku_cli.views.summary_markdown import build_markdown
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.request_summary import FailureSummary, NotSentCounts, PhaseSummary
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.request_summary import FailureSummary, NotSentCounts, PhaseSummary
 
 
 def test_the_page_has_the_verdict_the_thresholds_the_figures_and_the_flags() -> None:

@@ -22,10 +22,10 @@ from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.request_summary import FailureSummary, NotSentCounts, OutcomeCounts, PhaseSummary
-from oku_core.results.summary import CompletesSummary, Summary, WorkerSummary
-from oku_core.results.validity import Flag, Validity
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.request_summary import FailureSummary, NotSentCounts, OutcomeCounts, PhaseSummary
+from oku_core.summary.summary import CompletesSummary, Summary, WorkerSummary
+from oku_core.summary.validity import Flag, Validity
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

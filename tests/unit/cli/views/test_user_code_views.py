@@ -12,8 +12,8 @@ from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
 from oku_cli.views.summary_view import MOST_TRACEBACK_LINES, build_summary, shorten_traceback
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.request_summary import FailureSummary
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.request_summary import FailureSummary
 
 Render = Callable[..., list[str]]
 

@@ -3,12 +3,12 @@
 from tests.kit.runs.summaries import build_summary
 
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.request_summary import OutcomeCounts
-from oku_core.results.summary import Summary
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.request_summary import OutcomeCounts
+from oku_core.summary.summary import Summary
+from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 

@@ -7,11 +7,11 @@ from tests.kit.runs.summaries import build_summary, make_inner, make_outcomes
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary, build_latency_summary
-from oku_core.results.request_summary import FailureSummary, NotSentCounts, PhaseSummary
-from oku_core.results.summary import Summary, Unit, WorkerSummary
-from oku_core.results.validity import Flag, Validity
 from oku_core.spec.spec import Engine
+from oku_core.summary.latency_summary import LatencySummary, build_latency_summary
+from oku_core.summary.request_summary import FailureSummary, NotSentCounts, PhaseSummary
+from oku_core.summary.summary import Summary, Unit, WorkerSummary
+from oku_core.summary.validity import Flag, Validity
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in scenario\nValueError: <no>\n'
 

@@ -3,9 +3,9 @@ from typing import cast
 
 import pytest
 from aiohttp import web
+from tests.kit.coordinators.refusal_metrics import RefusalMetrics
 
-from oku_coordinator.api.authentication import LOG_THROTTLE, RefusedCallers
-from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS
+from oku_coordinator.api.authentication import EVERY_S, LOG_THROTTLE, MOST_KINDS, RefusedCallers
 from oku_core.messaging.credentials import Credential, CredentialFault
 
 
@@ -14,9 +14,9 @@ class World:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.counted: list[tuple[Credential, CredentialFault]] = []
+        self.metrics = RefusalMetrics()
         self.api = web.Application()
-        self.refused = RefusedCallers(self.api, Credential.TOKEN, self._count, lambda: self.now_s)
+        self.refused = RefusedCallers(self.api, Credential.TOKEN, self.metrics, lambda: self.now_s)
 
     def refuse(
         self,
@@ -37,9 +37,6 @@ class World:
         self.now_s += EVERY_S
         self.api[LOG_THROTTLE].flush()
 
-    def _count(self, credential: Credential, refusal: CredentialFault) -> None:
-        self.counted.append((credential, refusal))
-
 
 @pytest.fixture
 def world() -> World:
@@ -53,7 +50,7 @@ def test_each_refusal_is_counted_and_a_flood_is_two_lines(
     """The second comes after a minute and has their number."""
     for _ in range(10_000):
         world.refuse()
-    assert world.counted == [(Credential.TOKEN, CredentialFault.WRONG)] * 10_000
+    assert world.metrics.refusals == [(Credential.TOKEN, CredentialFault.WRONG)] * 10_000
     line = "a call from 10.0.0.1 is refused: its token is wrong (GET /api/runs/{run})"
     assert caplog.messages == [line]
     for _ in range(3):
@@ -88,7 +85,7 @@ def test_many_addresses_cost_a_bounded_number_of_lines(
         caplog.clear()
         world.pass_minute()
         caplog.clear()
-    assert len(world.counted) == 3000
+    assert len(world.metrics.refusals) == 3000
 
 
 def test_nothing_that_a_caller_sent_is_in_the_line(world: World, caplog: pytest.LogCaptureFixture) -> None:

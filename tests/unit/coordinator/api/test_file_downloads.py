@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.coordinators.refusal_metrics import RefusalMetrics
 from tests.kit.file_claims import build_claim
 from tests.kit.nasty_headers import NASTY_HEADERS
 
-from oku_coordinator.api.file_downloads import build_download_api
+from oku_coordinator.api.file_routes import build_download_api
 from oku_coordinator.files.file_store import FileStore
 from oku_core.messaging.credentials import TICKET_SCHEME, Credential, CredentialFault, build_ticket
 from oku_core.messaging.signing import Signer
@@ -20,19 +21,19 @@ Client = TestClient[Any, Any]
 
 
 @pytest.fixture
-def refusals() -> list[tuple[Credential, CredentialFault]]:
-    """What was refused."""
-    return []
+def metrics() -> RefusalMetrics:
+    """Nothing was refused yet."""
+    return RefusalMetrics()
 
 
 @pytest.fixture
-async def client(tmp_path: Path, refusals: list[tuple[Credential, CredentialFault]]) -> AsyncIterator[Client]:
+async def client(tmp_path: Path, metrics: RefusalMetrics) -> AsyncIterator[Client]:
     """A client of a port with one file."""
     store = FileStore(tmp_path / "files")
     store.admit(CLAIM, len(CONTENT))
     store.append(CLAIM, CONTENT)
     store.complete(CLAIM)
-    api = build_download_api(store, SIGNER, lambda: 1000.0, lambda *refusal: refusals.append(refusal))
+    api = build_download_api(store, SIGNER, lambda: 1000.0, metrics)
     async with TestClient(TestServer(api)) as client:
         yield client
 
@@ -51,7 +52,7 @@ async def test_a_ticket_gets_its_file(client: Client) -> None:
 
 
 async def test_without_it_there_is_none(
-    client: Client, refusals: list[tuple[Credential, CredentialFault]], caplog: pytest.LogCaptureFixture
+    client: Client, metrics: RefusalMetrics, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No ticket, that of another file, an expired one, something else: each is counted, and has its line."""
     cases: tuple[tuple[str, dict[str, str], CredentialFault], ...] = (
@@ -65,7 +66,7 @@ async def test_without_it_there_is_none(
     )
     for digest, headers, _ in cases:
         assert (await client.get(f"/files/{digest}", headers=headers)).status == 403
-    assert refusals == [(Credential.TICKET, refusal) for *_, refusal in cases]
+    assert metrics.refusals == [(Credential.TICKET, refusal) for *_, refusal in cases]
     assert caplog.messages == [
         f"a call from 127.0.0.1 is refused: its ticket is {refusal} (GET /files/{{digest}})"
         for refusal in CredentialFault

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS, LogThrottle
+from oku_coordinator.api.authentication import EVERY_S, MOST_KINDS, LogThrottle
 
 
 class Time:

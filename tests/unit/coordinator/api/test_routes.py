@@ -21,12 +21,12 @@ from yarl import URL
 
 from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.routes import build_api
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
@@ -34,16 +34,16 @@ from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.credentials import CredentialFault
-from oku_core.results.summary import Summary
-from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import CodeFile
+from oku_core.summary.summary import Summary
+from oku_core.summary.tick import Tick
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]

@@ -18,7 +18,7 @@ from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.errors import UserError
-from oku_core.results.run_rows import RunRows
+from oku_core.results.run_api import RunRows
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 

@@ -11,12 +11,12 @@ from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
@@ -90,10 +90,10 @@ def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
     )
     run = change(parts.base.ledger, create_run, "r1", Spec(), 0.0)
     assert parts.kube is not None
-    assert parts.run_services.server_watch is not None
-    assert not parts.run_services.readiness.may_begin(run)
+    assert parts.server_watch is not None
+    assert not parts.installation.readiness.may_begin(run)
     monkeypatch.setattr(parts.kube, "may_begin", lambda _: True)
-    assert not parts.run_services.readiness.may_begin(run)
-    monkeypatch.setattr(parts.run_services.server_watch, "may_begin", lambda _: True)
-    assert parts.run_services.readiness.may_begin(run)
+    assert not parts.installation.readiness.may_begin(run)
+    monkeypatch.setattr(parts.server_watch, "may_begin", lambda _: True)
+    assert parts.installation.readiness.may_begin(run)
     parts.base.close()

@@ -7,7 +7,6 @@ from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.transactions import change
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
-from oku_coordinator.kube import deletion_cost as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.dns import NAMED_WITHIN_S, PodServers, ServerDns, build_url
@@ -380,7 +379,7 @@ async def test_pods_of_busy_workers_say_so(
     """A pod that has gone meanwhile holds nobody up."""
     make_two_of_three_busy(world, kubernetes)
     monkeypatch.setattr(
-        costs_module, "find_cost_changes", lambda pods, held: {"gone": 100} | find_cost_changes(pods, held)
+        scaler_module, "find_cost_changes", lambda pods, held: {"gone": 100} | find_cost_changes(pods, held)
     )
     await world.look()
     assert list_costs(kubernetes) == ["100", None, "100"]

@@ -12,7 +12,7 @@ from oku_core.messaging.progress import LeaseProgress, Progress
 TIMEOUT_S = 10.0
 LEASE = LeaseRecord(
     id="r1.000000001.a", run="r1", ranges=IndexRanges([(0, 10)]), worker="w1", incarnation="b1",
-    cut_at=1000.0, limit=10, end=10,
+    cut_at=1000.0, limit=10, end=10, reported_end=10,
 )  # fmt: skip
 
 

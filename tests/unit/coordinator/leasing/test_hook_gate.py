@@ -26,8 +26,8 @@ from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookReport, SetupData
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.messaging.progress import Progress
-from oku_core.results.hook_summary import HookState
 from oku_core.spec.spec import Engine, Hook, Spec
+from oku_core.summary.summary import HookState
 
 BOTH = (Hook.SETUP, Hook.TEARDOWN)
 

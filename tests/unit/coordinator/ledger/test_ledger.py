@@ -15,9 +15,8 @@ from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run, set_served
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import CheckpointBatch

@@ -40,11 +40,10 @@ from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slice
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, Room
 from oku_core.accounting.interval import SliceState, check_partition
-from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
-from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import (
     NOT_DEALT,
     OUTCOMES,
@@ -54,9 +53,8 @@ from oku_core.accounting.outcome import (
     count_answered,
     count_sent,
 )
-from oku_core.accounting.range_set import Room
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
-from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
+from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, LeaseFigures, Part
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import find_target_turns
@@ -240,9 +238,11 @@ class WorkedLease:
             parts=[
                 trim(part, known.get(name)) for name, part in parts.items() if part != known.get(name)
             ],
-            started_at=0.5 if self.taken else 0.0, ended_at=1000.0, cpu_s=0.1 * len(self.answers),
-            saturated=len(self.answers), busy_share=1.0, watched_s=self.taken / 4,
-            underfilled_s=self.taken / 8,
+            figures=LeaseFigures(
+                started_at=0.5 if self.taken else 0.0, ended_at=1000.0, cpu_s=0.1 * len(self.answers),
+                saturated=len(self.answers), busy_share=1.0, watched_s=self.taken / 4,
+                underfilled_s=self.taken / 8,
+            ),
         )  # fmt: skip
         self.said.append(checkpoint)
         self.parts.append(parts)

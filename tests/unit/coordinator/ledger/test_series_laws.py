@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.transactions import change, read
@@ -65,7 +65,7 @@ class _World:
         lease = self.chance.choice(leases)
         done = lease.end if is_final else self.chance.randint(lease.done, lease.end)
         part = self._grow(lease, done)
-        checkpoint = msgspec.structs.replace(
+        checkpoint = change_checkpoint(
             build_checkpoint(lease, done),
             sequence=lease.sequence + 1,
             parts=[part],

@@ -19,8 +19,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.loops.checkpoint_receiver import CheckpointReceiver, build_controls
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.order import Control

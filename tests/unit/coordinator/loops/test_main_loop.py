@@ -20,13 +20,13 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.workers.intervals import IntervalAnnouncer
+from oku_coordinator.workers.repeated_orders import IntervalAnnouncer
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.process.supervision import Health
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
+from oku_core.summary.tick import Tick
 
 BUSY = Progress(
     worker="w1", incarnation="b1", at=0.0, runs={"r1": RunProgress(outcomes=make_counts(9), in_flight=5)}
@@ -37,7 +37,7 @@ BUSY = Progress(
 def ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The ticks that are published."""
     ticks: list[Any] = []
-    monkeypatch.setattr(parts.run_services.runs.followers, "publish", ticks.append)
+    monkeypatch.setattr(parts.runs.followers, "publish", ticks.append)
     return ticks
 
 
@@ -49,7 +49,7 @@ async def take_first(followed: AsyncIterator[Tick | None]) -> None:
 async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """Followers are told although the last figures cannot be kept: that is tried until it can be done."""
     rests: list[None] = []
-    monkeypatch.setattr(parts.run_services.runs.followers, "announce_rest", lambda: rests.append(None))
+    monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
     ledger, loop = parts.base.ledger, parts.main_loop
 
     def fail(*_: object, **__: object) -> None:
@@ -133,7 +133,7 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
     for run in ("r1", "r2", "r3"):
         change(parts.base.ledger, create_run, run, Spec(requests=100), 0.0)
     change(parts.base.ledger, change_state, "r1", RunState.RUNNING, 1.0)
-    following = asyncio.create_task(take_first(parts.run_services.runs.followers.follow("r2")))
+    following = asyncio.create_task(take_first(parts.runs.followers.follow("r2")))
     await asyncio.sleep(0)
     parts.base.inbound.checkpoints.is_connected = True
     parts.message_handler.handle_progress([BUSY])
@@ -339,7 +339,7 @@ async def test_a_run_that_fails_does_not_end_the_coordinator(
 ) -> None:
     """Who follows the run is told, and the next round begins."""
     rests: list[None] = []
-    monkeypatch.setattr(parts.run_services.runs.followers, "announce_rest", lambda: rests.append(None))
+    monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
 
     async def fail(_: float) -> None:
         if rests:

@@ -17,8 +17,8 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress, RunProgress
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
+from oku_core.summary.tick import Tick
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_ticks_are_due_at_whole_seconds_and_never_close(now: float, pause_s: flo
 def catch_ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> Sequence[Tick]:
     """The ticks that are made from now on."""
     ticks: list[Tick] = []
-    monkeypatch.setattr(parts.run_services.runs.followers, "publish", ticks.append)
+    monkeypatch.setattr(parts.runs.followers, "publish", ticks.append)
     return ticks
 
 

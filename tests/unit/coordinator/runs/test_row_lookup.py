@@ -5,7 +5,7 @@ from tests.kit.runs.scanned import keep_data
 
 from oku_coordinator.runs.run_documents import read_run_rows
 from oku_core.errors import UserError
-from oku_core.results.run_rows import MOST_ROWS
+from oku_core.results.run_api import MOST_ROWS
 from oku_core.spec.spec import Spec
 
 CONTENT = "a,b\n" + "".join(f"{row},x{row}\n" for row in range(5000))

@@ -16,7 +16,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.run_documents import write_run_history
 from oku_coordinator.runs.summary.summaries import build_summary
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample

@@ -15,8 +15,8 @@ from oku_coordinator.runs.retention import (
 )
 from oku_core.accounting.run_state import RunState
 from oku_core.json_reader import JsonDecoder
-from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import Summary
 
 SPEC, OTHER = Spec(requests=5), Spec(requests=6, workers=2)
 SUMMARY: JsonDecoder[Summary] = JsonDecoder(Summary)

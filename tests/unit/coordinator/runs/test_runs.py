@@ -22,16 +22,15 @@ from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt, HookReport
-from oku_core.results.summary import ProcessSummary, Summary
-from oku_core.results.tick import Tick
-from oku_core.results.validity import Flag
 from oku_core.spec.spec import Hook, Spec
 from oku_core.spec.values.url import Url
+from oku_core.summary.summary import ProcessSummary, Summary
+from oku_core.summary.tick import Tick
+from oku_core.summary.validity import Flag
 
 Deal = Callable[..., LeaseRecord]
 MakeBatch = Callable[..., CheckpointBatch]

@@ -18,8 +18,8 @@ from oku_coordinator.servers.served_count import (
     ServedTotal,
     is_one_server,
 )
-from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import ProcessSummary
 
 Start = Callable[[web.Response], Awaitable[str]]
 Fetch = Callable[..., Awaitable[ServedTotal | None]]

@@ -19,8 +19,7 @@ from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.telemetry.coverage_recorder import COVERAGE_S, CoverageRecorder
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.supervision import Supervisor

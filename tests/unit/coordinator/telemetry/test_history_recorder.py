@@ -28,8 +28,8 @@ from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import build_sample
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
+from oku_core.summary.tick import Tick
 
 
 @pytest.fixture

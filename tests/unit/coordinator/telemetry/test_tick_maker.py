@@ -18,11 +18,11 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.results.tick import TargetTick
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
+from oku_core.summary.tick import TargetTick
 
 
 def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:

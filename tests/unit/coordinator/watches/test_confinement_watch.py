@@ -7,7 +7,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.history_table import fetch_events
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.notices import recall_unconfined
-from oku_coordinator.watches.worker_checks import ConfinementWatch
+from oku_coordinator.watches.worker_watch import ConfinementWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress

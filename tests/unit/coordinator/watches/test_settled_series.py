@@ -8,7 +8,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.watches.threshold_watch import SettledSeries
 from oku_core.accounting.index_ranges import IndexRanges
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 NOW = 50.0
@@ -18,7 +18,7 @@ def build_lease(worker: int = 1, **known: Any) -> LeaseRecord:
     """An open lease of a process `bN`."""
     return LeaseRecord(
         id=f"l{worker}", run="r1", ranges=IndexRanges([(0, 100)]), worker=f"w{worker}",
-        incarnation=f"b{worker}", cut_at=2.0, limit=100, end=100, **known,
+        incarnation=f"b{worker}", cut_at=2.0, limit=100, end=100, reported_end=100, **known,
     )  # fmt: skip
 
 

@@ -5,14 +5,14 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
-from oku_coordinator.watches.worker_checks import SkewWatch
+from oku_coordinator.watches.worker_watch import SkewWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
-from oku_core.results.validity import Flag
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import Rate
+from oku_core.summary.validity import Flag
 
 OPEN = Spec(requests=100, rate=Rate("10/s"), duration_s=10.0)
 

@@ -18,16 +18,15 @@ from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.watches.threshold_watch import ThresholdWatch
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.results.event import EventType
 from oku_core.results.sample import Sample, build_sample
-from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
+from oku_core.summary.tick import Tick
 from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 

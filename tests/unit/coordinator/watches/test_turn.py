@@ -15,8 +15,8 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.results.event import EventType
-from oku_core.results.validity import Flag
 from oku_core.spec.spec import Spec
+from oku_core.summary.validity import Flag
 
 NOBODY = "waiting for a worker to connect"
 

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.workers.liveness import Roster, choose_heartbeat_interval_s
+from oku_coordinator.workers.liveness import ReplayGuard, Roster, choose_heartbeat_interval_s
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
@@ -261,3 +261,49 @@ def test_the_last_word_on_a_run_does_not_make_the_rate_of_the_next_forgotten(ros
             CheckpointBatch(worker="w1", incarnation="b1", run=run, taken=taken, checkpoints=[])
         )
     assert (round(worker.find_rate("r2").rate_rps or 0), worker.find_rate("r2").taken) == (40, 120)
+
+
+def say(sequence: int, incarnation: str = "new", at: float = 1000.0, worker: str = "w1") -> Progress:
+    """Progress of a process of a worker."""
+    return Progress(worker=worker, incarnation=incarnation, at=at, sequence=sequence)
+
+
+def test_each_progress_is_admitted_once() -> None:
+    """A copy, and one that is older than the last, change nothing; what was lost is not waited for."""
+    guard = ReplayGuard()
+    heard = [1, 2, 2, 1, 5, 3, 5, 6]
+    assert [guard.admits(say(number), 0.0) for number in heard] == [
+        True, True, False, False, True, False, False, True,
+    ]  # fmt: skip
+
+
+def test_a_process_that_another_has_followed_does_not_come_back() -> None:
+    """A copy or a delayed word does not replace it; otherwise the one that lives would count as gone."""
+    guard = ReplayGuard()
+    guard.admits(say(7, "old", at=1000.0), 0.0)
+    assert guard.admits(say(1, "new", at=1003.0), 3.0)
+    assert not guard.admits(say(3, "old", at=996.0), 4.0)
+    assert not guard.admits(say(8, "old", at=1004.0), 4.0)
+    assert guard.admits(say(2, "new", at=1004.0), 4.0)
+
+
+def test_a_process_of_before_this_coordinator_does_not_replace_the_one_that_speaks() -> None:
+    """It was never heard here, but its clock says that it is the older one."""
+    guard = ReplayGuard()
+    assert guard.admits(say(1, "new", at=1003.0), 0.0)
+    assert not guard.admits(say(99, "old", at=990.0), 1.0)
+
+
+def test_a_process_whose_clock_is_behind_is_admitted_when_the_one_before_it_is_silent() -> None:
+    """Its machine's clock was put back between the two."""
+    guard = ReplayGuard()
+    guard.admits(say(9, "old", at=5000.0), 0.0)
+    assert not guard.admits(say(1, "new", at=1400.0), 10.0)
+    assert guard.admits(say(51, "new", at=1450.0), 60.0)
+
+
+def test_workers_do_not_disturb_each_other() -> None:
+    """Each has its own count and its own clock."""
+    guard = ReplayGuard()
+    guard.admits(say(9, "a", at=5000.0, worker="w1"), 0.0)
+    assert guard.admits(say(1, "b", at=10.0, worker="w2"), 0.0)

@@ -1,15 +1,19 @@
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.outcome import (
     NOT_SENT_CAUSES,
     OUTCOMES,
     Outcome,
+    ReasonCount,
     build_cause_counts,
     build_no_causes,
     build_no_counts,
     build_outcome_counts,
     count_answered,
     count_sent,
+    find_reason_fault,
+    find_sum_fault,
     is_account,
 )
 
@@ -95,3 +99,27 @@ def test_no_request_has_zeros_of_its_own() -> None:
 def test_an_account_is_a_count_of_each_outcome(counts: list[int], expected: bool) -> None:  # noqa: FBT001  # a column of the table above
     """An account has exactly one count for each outcome, none of them negative."""
     assert is_account(counts) is expected
+
+
+TIMEOUT = OUTCOMES.index(Outcome.TIMEOUT)
+
+
+def test_joined_counts_have_the_first_and_last_of_both() -> None:
+    """An index that is not known says nothing."""
+    a, b = ReasonCount(TIMEOUT, "late", 2, 5, 9), ReasonCount(TIMEOUT, "late", 3, 7, 30)
+    assert a.join(b) == ReasonCount(TIMEOUT, "late", 5, 5, 30)
+    unknown = ReasonCount(TIMEOUT, "late", 1)
+    assert a.join(unknown) == ReasonCount(TIMEOUT, "late", 3, 5, 9)
+    assert unknown.join(a) == ReasonCount(TIMEOUT, "late", 3, 5, 9)
+
+
+def test_reasons_must_sum_to_each_outcome() -> None:
+    """The outcome that they do not sum to is named."""
+    reasons = [ReasonCount(TIMEOUT, "late", 2, 0, 1)]
+    assert find_sum_fault(reasons, make_counts(1, timeout=3)) == ("3 are timeout, but their reasons sum to 2")
+
+
+def test_more_reasons_than_a_worker_tells_apart_are_a_fault() -> None:
+    """Nobody fills the ledger with reasons."""
+    reasons = [ReasonCount(TIMEOUT, f"reason {place}", 1, 0, 0) for place in range(50)]
+    assert find_reason_fault(reasons, make_counts(timeout=50)) is not None

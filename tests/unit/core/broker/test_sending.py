@@ -17,7 +17,7 @@ from oku_core.broker.celery_app import (
     build_orders_queue,
 )
 from oku_core.broker.sending import send_checkpoints, send_to_workers
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
 from oku_core.messaging.codec import decode_checkpoints, decode_leases, decode_order
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
@@ -49,8 +49,7 @@ CHECKPOINTS = CheckpointBatch(
             end=10,
             in_flight=[1],
             parts=[Part(outcomes=make_counts(2), statuses={"200": 2}, per_second={7: make_counts(2)})],
-            started_at=1.7e9,
-            ended_at=1.7e9,
+            figures=LeaseFigures(started_at=1.7e9, ended_at=1.7e9),
         )
     ],
 )

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from oku_core.accounting.failure_reason import LONGEST_REASON
+from oku_core.accounting.outcome import LONGEST_REASON
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import hide

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.results.coverage import cut_parts
-from oku_core.results.lines import build_coverage_lines
+from oku_core.results.coverage import build_coverage_lines, cut_parts
 
 
 @given(st.integers(1, 10**12), st.integers(1, 60))

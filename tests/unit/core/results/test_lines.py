@@ -3,40 +3,31 @@ from itertools import pairwise
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.coordinators.iterations import build_inner
 from tests.kit.outcomes import make_counts
-from tests.kit.runs.summaries import build_summary
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import OUTCOMES, build_no_counts, build_outcome_counts
+from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import LeaseFigures, Part
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.results.latency_summary import LatencySummary, StepSummary, TimingSummary
-from oku_core.results.lease_span import LeaseFigures, LeaseSpan
 from oku_core.results.lines import (
     BOUNDS_MS,
     RunHead,
     TimeProgress,
+    build_inner_range_lines,
     build_late_tick_line,
     build_latency_lines,
-    build_phase_lines,
     build_range_lines,
     build_status_lines,
-    build_summary_line,
-    build_target_lines,
-    build_threshold_lines,
     build_tick_line,
     build_unsent_line,
     build_worker_line,
     format_bound,
 )
-from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary, TargetSummary
-from oku_core.results.sample import LIVE_QUANTILES, Sample, build_sample
-from oku_core.spec.spec import Engine
-from oku_core.spec.values.threshold import FigureUnit
-from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
+from oku_core.results.sample import Sample, build_sample
 
 HEAD = RunHead("http://shop.test/{i}", "100 requests")
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
@@ -51,23 +42,11 @@ def build_latency(values_us: list[int]) -> HistogramSnapshot:
 
 
 FIGURES = LeaseFigures(
-    end=8, started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
+    started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
 )
-NO_OUTCOMES = OutcomeCounts(**dict.fromkeys(OUTCOMES, 0))
-NO_LATENCY = LatencySummary()
 CLOSED = LeaseSpan(
     id="l1", worker="w1", start=0, stop=8, state=LeaseState.CLOSED, reason="", cut_at=0.0, closed_at=1.0
 )
-
-
-def make_target(latency_ms: LatencySummary = NO_LATENCY) -> TargetSummary:
-    """A target of a run without due times, of whose requests every tenth failed a check."""
-    return TargetSummary(
-        name="buy", weight=2, requests=100, statuses={"201": 100}, bytes_received=900, rate_rps=9.0,
-        outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, failed_check=10))),
-        not_sent=NotSentCounts(), latency_ms=latency_ms, response_time_ms=LatencySummary(),
-        lateness_ms=LatencySummary(),
-    )  # fmt: skip
 
 
 def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
@@ -101,6 +80,19 @@ def test_each_part_of_a_lease_has_a_range_line() -> None:
         5,
     )
     assert first["cpu_s"] + second["cpu_s"] == 0.5
+
+
+def test_each_name_of_a_closed_lease_has_a_line() -> None:
+    """With its phase if it has one; `request`, for `name` is that of the run."""
+    lease = LeaseSpan(
+        id="l1", worker="w1", start=0, stop=8, state=LeaseState.CLOSED, reason="", cut_at=0.0, closed_at=1.0
+    )
+    parts = [build_inner("login", [1000, 3000]), build_inner("orders", [], phase="warm-up")]
+    login, orders = build_inner_range_lines(lease, parts)
+    assert (login["lease"], login["worker"], login["request"], login["phase"]) == ("l1", "w1", "login", None)
+    assert (login["requests"], login["ok"], login["bytes_received"], login["max_ms"]) == (2, 2, 20, 3.0)
+    assert (orders["request"], orders["phase"], orders["requests"]) == ("orders", "warm-up", 0)
+    assert "name" not in login
 
 
 def test_statuses_have_lines_of_their_own() -> None:
@@ -146,82 +138,6 @@ def test_a_tick_of_a_run_without_an_end_in_number_says_how_much_of_its_time_has_
     line = build_tick_line(RunState.RUNNING, HEAD, sample, TimeProgress(2.5004, 10.0))
     assert (line["requests_total"], line["pending"], line["accounted"]) == (None, None, 10)
     assert (line["clock_s"], line["length_s"], line["unused"]) == (2.5, 10.0, None)
-
-
-def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
-    """It is flat, with the names that other lines have."""
-    latency = LatencySummary(mean=2.0, p50=1.0, p90=1.5, p99=3.0, p99_9=4.0, max=5.0)
-    phase = PhaseSummary(
-        name="soak", begin_s=5.0, end_s=15.0, requests=100,
-        outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, not_sent=10))),
-        not_sent=NotSentCounts(late=10), statuses={"200": 90}, bytes_received=900, due=110, completed=90,
-        sent_rps=9.0, completed_rps=8.5, latency_ms=latency, response_time_ms=latency,
-        lateness_ms=LatencySummary(),
-        timing_ms=TimingSummary(connect=StepSummary(requests=7), transfer=StepSummary(requests=90, p50=0.5)),
-    )  # fmt: skip
-    (line,) = build_phase_lines([phase])
-    assert (line["phase"], line["begin_s"], line["end_s"], line["requests"]) == ("soak", 5.0, 15.0, 100)
-    assert (line["ok"], line["not_sent"], line["not_sent_late"]) == (90, 10, 10)
-    rates = ("due", "completed", "sent_rps", "completed_rps")
-    assert [line[name] for name in rates] == [110, 90, 9.0, 8.5]
-    assert (line["p99_9_ms"], line["response_time_max_ms"], line["lateness_p50_ms"]) == (4.0, 5.0, None)
-    assert (line["connect_requests"], line["tls_p99_ms"], line["transfer_p50_ms"]) == (7, None, 0.5)
-    assert set(LIVE_QUANTILES) < line.keys()
-
-
-def test_each_target_of_a_run_at_rest_has_a_line() -> None:
-    """It has the fields of the line of a phase, but for its time."""
-    latency = LatencySummary(mean=2.0, p50=1.0, p90=1.5, p99=3.0, p99_9=4.0, max=5.0)
-    (line,) = build_target_lines([make_target(latency_ms=latency)])
-    assert (line["target"], line["weight"], line["requests"], line["rate_rps"]) == ("buy", 2, 100, 9.0)
-    assert (line["ok"], line["failed_check"], line["not_sent_late"]) == (90, 10, 0)
-    assert (line["p99_9_ms"], line["response_time_max_ms"]) == (4.0, None)
-    assert set(LIVE_QUANTILES) < line.keys()
-
-
-def test_each_threshold_of_a_run_at_rest_has_a_line() -> None:
-    """It has the fields of the summary; why one is undecided is there if it is."""
-    failed = ThresholdSummary(
-        expression="ok >= 99.9%", verdict=ThresholdVerdict.FAILED, value=0.7512345678, limit=0.999,
-        unit=FigureUnit.SHARE, holds=False, against=250, allowed=1,
-    )  # fmt: skip
-    lost = ThresholdSummary(
-        expression="rate > 9/s over 9s", verdict=ThresholdVerdict.FAILED, value=0.12345678, limit=9.0,
-        unit=FigureUnit.PER_SECOND, holds=False, lost_s=12.0, lost_phase="soak", lost_value=8.7654321,
-    )  # fmt: skip
-    undecided = ThresholdSummary(
-        expression="mean < 1s", verdict=ThresholdVerdict.UNDECIDED, limit=1000.0, unit=FigureUnit.MS,
-        detail="nothing was answered",
-    )  # fmt: skip
-    lines = list(build_threshold_lines([failed, undecided, lost]))
-    assert lines[0] == {
-        "expression": "ok >= 99.9%", "verdict": "failed", "value": 0.751235, "limit": 0.999, "unit": "share",
-        "holds": False, "against": 250, "allowed": 1, "detail": None, "lost_s": None, "lost_phase": None,
-        "lost_value": None,
-    }  # fmt: skip
-    assert {"lost_s": 12.0, "lost_phase": "soak", "lost_value": 8.76543}.items() <= lines[2].items()
-    assert (lines[1]["value"], lines[1]["unit"], lines[1]["detail"]) == (None, "ms", "nothing was answered")
-
-
-def test_the_line_of_a_summary_leaves_out_what_has_lines_of_its_own() -> None:
-    """A hundred targets in each of many phases would make it too long for Loki."""
-    phase = PhaseSummary(
-        name="soak", begin_s=0.0, end_s=None, requests=100, outcomes=NO_OUTCOMES, not_sent=NotSentCounts(),
-        statuses={}, bytes_received=0, completed=0, sent_rps=0.0, completed_rps=0.0,
-        latency_ms=LatencySummary(),
-        response_time_ms=LatencySummary(), lateness_ms=LatencySummary(), targets=[make_target()],
-    )  # fmt: skip
-    summary = build_summary(
-        run="r1", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP, requests=100, accounted=100,
-        resent_at_most=0, outcomes=NO_OUTCOMES, statuses={}, bytes_received=0, started_at=None, ended_at=None,
-        active_s=1.0, throughput_rps=100.0, latency_ms=LatencySummary(), phases=[phase],
-        targets=[make_target()], workers=[], servers=None, validity=[],
-    )  # fmt: skip
-    line = build_summary_line(summary)
-    assert "targets" not in line
-    assert [list(phase) for phase in line["phases"]] == [
-        [field for field in PhaseSummary.__struct_fields__ if field != "targets"]
-    ]
 
 
 def test_counts_that_come_late_have_a_line_without_a_length() -> None:

@@ -3,10 +3,10 @@ from tests.kit.runs.seconds import draw_seconds
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
-from oku_core.results.latency_summary import SUMMARY_QUANTILES
 from oku_core.results.sample import Sample
 from oku_core.statistics.change import ChangeVerdict, QuantileChange, measure_changes
 from oku_core.statistics.spread import Spread, measure_spread
+from oku_core.summary.latency_summary import SUMMARY_QUANTILES
 
 
 def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> dict[str, QuantileChange]:

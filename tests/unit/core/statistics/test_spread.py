@@ -5,9 +5,9 @@ import pytest
 from tests.kit.runs.seconds import START, draw_seconds, make_second
 
 from oku_core.accounting.measured_time import Time
-from oku_core.results.latency_summary import build_latency_summary
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.spread import TooLittleError, build_intervals, find_interval, measure_spread
+from oku_core.summary.latency_summary import build_latency_summary
 
 
 def test_most_intervals_hold_what_they_are_of() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import Unit
 from oku_core.spec.spec import OPEN_END
+from oku_core.summary.summary import Unit
 from oku_core.tables.formatting import (
     choose_digits,
     format_change,

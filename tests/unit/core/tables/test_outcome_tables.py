@@ -4,9 +4,9 @@ import pytest
 from tests.kit.runs.summaries import build_summary, list_texts, make_inner, make_outcomes
 
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.request_summary import FailureSummary, NotSentCounts
-from oku_core.results.summary import Unit
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.summary.request_summary import FailureSummary, NotSentCounts
+from oku_core.summary.summary import Unit
 from oku_core.tables.outcome_tables import (
     build_failures,
     build_name_failures,

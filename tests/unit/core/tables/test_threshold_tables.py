@@ -2,8 +2,8 @@ from typing import Any
 
 from tests.kit.runs.summaries import list_texts
 
-from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import FigureUnit
+from oku_core.summary.judgement import Judgement
 from oku_core.tables.threshold_tables import build_thresholds, describe_standing, describe_verdict
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 

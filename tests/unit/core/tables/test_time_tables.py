@@ -3,7 +3,7 @@ from typing import Any
 from tests.kit.runs.summaries import build_summary, list_texts, make_target
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.results.latency_summary import LatencySummary, StepSummary, TimingSummary
+from oku_core.summary.latency_summary import LatencySummary, StepSummary, TimingSummary
 from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_target_steps, build_times
 
 TIMING = TimingSummary(

@@ -34,13 +34,15 @@ def test_a_form_with_files(tmp_path: Path) -> None:
     """Fields come first, then files with their names and types."""
     path = tmp_path / "a.html"
     path.write_bytes(b"<p>\r\n--</p>")
+    fields = {"field": ["1", "ü", b"\xff"], "none": None}
     files: Uploads = {
         "one": b"\x00\xff", "two": path, "three": ("b.txt", io.BytesIO(b"open")), "four": ("c", b"", "a/b"),
     }  # fmt: skip
-    body = encode_files(files, [("field", 1), ("field", "ü")])
+    body = encode_files(files, fields)
     assert take_apart(body.content, body.type) == [
         ("field", None, "text/plain", b"1"),
         ("field", None, "text/plain", "ü".encode()),
+        ("field", None, "text/plain", b"\xff"),
         ("one", "file", "application/octet-stream", b"\x00\xff"),
         ("two", "a.html", "text/html", b"<p>\r\n--</p>"),
         ("three", "b.txt", "text/plain", b"open"),
@@ -70,8 +72,8 @@ def test_what_cannot_be_uploaded(tmp_path: Path) -> None:
 
 
 def test_fields_may_stand_for_several() -> None:
-    """A list has one name."""
-    assert encode_fields({"a": [1, 2], "b": "x y&"}) == "a=1&a=2&b=x+y%26"
+    """A list has one name, None nothing."""
+    assert encode_fields({"a": [1, 2], "b": "x y&", "c": None, "d": [None]}) == "a=1&a=2&b=x+y%26"
     assert encode_data({"a": 1}).type == "application/x-www-form-urlencoded"
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.workers.counting_watchdog import CountingWatchdog
 
 from oku_core.broker.celery_app import LEASE_TASK, build_app
 from oku_core.messaging.codec import LeaseBatchHead, seal_leases
@@ -12,7 +13,7 @@ from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.broker.lease_task import LeaseTask
+from oku_workers.broker.orders import LeaseTask
 
 if TYPE_CHECKING:
     from oku_core.messaging.signing import RejectedMessageError
@@ -51,9 +52,9 @@ class Desk:
         self.runner = FakeRunner()
         self.rejected: list[RejectedMessageError] = []
         self.app = build_app("memory://", MESSAGE_KEY, self.rejected.append)
-        parts: Any = (self.app, FakeLoopThread(), self.runner)
-        self.task = LeaseTask(*parts)
-        self.task.register()
+        self.watchdog = CountingWatchdog()
+        parts: Any = (self.app, FakeLoopThread(), self.runner, self.watchdog)
+        LeaseTask(*parts).register()
 
     def deliver(self, document: object) -> None:
         """Run the task as Celery does."""
@@ -78,7 +79,7 @@ def test_leases_reach_the_lease_runner(desk: Desk) -> None:
     batch = build_batch()
     desk.deliver(seal_leases(SIGNER, batch))
     assert desk.runner.batches == [batch]
-    assert (desk.task.count, desk.rejected) == (1, [])
+    assert (desk.watchdog.messages, desk.rejected) == (1, [])
 
 
 @pytest.mark.parametrize("document", [None, "lease", {}, {"run": "r1"}, [1, 2]])
@@ -86,7 +87,7 @@ def test_what_is_not_a_message_of_leases_is_dropped(desk: Desk, document: object
     """Nobody can answer it; it is counted as heard, and as rejected."""
     desk.deliver(document)
     assert desk.runner.batches == []
-    assert (desk.task.count, len(desk.rejected)) == (1, 1)
+    assert (desk.watchdog.messages, len(desk.rejected)) == (1, 1)
 
 
 def test_what_is_signed_with_another_key_is_dropped(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from kombu.connection import Connection
+from tests.kit.workers.counting_watchdog import CountingWatchdog
 
 from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
 from oku_workers.broker.coordinator_link import CoordinatorLink
@@ -73,7 +74,16 @@ class Desk:
     def __init__(self) -> None:
         self.runner, self.heartbeat, self.now = FakeRunner(), FakeHeartbeat(), 1000.0
         self.link = CoordinatorLink("redis://broker", lambda: self.now)
-        self.orders = Orders(FakeLoopThread(), self.runner, self.heartbeat, self.link, lambda: self.now)  # type: ignore[arg-type]
+        self.watchdog = CountingWatchdog()
+        parts: Any = (
+            FakeLoopThread(),
+            self.runner,
+            self.heartbeat,
+            self.link,
+            self.watchdog,
+            lambda: self.now,
+        )
+        self.orders = Orders(*parts)
 
 
 @pytest.fixture
@@ -96,7 +106,7 @@ def test_orders_to_this_worker_alone_are_counted(desk: Desk) -> None:
     desk.orders.handle(Control(incarnation="b0"))
     desk.orders.handle(build_intervals(1, 1.0))
     desk.orders.handle(Stop(run="r1", up_to=3, grace_s=2.5))
-    assert desk.orders.count == 1
+    assert desk.watchdog.messages == 1
 
 
 def build_intervals(number: int, heartbeat_s: float) -> Intervals:

@@ -9,7 +9,7 @@ from tests.kit.workers.engine_benches import AiohttpBench, EngineBench, Httptool
 from tests.kit.workers.http2_benches import MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.leftovers import without_collector
 
-from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.outcome import ReasonCount
 from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.row_reader import Value

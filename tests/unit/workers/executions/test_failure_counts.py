@@ -1,8 +1,7 @@
 """What a worker notes of failed requests."""
 
-from oku_core.accounting.failure_reason import MOST_REASONS, OTHER, ReasonCount
-from oku_core.accounting.outcome import Outcome
-from oku_core.accounting.range_set import Room
+from oku_core.accounting.index_ranges import Room
+from oku_core.accounting.outcome import MOST_REASONS, OTHER, Outcome, ReasonCount
 from oku_workers.executions.failure_counts import Failures
 from oku_workers.executions.tally import CONNECT_ERROR, NOT_SENT, TIMEOUT
 

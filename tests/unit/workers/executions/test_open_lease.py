@@ -6,7 +6,8 @@ from tests.kit.workers.checkpoint_book import LeaseAccount
 
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, find_fault
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint
+from oku_core.messaging.checkpoint_faults import find_fault
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.process.redaction import hide
@@ -73,7 +74,8 @@ def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
     [part] = checkpoint.parts
     assert (part.outcomes, part.statuses, part.bytes_received) == (make_counts(1), {"200": 1}, 10)
     assert part.histogram(Time.LATENCY).sum_us == 1500
-    assert (checkpoint.started_at, checkpoint.ended_at, checkpoint.peak_rss_mb) == (100.0, 101.5, 80.0)
+    figures = checkpoint.figures
+    assert (figures.started_at, figures.ended_at, figures.peak_rss_mb) == (100.0, 101.5, 80.0)
 
 
 def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
@@ -175,7 +177,7 @@ def test_a_refusal_is_final_and_short(desk: Desk) -> None:
     desk.execution.shorten(0)
     checkpoint = desk.build()
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 0, 0)
-    assert (len(checkpoint.refusal), checkpoint.started_at) == (LONGEST_REFUSAL, 0.0)
+    assert (len(checkpoint.refusal), checkpoint.figures.started_at) == (LONGEST_REFUSAL, 0.0)
 
 
 def test_a_refusal_is_one_printable_line(desk: Desk) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, ScheduledBench, build_open_spec, list_waves
 from tests.kit.workers.simulated_loop import SimulatedLoop
 
+from oku_core.accounting.index_ranges import iter_ranges
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_DEALT
-from oku_core.accounting.range_set import iter_ranges
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.stage import Arrivals
 from oku_core.spec.request_template import find_target_turns

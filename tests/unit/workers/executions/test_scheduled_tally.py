@@ -5,9 +5,8 @@ import asyncio
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import Outcome, ReasonCount
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution

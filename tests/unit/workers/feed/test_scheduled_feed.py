@@ -13,8 +13,8 @@ from tests.kit.workers.scheduled_bench import (
 )
 from tests.kit.workers.simulated_loop import SimulatedLoop
 
+from oku_core.accounting.index_ranges import iter_ranges
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
-from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
 from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
 from oku_core.schedule.stage import Arrivals

@@ -13,9 +13,8 @@ from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_workers.flight.flight_recorder import NoRecorder
-from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import Heartbeat
-from oku_workers.health.idle_watchdog import IdleWatchdog
+from oku_workers.health.watchdogs import EXIT_STUCK, IdleWatchdog
 
 
 class TransportError(Exception):
@@ -119,14 +118,10 @@ class Stage:
         self.exits: list[int] = []
         runner: Any = self.runner
         self.is_hearing = False
-        watchdog = IdleWatchdog(self.count_heard, idle_limit_s, self.exit)
+        watchdog = SharpWatchdog(self, idle_limit_s)
         health = Health("heartbeat", 0.0)
         parts: Any = (self.broker, health, self.loop_thread, runner, watchdog, 0.0)
         self.heartbeat = Heartbeat(*parts)
-
-    def count_heard(self) -> int:
-        """How many messages have arrived: more each time, or none."""
-        return len(self.broker.sent) if self.is_hearing else 0
 
     def exit(self, code: int) -> None:
         """Stands for the end of the process."""
@@ -142,6 +137,20 @@ class Stage:
 
         self.broker.before_send = end_in_time
         self.heartbeat.run()
+
+
+class SharpWatchdog(IdleWatchdog):
+    """A message arrives before each check while its stage is hearing."""
+
+    def __init__(self, stage: Stage, limit_s: float) -> None:
+        super().__init__(limit_s, stage.exit)
+        self._stage = stage
+
+    def check(self, waiting: int, now: float) -> None:
+        """As that of a worker."""
+        if self._stage.is_hearing:
+            self.record_message()
+        super().check(waiting, now)
 
 
 def test_progress_goes_out_as_an_event() -> None:

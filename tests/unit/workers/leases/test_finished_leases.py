@@ -13,7 +13,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Expectation, Target
 from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.executions.tally import TIMEOUT
 from oku_workers.files.file_cache import FileError
 

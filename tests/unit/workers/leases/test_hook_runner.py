@@ -14,7 +14,7 @@ from oku_core.process.redaction import hide
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.user_code.hook_caller import HostLostError
 from oku_workers.leases.hook_runner import HookRunner
 from oku_workers.runs.engine_switch import EngineSwitch

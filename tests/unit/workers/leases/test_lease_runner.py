@@ -21,7 +21,7 @@ from oku_core.messaging.order import ClockNotice, Control, Stop
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.process.clock import fetch_kernel_id
 from oku_core.spec.spec import Engine, Spec
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.executions.tally import OK
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
 
@@ -617,8 +617,8 @@ async def test_a_window_that_is_not_full_is_told_of(bench: Bench) -> None:
             bench.engine.flights.pop(0)[0].answer(OK, 200, 1, 1)
     bench.control(ends={build_lease(0, 1000).id: 0})
     await asyncio.sleep(0.1)
-    assert account.checkpoint.watched_s == pytest.approx(20.0, abs=2.5)
-    assert 0 < account.checkpoint.underfilled_s < account.checkpoint.watched_s
+    assert account.checkpoint.figures.watched_s == pytest.approx(20.0, abs=2.5)
+    assert 0 < account.checkpoint.figures.underfilled_s < account.checkpoint.figures.watched_s
 
 
 async def test_many_leases_in_hand_do_not_hold_the_loop_up(bench: Bench) -> None:

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from oku_workers.meters.lag_meter import LagMeter
+from oku_workers.meters.saturation import LagMeter
 
 
 class Clock:

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_workers.meters.window_meter import UNDERFILLED_SHARE, WindowMeter
+from oku_workers.meters.run_meter import UNDERFILLED_SHARE, WindowMeter
 
 LOOK_S = 0.05
 WINDOW = 100

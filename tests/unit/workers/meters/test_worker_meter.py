@@ -8,8 +8,7 @@ from tests.kit.workers.engines_in_memory import Bench, build_lease, settle
 
 from oku_core.process.clock import SteadyClock
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
-from oku_workers.meters.lag_meter import LagMeter
-from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.saturation import LagMeter, SaturationMeter
 from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
 
 if TYPE_CHECKING:
@@ -65,9 +64,9 @@ async def test_a_checkpoint_has_the_worst_of_its_time(machine: Machine) -> None:
     await bench.engine.work()
     await tell()
 
-    assert account.checkpoint.max_lag_s == 0.4
-    assert account.checkpoint.cpu_s == pytest.approx(1.3)
-    assert account.checkpoint.peak_rss_mb == 77.0
+    assert account.checkpoint.figures.max_lag_s == 0.4
+    assert account.checkpoint.figures.cpu_s == pytest.approx(1.3)
+    assert account.checkpoint.figures.peak_rss_mb == 77.0
 
 
 async def test_the_lateness_of_one_run_is_not_that_of_the_next(machine: Machine) -> None:
@@ -88,7 +87,7 @@ async def test_the_lateness_of_one_run_is_not_that_of_the_next(machine: Machine)
     assert {run: done.lag_s for run, done in progress.runs.items()} == {"r1": 0.7, "r2": 0.02}
     assert {run: sum(done.outcomes) for run, done in progress.runs.items()} == {"r1": 1, "r2": 0}
     assert {run: done.in_flight for run, done in progress.runs.items()} == {"r1": 0, "r2": 3}
-    assert (before.checkpoint.max_lag_s, after.checkpoint.max_lag_s) == (0.7, 0.02)
+    assert (before.checkpoint.figures.max_lag_s, after.checkpoint.figures.max_lag_s) == (0.7, 0.02)
 
 
 async def test_a_checkpoint_says_how_many_requests_were_affected(machine: Machine) -> None:
@@ -105,8 +104,8 @@ async def test_a_checkpoint_says_how_many_requests_were_affected(machine: Machin
     bench.engine.answer_all()
     await tell()
 
-    assert (account.checkpoint.saturated, account.checkpoint.lagged) == (6, 6)
-    assert account.checkpoint.busy_share == pytest.approx(1.0 / 1.1)
+    assert (account.checkpoint.figures.saturated, account.checkpoint.figures.lagged) == (6, 6)
+    assert account.checkpoint.figures.busy_share == pytest.approx(1.0 / 1.1)
 
 
 async def test_processor_time_is_charged_once(machine: Machine) -> None:
@@ -127,7 +126,7 @@ async def test_processor_time_is_charged_once(machine: Machine) -> None:
     await bench.engine.work()
     await tell()
 
-    assert [account.checkpoint.cpu_s for account in accounts] == pytest.approx([0.5, 0.5, 0.25])
+    assert [account.checkpoint.figures.cpu_s for account in accounts] == pytest.approx([0.5, 0.5, 0.25])
 
 
 async def test_processor_time_is_shared_by_what_has_ended(machine: Machine) -> None:
@@ -142,7 +141,7 @@ async def test_processor_time_is_shared_by_what_has_ended(machine: Machine) -> N
     machine.cpu_s += 0.6
     await bench.engine.work()
     await tell()
-    assert [account.checkpoint.cpu_s for account in accounts] == pytest.approx([0.3, 1.2])
+    assert [account.checkpoint.figures.cpu_s for account in accounts] == pytest.approx([0.3, 1.2])
 
 
 async def test_a_clock_that_is_set_changes_no_figure_and_is_told(machine: Machine) -> None:
@@ -154,8 +153,9 @@ async def test_a_clock_that_is_set_changes_no_figure_and_is_told(machine: Machin
         machine.wall, machine.now = machine.wall + step_s + 2, machine.now + 2
         await machine.bench.engine.work()
         await tell()
-    assert [account.checkpoint.clock_step_s for account in accounts] == [3600, 0]
-    assert [account.checkpoint.ended_at - account.checkpoint.started_at for account in accounts] == [2, 2]
+    figures = [account.checkpoint.figures for account in accounts]
+    assert [each.clock_step_s for each in figures] == [3600, 0]
+    assert [each.ended_at - each.started_at for each in figures] == [2, 2]
 
 
 async def test_what_ends_is_counted_in_its_second(machine: Machine) -> None:

@@ -33,8 +33,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.quantity import Rate
 from oku_workers.engines.contract import window
-from oku_workers.engines.contract.engine_context import EngineContext, EngineError
-from oku_workers.engines.contract.engine_protocol import HostLoad
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError, HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 from oku_workers.files.file_cache import FileCache, HeldFile

@@ -1,27 +1,68 @@
-"""Orders of the coordinator, to all workers or to this one: received beside the leases, and obeyed if new.
+"""What a worker takes from the broker: leases, and orders of the coordinator to all workers or to this one.
+
+Leases come as messages of a Celery task. A message is acknowledged on intake. It is a hint: whatever becomes
+of its leases is told by checkpoints. Orders are received beside them, and obeyed if new.
 
 Celery's own remote control is off. It would take some forty commands from whoever reaches the broker, among
 them to shut down and to consume other queues, and would answer to wherever the command says.
 """
 
+import logging
 import math
 import time
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
 from kombu.messaging import Consumer
 
-from oku_core.broker.celery_app import App, build_control_queue, build_orders_queue
+from oku_core.broker.celery_app import LEASE_TASK, App, build_control_queue, build_orders_queue
 from oku_core.broker.transport import read_json_body
-from oku_core.messaging.codec import decode_order
+from oku_core.messaging.codec import UnreadableLeasesError, decode_leases, decode_order
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
 from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.clock import Clock
 from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.health.heartbeat import Heartbeat
+from oku_workers.health.watchdogs import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread
 from oku_workers.settings import WorkerIdentity
+
+_log = logging.getLogger(__name__)
+
+
+class LeaseTask:
+    """Checks messages of leases, and hands them to the event loop; each call runs in a thread of Celery's."""
+
+    def __init__(
+        self, app: App, loop_thread: LoopThread, runner: LeaseRunner, watchdog: IdleWatchdog
+    ) -> None:
+        self._app = app
+        self._loop_thread = loop_thread
+        self._runner = runner
+        self._watchdog = watchdog
+
+    def register(self) -> None:
+        """Have Celery call this for each message of leases."""
+
+        @self._app.task(name=LEASE_TASK, shared=False)
+        def take_leases(document: Any) -> None:
+            self._take(document)
+
+    def _take(self, document: Any) -> None:
+        self._watchdog.record_message()
+        try:
+            batch = decode_leases(self._app.signer, document)
+        except UnreadableLeasesError as error:
+            _log.error("leases are refused: %s", error, extra={"run": error.head.run})
+            self._loop_thread.ask(partial(self._runner.refuse, error.head, str(error)))
+        except RejectedMessageError as error:
+            self._app.reject(error)
+        else:
+            # Waiting for the loop keeps messages in the broker while it is busy.
+            self._loop_thread.ask(lambda: self._runner.take(batch))
+
 
 _INTERVAL_HOLDS_S = 60.0
 """A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
@@ -36,10 +77,8 @@ class Orders:
         runner: has the leases, in that loop.
         heartbeat: sends progress.
         link: learns when the coordinator speaks.
+        watchdog: learns of orders to this worker alone; those to all come another way.
         clock: monotonic seconds.
-
-    Attributes:
-        count: how many orders to this worker alone have come. Those to all come another way.
     """
 
     def __init__(
@@ -48,33 +87,32 @@ class Orders:
         runner: LeaseRunner,
         heartbeat: Heartbeat,
         link: CoordinatorLink,
+        watchdog: IdleWatchdog,
         clock: Clock = time.monotonic,
     ) -> None:
         self._loop_thread = loop_thread
         self._runner = runner
         self._heartbeat = heartbeat
         self.link = link
+        self._watchdog = watchdog
         self._clock = clock
-        self.count = 0
         self._interval_number = 0
         self._interval_set_at = -math.inf
 
     def handle(self, order: Order) -> None:
         """Do as told; nobody waits until it is done."""
+        if not isinstance(order, Stop | Intervals):
+            self._watchdog.record_message()
         match order:
             case Stop():
                 self._loop_thread.post(lambda: self._runner.stop(order))
             case Control():
-                self.count += 1
                 self._loop_thread.post(lambda: self._runner.control(order))
             case CallHook():
-                self.count += 1
                 self._loop_thread.post(lambda: self._runner.hooks.take(order))
             case DropHooks():
-                self.count += 1
                 self._loop_thread.post(lambda: self._runner.hooks.drop(order))
             case Fetch():
-                self.count += 1
                 self._loop_thread.post(lambda: self._runner.fetch(order))
             case Intervals():
                 self._take_intervals(order)
@@ -99,13 +137,7 @@ class Orders:
 
 
 def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
-    """Have the Celery worker of an application listen to orders, over the connection that it has.
-
-    Args:
-        app: the application.
-        worker: whom the orders are for.
-        orders: obeys each order of the coordinator.
-    """
+    """Have the Celery worker of an application listen to orders, over the connection that it has."""
 
     def take(envelope: Any) -> None:
         try:

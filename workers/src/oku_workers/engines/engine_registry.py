@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
-from oku_workers.engines.contract.engine_context import EngineContext
-from oku_workers.engines.contract.engine_protocol import EngineProtocol
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
 from oku_workers.engines.httptools.engine import HttptoolsEngine
 from oku_workers.engines.nghttp2.engine import Nghttp2Engine
 from oku_workers.engines.user_code.engine import UserCodeEngine

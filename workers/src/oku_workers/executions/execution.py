@@ -9,8 +9,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from oku_core.accounting.index_ranges import Room
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.accounting.range_set import Room
 from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
     MOST_FAILED_RANGES,

@@ -1,8 +1,7 @@
 """Which requests of one part of a lease have failed, and why: counted as they end, told by checkpoints."""
 
-from oku_core.accounting.failure_reason import MOST_REASONS, OTHER, ReasonCount
-from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.accounting.range_set import RangeSet, Room
+from oku_core.accounting.index_ranges import RangeSet, Room
+from oku_core.accounting.outcome import MOST_REASONS, OTHER, OUTCOMES, Outcome, ReasonCount
 
 
 class Failures:

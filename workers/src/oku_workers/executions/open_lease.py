@@ -7,7 +7,7 @@ long as nothing changes, the same checkpoint is sent again, with the same number
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, Part
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, LeaseFigures, Part
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.process.redaction import redact
 from oku_workers.executions.execution import Execution
@@ -125,22 +125,12 @@ class OpenLease:
             done=state.taken,
             end=state.end,
             in_flight=sorted((*positions, *execution.given_back)),
+            untouched=sorted(execution.untouched),
             is_final=state.is_final,
             parts=self._list_changed(self._parts),
+            figures=self._build_figures(peak_rss_mb),
             inner=self._list_changed(self._inner),
-            untouched=sorted(execution.untouched),
             tracebacks=self._list_new_tracebacks(),
-            started_at=execution.started_at if state.taken else 0.0,
-            ended_at=execution.ended_at if state.taken else 0.0,
-            cpu_s=self.cpu_s,
-            peak_rss_mb=peak_rss_mb,
-            max_lag_s=execution.max_lag_s,
-            busy_share=execution.max_busy_share,
-            saturated=execution.saturated,
-            lagged=execution.lagged,
-            clock_step_s=execution.clock_step_s,
-            watched_s=self.watched_s,
-            underfilled_s=self.underfilled_s,
             refusal="" if state.taken else _clean(self.refusal),
         )
         return self._last
@@ -159,6 +149,23 @@ class OpenLease:
         """How far it is."""
         execution = self.execution
         return LeaseProgress(execution.taken, execution.end, execution.outcomes)
+
+    def _build_figures(self, peak_rss_mb: float) -> LeaseFigures:
+        execution = self.execution
+        has_begun = execution.taken > 0
+        return LeaseFigures(
+            started_at=execution.started_at if has_begun else 0.0,
+            ended_at=execution.ended_at if has_begun else 0.0,
+            cpu_s=self.cpu_s,
+            peak_rss_mb=peak_rss_mb,
+            max_lag_s=execution.max_lag_s,
+            busy_share=execution.max_busy_share,
+            saturated=execution.saturated,
+            lagged=execution.lagged,
+            clock_step_s=execution.clock_step_s,
+            watched_s=self.watched_s,
+            underfilled_s=self.underfilled_s,
+        )
 
     def _list_new_tracebacks(self) -> dict[str, str]:
         """Those that no checkpoint has told of that was confirmed."""

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from oku_core.accounting.failure_reason import CAUSE_REASONS
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
+from oku_core.accounting.outcome import CAUSE_REASONS, NOT_SENT_CAUSES, NotSentCause
 from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.tally import NOT_SENT, Tally
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
+from oku_core.accounting.index_ranges import Room
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_causes, build_no_counts
-from oku_core.accounting.range_set import Room
 from oku_workers.executions.distribution import HALF_BITS, Distribution
 from oku_workers.executions.failure_counts import Failures
 

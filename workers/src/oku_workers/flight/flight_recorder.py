@@ -1,13 +1,34 @@
-"""What a worker writes about its leases for the time after its death, wherever it is kept.
+"""What a worker writes about its leases for the time after its death.
 
 A lease is written before anything of it is taken, and how far it may go is written before it goes there. So
 what a dead worker has not written it has not done.
+
+The record is a file of the process, which holds a lock on it: the kernel lets go of the lock when the process
+has ended, and not before, however it ends. A worker that cannot write its record goes on without one, and
+empties it: an old record would tell less than was taken.
 """
 
+import fcntl
+import logging
+import os
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
-from oku_core.messaging.process_ends import FlightRecord
+from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, FlightRecord
+from oku_core.process.private_files import make_private_folder, open_private
+from oku_workers.flight.record_file import (
+    UNFINISHED,
+    RecordError,
+    RecordHead,
+    build_record_path,
+    encode_head,
+    encode_reached,
+    encode_slot,
+    find_slot,
+)
+from oku_workers.flight.record_folder import RecordFolder
 
 Write = Callable[[int], None]
 """Writes the first position of a lease that will certainly not be taken before the next call."""
@@ -39,3 +60,116 @@ class NoRecorder:
     def find_dead(self) -> list[FlightRecord]:
         """Nobody looks."""
         return []
+
+
+_log = logging.getLogger(__name__)
+
+EXIT_UNRECORDED = 5
+"""The exit code of a worker whose record is wrong and stays where it is."""
+
+
+class FileRecorder:
+    """Writes the record of this process; belongs to the thread of the event loop.
+
+    Args:
+        folder: where the records of all workers are that may tell of each other; it is made if need be.
+        incarnation: the id of this process.
+        boot: the boot of this machine; without it nothing is written.
+    """
+
+    def __init__(self, folder: Path, incarnation: str, boot: str) -> None:
+        self._path = build_record_path(folder, incarnation)
+        self._folder = RecordFolder(folder, boot)
+        self._head = RecordHead(boot=boot, incarnation=incarnation)
+        self._slots: dict[str, int] = {}
+        self._free: list[int] = []
+        self._file = -1
+        if boot:
+            try:
+                self._open(folder)
+            except (OSError, RecordError) as error:
+                self._give_up(error)
+
+    def begin(self, lease: str) -> Write | None:
+        """Begin with a lease, of which nothing is taken yet; None if nothing can be written of it."""
+        if self._file < 0:
+            return None
+        if not self._free and len(self._slots) >= MOST_RECORDED_LEASES:
+            self._give_up(RecordError(f"there are more than {MOST_RECORDED_LEASES} leases"))
+            return None
+        slot = self._free.pop() if self._free else len(self._slots)
+        try:
+            self._write(encode_slot(lease, 0), find_slot(slot))
+        except RecordError as error:
+            self._give_up(error)
+            return None
+        self._slots[lease] = slot
+        return partial(self._write_reached, find_slot(slot))
+
+    def forget(self, lease: str) -> None:
+        """Nothing is left to say of a lease: its final checkpoint is confirmed."""
+        slot = self._slots.pop(lease, None)
+        if slot is None or self._file < 0:
+            return
+        self._head = self._head.forget(lease)
+        self._write(encode_head(self._head), 0)
+        self._write(encode_slot("", 0), find_slot(slot))
+        self._free.append(slot)
+
+    def find_dead(self) -> list[FlightRecord]:
+        """The records of processes of this machine that have died; from one thread at a time, whichever."""
+        return self._folder.scan()
+
+    def close(self) -> None:
+        """The process ends well: nothing of it is left to be told."""
+        if self._file >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = -1
+
+    def _open(self, folder: Path) -> None:
+        """Whoever finds the file under its name finds it locked, until this process has ended."""
+        make_private_folder(folder)
+        unfinished = self._path.with_suffix(UNFINISHED)
+        self._file = open_private(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._write(encode_head(self._head), 0)
+            unfinished.rename(self._path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+
+    def _write_reached(self, at: int, reached: int) -> None:
+        self._write(encode_reached(reached), at)
+
+    def _write(self, content: bytes, at: int) -> None:
+        if self._file < 0:
+            return
+        try:
+            if os.pwrite(self._file, content, at) == len(content):
+                return
+            error: Exception = RecordError("the disk is full")
+        except OSError as raised:
+            error = raised
+        self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Go on without a record; what was written must not be read any more, as it tells too little."""
+        _log.warning("what this worker sends is not recorded for the case of its death: %s", error)
+        if self._file < 0:
+            return
+        try:
+            os.ftruncate(self._file, 0)
+        except OSError:
+            self._remove()
+        os.close(self._file)
+        self._file = -1
+
+    def _remove(self) -> None:
+        """Remove a record that cannot be emptied; a process that leaves it behind must send nothing more."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.critical("the record %s is out of date and cannot be removed: ending: %s", self._path, error)
+            os._exit(EXIT_UNRECORDED)

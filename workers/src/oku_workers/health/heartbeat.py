@@ -14,7 +14,7 @@ from oku_core.broker.transport import build_heartbeat_transport_options
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health, keep_going
-from oku_workers.health.idle_watchdog import IdleWatchdog
+from oku_workers.health.watchdogs import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread
 

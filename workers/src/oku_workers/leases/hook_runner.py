@@ -12,7 +12,7 @@ from oku_core.process.redaction import redact
 from oku_core.process.supervision import cancel
 from oku_core.spec.spec import Hook, Spec
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.contract.engine_context import EngineContext, EngineError
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
 from oku_workers.engines.user_code.hook_caller import HostLostError
 from oku_workers.leases.checkpointer import CheckpointSink
 from oku_workers.runs.engine_switch import EngineSwitch

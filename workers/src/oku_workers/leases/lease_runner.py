@@ -22,7 +22,7 @@ from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.flight_recording import FlightRecording
 from oku_workers.executions.open_lease import OpenLease

@@ -7,8 +7,7 @@ from weakref import ref
 
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
-from oku_workers.meters.run_meter import RunMeter
-from oku_workers.meters.window_meter import WindowMeter
+from oku_workers.meters.run_meter import RunMeter, WindowMeter
 from oku_workers.runs.engine_slot import EngineSlot
 
 _MOST_RUNS = 4

@@ -1,6 +1,11 @@
-"""How fast a worker is with a run: the rate of answers while it had something to do.
+"""How fast a worker is with a run, and whether it keeps its window full.
 
-A worker that waits for leases, or for its last slow answers, is not slow: such time does not count.
+The rate is that of answers while it had something to do. A worker that waits for leases, or for its last slow
+answers, is not slow: such time does not count.
+
+The window is judged in whole seconds in which the target answered, or was asked nothing; where it is seen
+what keeps a window from being full, in all. A second in which a worker had nothing to take is judged when it
+gets more of the same run: then something was there to be taken, by somebody.
 """
 
 from collections import deque
@@ -76,3 +81,85 @@ class RunMeter:
         while seconds - samples[0].seconds >= _SHORTEST_S and ended - samples[0].ended >= self._window:
             oldest = samples.popleft()
             seconds, ended = seconds - oldest.seconds, ended - oldest.ended
+
+
+UNDERFILLED_SHARE = 0.97
+"""A second with a smaller share of the window in flight, on average, is underfilled."""
+_WHOLE_S = 1.0
+
+
+class WindowMeter:
+    """Finds the seconds in which the window was not full although there was something to send.
+
+    Args:
+        now: monotonic seconds.
+        needs_answers: whether only answers show that a window could be filled.
+    """
+
+    def __init__(self, now: float, *, needs_answers: bool = True) -> None:
+        self._needs_answers = needs_answers
+        self._sampled_at = now
+        self._window = self._filled = self._ended = 0
+        self._seconds = self._room = self._flown = 0.0
+        self._had_untaken = True
+        self._is_stopped = False
+        self._gap_watched_s = self._gap_underfilled_s = 0.0
+        self._watched_s = self._underfilled_s = 0.0
+
+    def sample(self, now: float, window: int, filled: int, ended: int, *, has_untaken: bool) -> None:
+        """Record what is new since the last sample.
+
+        Args:
+            now: monotonic seconds.
+            window: how many requests may be in flight now.
+            filled: how many are, or are not for another reason than that there is nothing to take.
+            ended: how many have ended since the last sample.
+            has_untaken: whether the worker has anything left to take, now or once a limit allows it.
+        """
+        passed_s = now - self._sampled_at
+        self._sampled_at = now
+        self._seconds += passed_s
+        self._room += passed_s * self._window
+        self._flown += passed_s * self._filled
+        self._ended += ended
+        self._window, self._filled = window, filled
+        if has_untaken:
+            self._close_gap()
+        if has_untaken != self._had_untaken:
+            self._begin()
+            self._had_untaken = has_untaken
+        elif self._seconds >= _WHOLE_S:
+            self._judge(is_gap=not has_untaken)
+            self._begin()
+
+    def stop(self) -> None:
+        """The run was stopped: that there is nothing to take is as it should be, until there is again."""
+        self._is_stopped = True
+        self._gap_watched_s = self._gap_underfilled_s = 0.0
+
+    def take(self) -> tuple[float, float]:
+        """The seconds watched and, of those, the underfilled ones, since the last call of this."""
+        found = self._watched_s, self._underfilled_s
+        self._watched_s = self._underfilled_s = 0.0
+        return found
+
+    def _begin(self) -> None:
+        self._seconds = self._room = self._flown = 0.0
+        self._ended = 0
+
+    def _judge(self, *, is_gap: bool) -> None:
+        if self._needs_answers and self._flown and not self._ended:
+            return  # nobody can fill a window by a target that does not answer
+        lacking_s = self._seconds if self._flown < UNDERFILLED_SHARE * self._room else 0.0
+        if is_gap and not self._is_stopped:
+            self._gap_watched_s += self._seconds
+            self._gap_underfilled_s += lacking_s
+        elif not is_gap:
+            self._watched_s += self._seconds
+            self._underfilled_s += lacking_s
+
+    def _close_gap(self) -> None:
+        self._watched_s += self._gap_watched_s
+        self._underfilled_s += self._gap_underfilled_s
+        self._gap_watched_s = self._gap_underfilled_s = 0.0
+        self._is_stopped = False

@@ -14,9 +14,8 @@ from oku_core.process.clock import Clock, SteadyClock
 from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
-from oku_workers.meters.lag_meter import LagMeter
 from oku_workers.meters.progress_meter import ProgressDelta, ProgressMeter
-from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.saturation import LagMeter, SaturationMeter
 
 _log = logging.getLogger(__name__)
 
@@ -45,14 +44,7 @@ Gauge = Callable[[], float]
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessGauges:
-    """The gauges of this process; a simulation has its own.
-
-    Args:
-        monotonic: seconds that never jump.
-        cpu_s: processor time so far.
-        rss_mb: resident memory now.
-        peak_rss_mb: the most resident memory so far.
-    """
+    """The gauges of this process; a simulation has its own."""
 
     monotonic: Clock = time.monotonic
     cpu_s: Clock = time.process_time

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oku_core.process.resources import measure_busy_s
 from oku_core.process.supervision import Supervisor
-from oku_core.spec.body_memory import find_memory_fault
+from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_context import EngineContext, EngineError
-from oku_workers.engines.contract.engine_protocol import EngineProtocol, HostLoad
-from oku_workers.engines.contract.host_ends import HostEnds
-from oku_workers.engines.contract.host_isolation import Isolation
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError, EngineProtocol, HostLoad
+from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed

@@ -13,10 +13,10 @@ from typing import Protocol
 from oku_core.messaging.hook import SetupData, build_spec_key
 from oku_core.messaging.order import CallHook
 from oku_core.process.supervision import Supervisor, cancel
-from oku_core.spec.rules import has_patterns
+from oku_core.spec.request_rules import has_patterns
 from oku_core.spec.secrets import reads_sources
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_context import EngineContext, EngineError
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed_protocol import LimitRequester
 from oku_workers.runs.engine_slot import EngineKey, EngineSettings, EngineSlot

@@ -12,12 +12,12 @@ from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
 from oku_core.messaging.order import FilesAddress
 from oku_core.process.supervision import cancel
 from oku_core.spec.files import SpecFileError, list_files
-from oku_core.spec.rules import compile_patterns, has_patterns
+from oku_core.spec.request_rules import compile_patterns, has_patterns
 from oku_core.spec.secrets import NO_SOURCES, FilledSpec, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.pattern import PatternError
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.http.request_parts import open_rows
 from oku_workers.executions.execution import Execution
 from oku_workers.files.file_cache import FileError

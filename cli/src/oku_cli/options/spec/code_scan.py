@@ -11,18 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from oku_cli.follow.upload import LocalFile, read_local_file
 from oku_cli.options.spec.file_values import ReadSources
 from oku_cli.options.spec.input_file import describe_fault, find_file, may_name
-from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.user_code.included_files import check_total, list_included
 from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.spec import USER_CODE_ENGINES, Engine
-from oku_core.spec.values.file_reference import CODE_PATH, CodeFile, is_code_path
+from oku_core.spec.values.file_reference import CODE_PATH, REFERENCE_MARK, CodeFile, is_code_path
+from oku_core.spec.values.scalar import list_values
 
 _SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "hooks", "data"
-_MARK = "@sha256:"
 
 
 class _Named(NamedTuple):
@@ -63,7 +63,9 @@ def read_code(read: ReadSources) -> ReadSources:
         found[_HOOKS] = [str(hook) for hook in scenario.functions.hooks]
     if code[1:]:
         found[_INCLUDE] = code[1:]
-    sources = [_replace(each, found if each is source else {}) for each in read.sources]
+    sources = [each.drop((_INCLUDE, _ENGINE, _HOOKS)) for each in read.sources]
+    place = next(number for number, each in enumerate(read.sources) if each is source)
+    sources[place] = replace(sources[place], values={**sources[place].values, **found})
     return ReadSources(sources, [*read.files, *files.values()])
 
 
@@ -71,11 +73,7 @@ def _collect(sources: list[Source]) -> dict[str, Source]:
     """By the keys that matter here, the source whose value counts, with its keys as a spec has them."""
     given: dict[str, Source] = {}
     for source in sources:
-        values: object = source.values  # `parse_spec` refuses what is not a mapping
-        if not isinstance(values, Mapping):
-            continue
-        keys = {str(key).replace("_", "-"): each for key, each in values.items()}
-        written = replace(source, values=keys, aliases={})
+        written = replace(source, values=source.written, aliases={})
         for key in (_SCENARIO, _INCLUDE, _ENGINE, _DATA):
             if key in written.values:
                 given[key] = source if key == _SCENARIO else written
@@ -85,7 +83,7 @@ def _collect(sources: list[Source]) -> dict[str, Source]:
 def _refuse_include_alone(given: Mapping[str, Source]) -> None:
     """Files that go along with a stored scenario have no folder of their own here."""
     source = given.get(_INCLUDE)
-    if source is None or not any(map(_is_path, _list_items(source.values[_INCLUDE]))):
+    if source is None or not any(map(_is_path, list_values(source.values[_INCLUDE]))):
         return
     reason = "applies only to user code: a scenario or a locustfile"
     if _SCENARIO in given:
@@ -94,11 +92,7 @@ def _refuse_include_alone(given: Mapping[str, Source]) -> None:
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str) and _MARK not in value
-
-
-def _list_items(value: object) -> list[object]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    return isinstance(value, str) and REFERENCE_MARK not in value
 
 
 def _name(source: Source, value: object, key: str) -> _Named:
@@ -133,7 +127,7 @@ def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None)
     folder = named.path.parent
     found = {place: named._replace(path=path) for place, path in scenario.modules.items()}
     found = {named.path.name: named} | found
-    for item in _list_items(including.values[_INCLUDE]) if including is not None else ():
+    for item in list_values(including.values[_INCLUDE]) if including is not None else ():
         assert including is not None
         included = _name(including, item, _INCLUDE)
         label = f"{including.place(_INCLUDE)}: {item}"
@@ -171,16 +165,3 @@ def _check_place(named: _Named, path: Path) -> None:
     """Refuse a file that the source may not name: what is imported or included may be a link elsewhere."""
     if not may_name(named.source, path):
         raise UserError(f"{named.label}: {path} {describe_fault(named.source)}")
-
-
-def _replace(source: Source, found: Mapping[str, object]) -> Source:
-    """A source without what is found out, and with it if that is to stand there."""
-    values: object = source.values
-    if not isinstance(values, Mapping):
-        return source
-    kept = {
-        key: value
-        for key, value in values.items()
-        if str(key).replace("_", "-") not in (_INCLUDE, _ENGINE, _HOOKS)
-    }
-    return replace(source, values={**kept, **found})

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from oku_cli.follow.upload import LocalFile, read_local_file
 from oku_cli.options.spec.file_values import ReadSources, build_finder
 from oku_cli.options.spec.input_file import find_file
-from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.scan import Scan, Use, read_table, scan
@@ -25,7 +25,7 @@ from oku_workers.engines.http.request_parts import list_values
 
 _KEY, _SCENARIO = "data", "scenario"
 _REPEAT = ":repeat"
-_TEMPLATE_KEYS = frozenset({"url", "method", "header", "body", "base-url", "targets"})
+_TEMPLATE_KEYS = frozenset({"url", "method", "header", "body", "base-url", "targets", _KEY})
 _FORMS = "the path of a file, with :repeat behind it to start over, or {file: PATH, repeat: true}"
 _UNKNOWN = "0" * 64
 _ANY_PLACE = Url("http://h")
@@ -74,18 +74,13 @@ def scanned(read: ReadSources) -> Iterator[ReadSources]:
 
 
 def _runs_user_code(read: ReadSources) -> bool:
-    every: list[object] = [source.values for source in read.sources]
-    return any(isinstance(values, Mapping) and _SCENARIO in values for values in every)
+    return any(_SCENARIO in source.written for source in read.sources)
 
 
 def _find(source: Source) -> bool:
     """Whether a source names a file; one that was scanned is left as it is."""
-    values: object = source.values  # `parse_spec` refuses what is not a mapping
-    return isinstance(values, Mapping) and _KEY in values and not _is_scanned(values[_KEY])
-
-
-def _is_scanned(value: object) -> bool:
-    return isinstance(value, Mapping) and "digest" in value
+    written = source.written
+    return _KEY in written and not (isinstance(value := written[_KEY], Mapping) and "digest" in value)
 
 
 def _read_value(source: Source) -> _Named:
@@ -110,7 +105,7 @@ def _read_again(path: Path, name: str, reference: FileRef) -> LocalFile:
 
 def _find_use(sources: Sequence[Source], files: Sequence[LocalFile]) -> Use:
     """What the requests use of each row, by the keys that they are made of."""
-    kept = [_keep(source) for source in sources]
+    kept = [source.drop(source.written.keys() - _TEMPLATE_KEYS) for source in sources]
     spec = SpecFiles(find=build_finder(files)).fill_in_bodies(parse_spec(*kept))
     if not spec.list_places():
         spec = msgspec.structs.replace(spec, urls=(_ANY_PLACE,))
@@ -119,16 +114,3 @@ def _find_use(sources: Sequence[Source], files: Sequence[LocalFile]) -> Use:
         frozenset(value.column for value in values),
         frozenset(value.column for value in values if value.escape is IN_HEADER),
     )
-
-
-def _keep(source: Source) -> Source:
-    values: object = source.values
-    if not isinstance(values, Mapping):
-        return source
-    kept = {
-        key: value
-        for key, value in values.items()
-        if (written := str(key).replace("_", "-")) in _TEMPLATE_KEYS
-        or (written == _KEY and _is_scanned(value))
-    }
-    return replace(source, values=kept)

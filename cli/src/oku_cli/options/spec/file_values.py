@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from oku_cli.follow.upload import LocalFile, read_local_file
 from oku_cli.options.spec.input_file import (
     LARGEST_BYTES,
     STANDARD_INPUT,
@@ -15,7 +16,6 @@ from oku_cli.options.spec.input_file import (
     find_file,
     read_input,
 )
-from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES, TLS_FILE_KEYS, SpecFileError
 from oku_core.spec.parser import Source

@@ -12,7 +12,7 @@ import msgspec
 from oku_cli.report.charts.planned_load import PhaseBand
 from oku_cli.report.charts.scale import AxisTick
 from oku_cli.report.markup import Html, element, join
-from oku_core.results.summary import Unit
+from oku_core.summary.summary import Unit
 from oku_core.tables.formatting import in_units
 
 BOX = 1000

@@ -13,7 +13,7 @@ from math import inf
 from typing import NamedTuple
 
 from oku_cli.report.charts.timeline import Timeline
-from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_api import RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.schedule.stage import Stage
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times, list_stages

@@ -23,9 +23,8 @@ from oku_coordinator.ledger.tables.accounts.failure_table import (
     split_at_waves,
 )
 from oku_coordinator.ledger.tables.run_table import fetch_spec
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, iter_ranges
 from oku_core.accounting.outcome import Outcome
-from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import Part
 from oku_core.schedule.lane import Lane, clip_ranges
 from oku_core.schedule.schedule import Schedule

@@ -15,8 +15,8 @@ from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_state
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.hook import HookAttempt, HookReport
 from oku_core.results.event import Event, EventType
-from oku_core.results.hook_summary import HookState
 from oku_core.spec.spec import Hook
+from oku_core.summary.summary import HookState
 
 MOST_TRIES = 5
 """A hook whose worker or process was lost so often in a row has failed."""

@@ -14,9 +14,8 @@ from oku_coordinator.ledger.storage.records import RetryRecord, RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table, slice_table
 from oku_coordinator.ledger.tables.submission_table import fetch_retry, insert_retry
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, merge_ranges
 from oku_core.accounting.interval import Slice, SliceState, build_partition
-from oku_core.accounting.range_set import merge_ranges
 from oku_core.errors import UserError
 from oku_core.spec.description import describe_load
 from oku_core.spec.load import build_schedule

@@ -30,13 +30,12 @@ from oku_coordinator.ledger.tables import (
 from oku_coordinator.ledger.tables.accounts import account_table, inner_table, series_table, work_table
 from oku_coordinator.ledger.tables.submission_table import fetch_retry
 from oku_core.accounting.account import Account
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Lengths
-from oku_core.accounting.outcome import build_no_causes
+from oku_core.accounting.outcome import ReasonCount, build_no_causes
 from oku_core.accounting.run_state import RunState
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import ProcessSummary, WorkerSummary
-from oku_core.results.validity import Flag
+from oku_core.summary.summary import ProcessSummary, WorkerSummary
+from oku_core.summary.validity import Flag
 
 
 @dataclass(frozen=True, kw_only=True)

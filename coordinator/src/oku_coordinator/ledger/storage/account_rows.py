@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from oku_core.accounting.account import Account
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, ReasonCount, is_account
 from oku_core.json_reader import build_own_decoder
 
 _LOW_LIMIT = 2**62

@@ -10,12 +10,10 @@ import msgspec
 
 from oku_coordinator.ledger.storage.records import breaching
 from oku_core.accounting.index_ranges import IndexRanges, Range
-from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import LeaseState, MessageVerdict
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.json_reader import build_own_decoder
-from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.results.lease_span import LeaseFigures
+from oku_core.messaging.checkpoint import CheckpointBatch, LeaseFigures
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +32,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         end: the first position that is not leased, or is not any more.
         done: the first position that was not taken, as committed.
         in_flight: the positions below `done` that had no outcome, packed where there are any.
+        untouched: those of them that were given back and certainly never sent, packed as well.
+        reported_end: the end by its newest checkpoint; its worker may not have heard of a lower one.
         sequence: that of its newest checkpoint; 0 if none came yet.
         outcomes: the counts of outcomes of what is covered.
         figures: those of its newest checkpoint.
@@ -53,6 +53,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     end: int
     done: int = 0
     in_flight: Sequence[int] = ()
+    untouched: Sequence[int] = ()
+    reported_end: int
     sequence: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     figures: LeaseFigures = LeaseFigures()
@@ -82,11 +84,11 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sent_in_flight(self) -> int:
         """How many of those in flight may have been sent: all but those that were given back untouched."""
-        return len(self.in_flight) - len(self.figures.untouched)
+        return len(self.in_flight) - len(self.untouched)
 
     def list_at_risk(self) -> list[Range]:
         """The ranges of these requests; those in flight come first."""
-        untouched = set(self.figures.untouched)
+        untouched = set(self.untouched)
         sent = [position for position in self.in_flight if position not in untouched]
         in_flight = [(index, index + 1) for index in self.ranges.list_indices(sent)]
         return [*in_flight, *self.ranges.cut(self.done, self.bound)]
@@ -137,8 +139,9 @@ class Receipt:
     ends: dict[str, int] = field(default_factory=dict)
 
 
-GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
+GROWING_COLUMNS = '"limit", "end", done, in_flight, untouched, reported_end, sequence, outcomes, figures'
 """Of `leases`: what checkpoints and the coordinator change while the lease is open."""
+GROWING_MARKS = ", ".join("?" * (GROWING_COLUMNS.count(",") + 1))
 _GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
 _decode_ranges = build_own_decoder(list[Range])
 _decode_positions = build_own_decoder(list[int])
@@ -153,7 +156,7 @@ def pack_positions(positions: list[int]) -> Sequence[int]:
 
 
 def encode_counts(counts: Sequence[int]) -> str:
-    """Encode counts of outcomes as they stand in columns."""
+    """Encode counts of outcomes, or positions, as they stand in columns."""
     return msgspec.json.encode(counts).decode()
 
 
@@ -164,7 +167,7 @@ def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
         lease = LeaseRecord(
             id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
             incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
-            cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
+            cut_at=row["cut_at"], limit=row["limit"], end=row["end"], reported_end=row["reported_end"],
             wave=row["wave"], lane=row["lane"],
         )  # fmt: skip
         return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
@@ -172,16 +175,18 @@ def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
 
 def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:
     """A lease with other `GROWING_COLUMNS`; one of `UNREADABLE` if they cannot be read."""
-    limit, end, done, in_flight, sequence, outcomes, figures = columns
+    limit, end, done, in_flight, untouched, reported_end, sequence, outcomes, figures = columns
     return msgspec.structs.replace(
         lease, limit=limit, end=end, done=done, in_flight=pack_positions(_decode_positions(in_flight)),
-        sequence=sequence, outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
+        untouched=pack_positions(_decode_positions(untouched)), reported_end=reported_end, sequence=sequence,
+        outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
     )  # fmt: skip
 
 
 def encode_growth(lease: LeaseRecord) -> tuple[object, ...]:
     """The values of its `GROWING_COLUMNS`."""
     return (
-        lease.limit, lease.end, lease.done, msgspec.json.encode(list(lease.in_flight)).decode(),
-        lease.sequence, encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
+        lease.limit, lease.end, lease.done, encode_counts(list(lease.in_flight)),
+        encode_counts(list(lease.untouched)), lease.reported_end, lease.sequence,
+        encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
     )  # fmt: skip

@@ -9,8 +9,8 @@ import msgspec
 
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
-from oku_core.results.hook_summary import HookState
 from oku_core.spec.spec import Hook, Spec
+from oku_core.summary.summary import HookState
 from oku_core.thresholds.stretches import StretchValue
 
 

@@ -15,7 +15,7 @@ from oku_core.spec.spec import Spec
 
 _LEASE_COLUMNS = (
     "id", "run", "start", "stop", "ranges", "worker", "incarnation", "reason", "cut_at", "limit", "end",
-    "done", "in_flight", "sequence", "outcomes", "figures", "wave", "lane",
+    "done", "in_flight", "untouched", "reported_end", "sequence", "outcomes", "figures", "wave", "lane",
 )  # fmt: skip
 _TRIGGERS = """
 CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
@@ -28,12 +28,13 @@ CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
 CREATE TEMP TRIGGER lease_opened AFTER INSERT ON leases WHEN new.state = 'active' BEGIN
     SELECT note_lease(new.id, new.run, new.start, new.stop,
         (SELECT ranges FROM lease_ranges WHERE lease = new.id), new.worker, new.incarnation, new.reason,
-        new.cut_at, new."limit", new."end", new.done, new.in_flight, new.sequence, new.outcomes,
-        new.figures, new.wave, new.lane); END;
-CREATE TEMP TRIGGER lease_grown AFTER UPDATE OF "limit", "end", done, in_flight, sequence, outcomes, figures
+        new.cut_at, new."limit", new."end", new.done, new.in_flight, new.untouched,
+        new.reported_end, new.sequence, new.outcomes, new.figures, new.wave, new.lane); END;
+CREATE TEMP TRIGGER lease_grown AFTER UPDATE OF
+    "limit", "end", done, in_flight, untouched, reported_end, sequence, outcomes, figures
     ON leases WHEN old.state = 'active' AND new.state = 'active' BEGIN
-    SELECT note_growth(new.id, new.run, new."limit", new."end", new.done, new.in_flight, new.sequence,
-        new.outcomes, new.figures); END;
+    SELECT note_growth(new.id, new.run, new."limit", new."end", new.done, new.in_flight, new.untouched,
+        new.reported_end, new.sequence, new.outcomes, new.figures); END;
 CREATE TEMP TRIGGER lease_closed AFTER UPDATE OF state ON leases
     WHEN old.state = 'active' AND new.state != 'active' BEGIN
     SELECT note_end(old.id, old.run); END;
@@ -87,7 +88,7 @@ class RowWatch:
     def begin(self, database: sqlite3.Connection) -> None:
         """Watch whatever this connection does to rows."""
         for function, arguments in (
-            (self.note_slice, 5), (self.note_lease, len(_LEASE_COLUMNS)), (self.note_growth, 9),
+            (self.note_slice, 5), (self.note_lease, len(_LEASE_COLUMNS)), (self.note_growth, 11),
             (self.note_end, 2), (self.note_part, 3), (self.note_worker, 2), (self.note_second, 3),
             (self.forget_run, 1),
         ):  # fmt: skip

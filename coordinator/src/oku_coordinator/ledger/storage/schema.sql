@@ -98,6 +98,8 @@ CREATE TABLE leases (
     "end" INTEGER NOT NULL,
     done INTEGER NOT NULL DEFAULT 0,
     in_flight TEXT NOT NULL DEFAULT '[]',
+    untouched TEXT NOT NULL DEFAULT '[]',   -- those of them that were certainly never sent
+    reported_end INTEGER NOT NULL,          -- the end, as its worker knows it
     covered INTEGER NOT NULL DEFAULT 0,
     sequence INTEGER NOT NULL DEFAULT 0,
     outcomes TEXT NOT NULL,

@@ -10,11 +10,10 @@ from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.index_ranges import Range
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.json_reader import build_own_decoder
 from oku_core.results import stretch_seconds
 from oku_core.results.event import Event
-from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import (
     MOST_SAMPLES,

@@ -6,8 +6,8 @@ from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.hook import NO_SETUP, HookReport, SetupData
-from oku_core.results.hook_summary import HookState
 from oku_core.spec.spec import Hook
+from oku_core.summary.summary import HookState
 
 _COLUMNS = (
     "hook, state, attempt, tries, worker, incarnation, since, ended_at, error, traceback, end_state,"

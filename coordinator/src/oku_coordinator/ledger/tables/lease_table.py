@@ -8,6 +8,7 @@ import msgspec
 
 from oku_coordinator.ledger.storage.lease_records import (
     GROWING_COLUMNS,
+    GROWING_MARKS,
     LeaseOrder,
     LeaseRecord,
     build_lease_record,
@@ -60,7 +61,7 @@ def deal_leases(
         lease = LeaseRecord(
             id=build_lease_id(run, number), run=run, ranges=ranges, worker=order.worker,
             incarnation=order.incarnation, cut_at=now, end=ranges.length,
-            limit=max(0, min(order.limit(ranges.length), ranges.length)),
+            reported_end=ranges.length, limit=max(0, min(order.limit(ranges.length), ranges.length)),
         )  # fmt: skip
         leases.append(lease)
     supply.write()
@@ -80,7 +81,8 @@ def deal_pieces(
         ranges = IndexRanges(order.ranges)
         lease = LeaseRecord(
             id=build_lease_id(run, number), run=run, ranges=ranges, worker=order.worker,
-            incarnation=order.incarnation, cut_at=now, end=ranges.length, limit=ranges.length,
+            incarnation=order.incarnation, cut_at=now, end=ranges.length,
+            reported_end=ranges.length, limit=ranges.length,
             wave=order.wave, lane=order.lane,
         )  # fmt: skip
         leases.append(lease)
@@ -102,7 +104,7 @@ def _insert_leases(transaction: Transaction, leases: Sequence[LeaseRecord]) -> N
     )
     transaction.execute_each(
         "INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, cut_at, covered,"  # noqa: S608  # ours
-        f" wave, lane, {GROWING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f" wave, lane, {GROWING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {GROWING_MARKS})",
         [
             (
                 lease.id, lease.run, lease.start, lease.stop, lease.length, lease.worker, lease.incarnation,
@@ -245,7 +247,7 @@ def fetch_resent(transaction: Transaction, run: str, incarnations: Iterable[str]
 def write_resent(transaction: Transaction, lease: LeaseRecord) -> None:
     """Write what is known by now of a lease that expired."""
     transaction.execute(
-        f"UPDATE leases SET (resent, {GROWING_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608  # ours
+        f"UPDATE leases SET (resent, {GROWING_COLUMNS}) = (?, {GROWING_MARKS}) WHERE id = ?",  # noqa: S608  # ours
         lease.at_risk, *encode_growth(lease), lease.id,
     )  # fmt: skip
     transaction.touched.add(lease.run)
@@ -254,7 +256,7 @@ def write_resent(transaction: Transaction, lease: LeaseRecord) -> None:
 def write_growth(transaction: Transaction, lease: LeaseRecord) -> None:
     """Write what checkpoints and the coordinator change of an open lease."""
     transaction.execute(
-        f"UPDATE leases SET ({GROWING_COLUMNS}, covered) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608  # ours
+        f"UPDATE leases SET ({GROWING_COLUMNS}, covered) = ({GROWING_MARKS}, ?) WHERE id = ?",  # noqa: S608  # ours
         *encode_growth(lease), lease.covered, lease.id,
     )  # fmt: skip
     transaction.touched.add(lease.run)
@@ -273,7 +275,7 @@ def write_end(transaction: Transaction, lease: LeaseRecord, resent: int, now: fl
     drop_inner_parts(transaction, lease.id)
     transaction.execute(
         f"UPDATE leases SET (state, reason, closed_at, resent, {GROWING_COLUMNS}, covered)"  # noqa: S608  # ours
-        " = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+        f" = (?, ?, ?, ?, {GROWING_MARKS}, ?) WHERE id = ?",
         lease.state, lease.reason, now, resent, *encode_growth(lease), lease.covered, lease.id,
     )  # fmt: skip
     transaction.touched.add(lease.run)

@@ -14,11 +14,11 @@ from oku_coordinator.ledger.storage.records import RunRecord, RunRow, UnknownRun
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.submission_table import insert_files
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.results.lines import RunHead
+from oku_core.results.run_api import LATEST
 from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
@@ -97,7 +97,7 @@ def fetch_runs(
         transaction: to read in.
         most: the largest number of runs; -1 for all.
         after: the `cursor` of the run before them; empty for the newest ones.
-        reference: what stands for the runs, as in `oku_core.accounting.run_reference`; None for all.
+        reference: what stands for the runs, as in `oku_core.results.run_api`; None for all.
 
     Raises:
         UserError: `after` is not a cursor.

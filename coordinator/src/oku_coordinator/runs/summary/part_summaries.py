@@ -9,29 +9,29 @@ from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.summary.clock_counts import ClockCounts
 from oku_core.accounting.account import NO_REQUESTS, Account
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import (
     OUTCOMES,
+    ReasonCount,
     build_cause_counts,
     build_outcome_counts,
     count_answered,
     count_sent,
 )
-from oku_core.results.latency_summary import build_latency_summary, build_timing_summary
-from oku_core.results.rates import measure_rate
-from oku_core.results.request_summary import (
+from oku_core.spec.description import RequestLines
+from oku_core.spec.load import PhaseTime, list_phase_times
+from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
+from oku_core.summary.latency_summary import build_latency_summary, build_timing_summary
+from oku_core.summary.request_summary import (
     FailureSummary,
     InnerSummary,
     NotSentCounts,
     OutcomeCounts,
     PhaseSummary,
     TargetSummary,
+    measure_rate,
 )
-from oku_core.spec.description import RequestLines
-from oku_core.spec.load import PhaseTime, list_phase_times
-from oku_core.spec.spec import Spec
-from oku_core.spec.target import Target
 
 MOST_FAILURES, MOST_INNER_FAILURES, MOST_IN_TICK = 100, 20, 3
 """How many reasons for failures a summary has, how many each name of inner requests, and how many a tick."""

@@ -26,16 +26,22 @@ from oku_core.accounting import hdr
 from oku_core.accounting.account import Account
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.hook_summary import HookState, HookSummary
-from oku_core.results.plan_causes import Load
-from oku_core.results.plan_check import PlanSummary, check_plan, list_planned
-from oku_core.results.summary import CompletesSummary, ServersSummary, Summary, Unit, find_imbalance
-from oku_core.results.validity import Flag, WindowFill, build_validity, flag_off_plan, flag_unknown_served
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.load import build_schedule
 from oku_core.spec.load_plan import read_clock_s
 from oku_core.spec.spec import Spec
+from oku_core.summary.plan_check import Load, PlanSummary, check_plan, list_planned
+from oku_core.summary.summary import (
+    CompletesSummary,
+    HookState,
+    HookSummary,
+    ServersSummary,
+    Summary,
+    Unit,
+    find_imbalance,
+)
+from oku_core.summary.validity import Flag, WindowFill, build_validity, flag_off_plan, flag_unknown_served
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict, sum_up
 
 _TIMED_HOOKS = frozenset({HookState.DONE, HookState.FAILED})

@@ -19,7 +19,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.summary.part_summaries import FigureCache
 from oku_coordinator.runs.summary.summaries import build_summary
-from oku_core.results.summary import Summary
+from oku_core.summary.summary import Summary
 
 _FROZEN_AT_ONCE = 500
 """Accounts; it takes some 10 ms, in which nothing else reads or changes the ledger."""

@@ -15,13 +15,13 @@ from oku_coordinator.runs.summary.stretch_watch import advance, list_ends
 from oku_core.accounting.account import NO_REQUESTS, Account
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.stretch_seconds import SeriesSeconds
-from oku_core.results.validity import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.request_template import count_target_requests
 from oku_core.spec.spec import OPEN_END, Engine, Spec
 from oku_core.spec.values.threshold import Threshold
+from oku_core.summary.validity import Flag
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 from oku_core.thresholds.stretches import Stretch, looks_live

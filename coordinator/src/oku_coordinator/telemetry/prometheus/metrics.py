@@ -24,8 +24,7 @@ from oku_coordinator.telemetry.prometheus.target_metrics import (
     RequestCollector,
     RequestFigures,
 )
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.messaging.credentials import Credential, CredentialFault
 from oku_core.messaging.signing import Rejection
 from oku_core.process.clock import Clock

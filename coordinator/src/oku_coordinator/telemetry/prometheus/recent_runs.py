@@ -23,8 +23,8 @@ from oku_coordinator.telemetry.prometheus.target_metrics import (
     build_inner_figures,
 )
 from oku_core.process.clock import Clock
-from oku_core.results.tick import Tick
 from oku_core.spec.spec import USER_CODE_ENGINES
+from oku_core.summary.tick import Tick
 
 SHOWN_S = 300.0
 """How long a run is shown after it has come to rest."""

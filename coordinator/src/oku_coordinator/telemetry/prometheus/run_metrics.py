@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from oku_coordinator.ledger.rules.snapshots import Standing
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
-from oku_core.results.tick import Tick
+from oku_core.summary.tick import Tick
 
 _PARTS = ("accounted", "leased", "pending", "resent_at_most")
 _SINGLE = (

@@ -11,7 +11,7 @@ from oku_core.errors import format_value
 from oku_core.json_reader import JsonError, JsonLimitError, decode_json
 from oku_core.spec.values.quantity import parse_size
 from oku_core.spec.values.request_content import Header, parse_headers
-from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text, read_json_value
+from oku_core.spec.values.scalar import list_given, parse_scalar, parse_text, read_json_value
 
 _STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
 
@@ -41,11 +41,8 @@ class ExpectedStatus(str):
 
 def parse_expect_status(value: object) -> tuple[ExpectedStatus, ...]:
     """Parse status codes and classes, given as a list or separated by commas: `200,404`, `2xx`."""
-    texts = [parse_scalar(item) for item in list_values(value)]
-    statuses = tuple(ExpectedStatus(part.strip().lower()) for text in texts for part in text.split(","))
-    if not statuses:
-        raise ValueError("no status is given")
-    return statuses
+    texts = map(parse_scalar, list_given(value, "status"))
+    return tuple(ExpectedStatus(part.strip().lower()) for text in texts for part in text.split(","))
 
 
 def list_codes(statuses: Iterable[ExpectedStatus]) -> frozenset[int]:
@@ -145,9 +142,7 @@ class SizeBound(str):
 
 def parse_contained(value: object) -> tuple[str, ...]:
     """Parse texts that a body must contain: one or a list."""
-    texts = tuple(map(parse_scalar, list_values(value)))
-    if not texts:
-        raise ValueError("no text is given")
+    texts = tuple(map(parse_scalar, list_given(value, "text")))
     if not all(texts):
         raise ValueError("'' is in every body")
     return texts
@@ -156,12 +151,8 @@ def parse_contained(value: object) -> tuple[str, ...]:
 def parse_json_values(value: object) -> tuple[JsonValue, ...]:
     """Parse JSON pointers with values: `/id=17`, a list of them, or a mapping of pointers to values."""
     if isinstance(value, Mapping):
-        values = tuple(_build_json_value(parse_text(pointer), item) for pointer, item in value.items())
-    else:
-        values = tuple(JsonValue(parse_text(item)) for item in list_values(value))
-    if not values:
-        raise ValueError("no JSON value is given")
-    return values
+        value = [_write_json_value(parse_text(pointer), item) for pointer, item in value.items()]
+    return tuple(JsonValue(parse_text(item)) for item in list_given(value, "JSON value"))
 
 
 def parse_expected_headers(value: object) -> tuple[Header, ...]:
@@ -177,13 +168,10 @@ def parse_expected_headers(value: object) -> tuple[Header, ...]:
 
 def parse_sizes(value: object) -> tuple[SizeBound, ...]:
     """Parse bounds of the size of a body: one or a list."""
-    bounds = tuple(SizeBound(parse_scalar(item)) for item in list_values(value))
-    if not bounds:
-        raise ValueError("no size is given")
-    return bounds
+    return tuple(SizeBound(parse_scalar(item)) for item in list_given(value, "size"))
 
 
-def _build_json_value(pointer: str, value: object) -> JsonValue:
+def _write_json_value(pointer: str, value: object) -> str:
     if "=" in pointer:
         # As text, what follows the first = is the value.
         raise ValueError(f"{format_value(pointer)} has a = in it, which is not supported")
@@ -191,7 +179,7 @@ def _build_json_value(pointer: str, value: object) -> JsonValue:
         written = msgspec.json.encode(read_json_value(value)).decode()
     except ValueError as error:
         raise ValueError(f"{format_value(pointer)}: {error}") from error
-    return JsonValue(f"{pointer}={written}")
+    return f"{pointer}={written}"
 
 
 def _are_equal(found: object, value: object) -> bool:

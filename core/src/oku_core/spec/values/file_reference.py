@@ -13,12 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Self
 
 from oku_core.errors import format_value
+from oku_core.spec.values.scalar import list_values
 
 FILE_MARK = "@"
 """With it begins, where a user writes the value of a key, the name of a file whose content is meant."""
-_BEGIN = f"{FILE_MARK}sha256:"
+REFERENCE_MARK = f"{FILE_MARK}sha256:"
+"""With it begins the reference of a file of a run."""
 _REFERENCE = re.compile(
-    rf"{_BEGIN}(?P<digest>[0-9a-f]{{64}}):(?P<size>[0-9]{{1,15}}):(?P<name>[^/]{{1,100}})"
+    rf"{REFERENCE_MARK}(?P<digest>[0-9a-f]{{64}}):(?P<size>[0-9]{{1,15}}):(?P<name>[^/]{{1,100}})"
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LONGEST_NAME = 100
@@ -42,7 +44,7 @@ class FileRef(str):
         """Read a reference; raise `ValueError` if it is none."""
         match = _REFERENCE.fullmatch(text)
         if match is None or not match["name"].isprintable():
-            raise ValueError(f"{format_value(text)} is not of the form {_BEGIN}DIGEST:SIZE:NAME")
+            raise ValueError(f"{format_value(text)} is not of the form {REFERENCE_MARK}DIGEST:SIZE:NAME")
         reference = super().__new__(cls, text)
         reference.digest, reference.size, reference.name = match["digest"], int(match["size"]), match["name"]
         return reference
@@ -51,11 +53,13 @@ class FileRef(str):
     def build(cls, digest: str, size: int, name: str) -> Self:
         """The reference of a file; characters that no name may have are replaced, and a long name is cut."""
         clean = "".join(char if char.isprintable() and char != "/" else "_" for char in name)
-        return cls(f"{_BEGIN}{digest}:{size}:{clean[:_LONGEST_NAME] or '_'}")
+        return cls(f"{REFERENCE_MARK}{digest}:{size}:{clean[:_LONGEST_NAME] or '_'}")
 
 
 FindFile = Callable[[FileRef], Path]
 """Gives the path of a file of a run; `OSError` or a `UserError` if it is not here."""
+FindPath = Callable[[str], Path]
+"""The same by its digest."""
 
 
 def find_file_reference(text: str | None) -> FileRef | None:
@@ -64,7 +68,7 @@ def find_file_reference(text: str | None) -> FileRef | None:
     Raises:
         ValueError: it begins as a reference does, but is none.
     """
-    if text is None or not text.startswith(_BEGIN):
+    if text is None or not text.startswith(REFERENCE_MARK):
         return None
     return FileRef(text)
 
@@ -126,8 +130,7 @@ class FileHash:
 
 
 _LONGEST_PATH = 400
-_MARK = "@sha256:"
-CODE_PATH = f"a path of up to {_LONGEST_PATH} printable characters without {_MARK}"
+CODE_PATH = f"a path of up to {_LONGEST_PATH} printable characters without {REFERENCE_MARK}"
 """What `is_code_path` asks for, beside that it stays in its folder."""
 
 
@@ -145,7 +148,7 @@ class CodeFile(str):
 
     def __new__(cls, text: str) -> Self:
         """Read one; raise `ValueError` if it is none."""
-        path, mark, rest = text.partition(_MARK)
+        path, mark, rest = text.partition(REFERENCE_MARK)
         if not is_code_path(path):
             raise ValueError(f"{format_value(text)} is not of the form PATH@sha256:DIGEST:SIZE:NAME")
         code_file = super().__new__(cls, text)
@@ -164,7 +167,7 @@ def is_code_path(path: str) -> bool:
     return (
         0 < len(path) <= _LONGEST_PATH
         and path.isprintable()
-        and _MARK not in path
+        and REFERENCE_MARK not in path
         and bool(parts)
         and path == "/".join(parts)
         and not path.startswith("/")
@@ -174,15 +177,14 @@ def is_code_path(path: str) -> bool:
 
 def parse_code_file(value: object) -> CodeFile:
     """Parse a file of user code that a command has read; `ValueError` if it is only named."""
-    if not isinstance(value, str) or _MARK not in value:
+    if not isinstance(value, str) or REFERENCE_MARK not in value:
         raise ValueError(f"{format_value(value)} is not PATH@sha256:DIGEST:SIZE:NAME; oku run reads a file")
     return CodeFile(value)
 
 
 def parse_code_files(value: object) -> tuple[CodeFile, ...]:
     """Parse several of them, or one; `ValueError` if two have the same path."""
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    files = tuple(parse_code_file(item) for item in items)
+    files = tuple(map(parse_code_file, list_values(value)))
     if len({file.path for file in files}) != len(files):
         raise ValueError("two files have the same path")
     return files

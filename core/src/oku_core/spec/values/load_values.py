@@ -24,7 +24,7 @@ from oku_core.spec.values.quantity import (
     parse_duration_s,
     parse_exact_duration,
 )
-from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
+from oku_core.spec.values.scalar import list_given, parse_scalar, parse_text
 
 LONGEST_STAGE_NAME = 40
 """In characters."""
@@ -78,9 +78,7 @@ class StageText(str):
 
 def parse_stages(value: object) -> tuple[StageText, ...]:
     """Parse one stage or a list of them; each is text, or a mapping such as a file may have."""
-    items = list_values(value)
-    if not items:
-        raise ValueError("no stage is given")
+    items = list_given(value, "stage")
     if len(items) > MOST_STAGES:
         raise ValueError(f"{len(items)} stages are more than {MOST_STAGES}")
     return tuple(

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oku_core.errors import format_value
-from oku_core.spec.values.scalar import list_values, parse_scalar
+from oku_core.spec.values.scalar import list_given, parse_scalar
 
 MOST_PATTERNS = 100
 """How many different patterns a spec may have, those of its targets among them."""
@@ -57,9 +57,7 @@ class CompiledPattern(NamedTuple):
 
 def parse_patterns(value: object) -> tuple[str, ...]:
     """Parse patterns that a body must match anywhere: one or a list. They are not compiled."""
-    patterns = tuple(parse_scalar(item) for item in list_values(value))
-    if not patterns:
-        raise ValueError("no regular expression is given")
+    patterns = tuple(map(parse_scalar, list_given(value, "regular expression")))
     for pattern in patterns:
         if len(pattern) > MOST_PATTERN_CHARACTERS:
             raise ValueError(f"{format_value(pattern)} is longer than {MOST_PATTERN_CHARACTERS} characters")

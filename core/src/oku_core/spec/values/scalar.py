@@ -44,6 +44,13 @@ def list_values(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
+def list_given(value: object, what: str) -> list[object]:
+    """The same; raise `ValueError` if there is none, where `what` names one of them."""
+    if not (values := list_values(value)):
+        raise ValueError(f"no {what} is given")
+    return values
+
+
 def read_json_value(value: object) -> object:
     """Return what a user wrote as JSON: mappings, lists, text, and numbers that stand without quotes.
 
@@ -94,8 +101,7 @@ def parse_name(value: object) -> str:
 
 def parse_names(value: object) -> tuple[str, ...]:
     """Parse several of them, none of them empty, or one; each counts once."""
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    names = dict.fromkeys(map(parse_name, items))
+    names = dict.fromkeys(map(parse_name, list_values(value)))
     if "" in names:
         raise ValueError("a name is empty")
     return tuple(names)

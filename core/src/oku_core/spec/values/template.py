@@ -115,11 +115,7 @@ class Rows(Protocol):
 
 
 class Template:
-    """A text with placeholders.
-
-    Args:
-        parts: literal text, and what stands between.
-    """
+    """A text with placeholders."""
 
     __slots__ = ("_parts",)
 

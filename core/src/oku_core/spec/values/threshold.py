@@ -18,7 +18,7 @@ from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import format_value
 from oku_core.spec.values.quantity import Rate, parse_exact_duration, parse_number
-from oku_core.spec.values.scalar import list_values, parse_text
+from oku_core.spec.values.scalar import list_given, parse_text
 from oku_core.spec.values.threshold_reader import ComparisonOperator, ThresholdReader
 
 MOST_THRESHOLDS = 50
@@ -220,9 +220,7 @@ class Threshold(str):
 
 def parse_thresholds(value: object) -> tuple[Threshold, ...]:
     """Parse one threshold or a list of them; YAML reads `p99 < 1s: abort` as a mapping, which is accepted."""
-    items = list_values(value)
-    if not items:
-        raise ValueError("no threshold is given")
+    items = list_given(value, "threshold")
     if len(items) > MOST_THRESHOLDS:
         raise ValueError(f"{len(items)} thresholds are more than {MOST_THRESHOLDS}")
     thresholds = tuple(Threshold(_join(item)) for item in items)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
-from oku_core.spec.values.scalar import list_values, parse_text
+from oku_core.spec.values.scalar import list_given, parse_text
 from oku_core.spec.values.template import (
     LITERAL_MARK,
     LITERAL_TEXT,
@@ -51,10 +51,7 @@ class Url(str):
 
 def parse_urls(value: object) -> tuple[Url, ...]:
     """Parse one URL or several: `http` or `https`, `{i}` only in path and query, no secret in the host."""
-    urls = tuple(_parse_url(parse_text(item)) for item in list_values(value))
-    if not urls:
-        raise ValueError("no URL is given")
-    return urls
+    return tuple(_parse_url(parse_text(item)) for item in list_given(value, "URL"))
 
 
 def parse_base_url(value: object) -> Url:

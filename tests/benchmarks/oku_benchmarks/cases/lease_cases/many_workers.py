@@ -9,8 +9,8 @@ from oku_benchmarks.cases.lease_cases.lease_case import Finding, LeaseCase
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.stacks.checkout import Checkout
 from oku_benchmarks.stacks.real_stack import RealStack, open_stack
-from oku_cli.remote.client import Client
-from oku_cli.remote.coordinator_ref import Endpoint
+from oku_cli.backends.client import Client
+from oku_cli.backends.coordinator_ref import Endpoint
 
 _DEAL_GOAL_S = 0.2
 _AWAY_S = 0.02

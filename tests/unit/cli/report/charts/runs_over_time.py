@@ -10,7 +10,7 @@ from oku_cli.report.charts.over_time import RunOverTime, build_run_over_time
 from oku_cli.report.charts.planned_load import Plan, build_plan
 from oku_cli.report.charts.timeline import build_timeline
 from oku_cli.report.history_reader import read_load
-from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_api import RunPeriod
 from oku_core.results.sample import Sample
 
 

@@ -5,7 +5,7 @@ from tests.unit.cli.report.conftest import START, make_sample
 from oku_cli.report.charts.planned_load import build_plan, read_periods
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.history_reader import read_load
-from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_api import RunPeriod
 
 TEN_SECONDS = Timeline(((START, START + 10),))
 PAUSED = Timeline(((START, START + 4), (START + 1000, START + 1006)))

@@ -20,8 +20,7 @@ from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch

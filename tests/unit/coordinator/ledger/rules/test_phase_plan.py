@@ -25,7 +25,7 @@ def build_lease(start: int, stop: int) -> LeaseRecord:
     """A lease of a range."""
     return LeaseRecord(
         id="l1", run="r1", ranges=IndexRanges([(start, stop)]), worker="w1", incarnation="b1", cut_at=0.0,
-        limit=stop - start, end=stop - start,
+        limit=stop - start, end=stop - start, reported_end=stop - start,
     )  # fmt: skip
 
 

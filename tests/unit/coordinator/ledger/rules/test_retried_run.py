@@ -28,11 +28,10 @@ from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_
 from oku_coordinator.ledger.tables.hook_table import fetch_setup_data
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
-from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.index_ranges import merge_ranges, pack_ranges
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.accounting.range_set import merge_ranges, pack_ranges
+from oku_core.accounting.lease_state import MessageVerdict
+from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import CheckpointBatch, Part

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.transactions import change, read
@@ -61,7 +61,7 @@ def build_growing(lease: LeaseRecord, sequence: int, *seconds: int, is_final: bo
         per_second={BEGIN + place: make_counts(ok) for place, ok in enumerate(seconds) if ok},
     )
     checkpoint = build_checkpoint(lease, covered)
-    return msgspec.structs.replace(
+    return change_checkpoint(
         checkpoint, sequence=sequence, parts=[part], is_final=is_final, started_at=BEGIN + 0.1
     )
 

@@ -27,14 +27,14 @@ from oku_coordinator.ledger.tables.deletion_table import (
 )
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
-from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
+from oku_core.summary.summary import ProcessSummary
 
 Apply = Callable[..., list[MessageVerdict]]
 Deal = Callable[..., LeaseRecord]

@@ -15,8 +15,7 @@ from oku_coordinator.ledger.tables.lease_table import count_held, fetch_fleet, f
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec

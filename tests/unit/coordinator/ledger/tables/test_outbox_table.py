@@ -17,8 +17,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, take_batch
 from oku_coordinator.ledger.tables.run_table import find_owing
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType

@@ -1,6 +1,5 @@
 from oku_coordinator.runs.summary.part_summaries import build_failures
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 

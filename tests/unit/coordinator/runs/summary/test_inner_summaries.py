@@ -3,8 +3,7 @@ from tests.kit.coordinators.iterations import build_failed_inner, build_inner, b
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.summary.part_summaries import MOST_INNER_FAILURES, build_inner_requests
 from oku_core.accounting.account import Account
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import Outcome, ReasonCount
 from oku_core.messaging.checkpoint import Part
 
 

@@ -24,13 +24,13 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.results.latency_summary import LatencySummary
-from oku_core.results.plan_check import PlanSummary
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import ProcessSummary, Summary, Unit, WorkerSummary
-from oku_core.results.validity import Flag
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.latency_summary import LatencySummary
+from oku_core.summary.plan_check import PlanSummary
+from oku_core.summary.summary import ProcessSummary, Summary, Unit, WorkerSummary
+from oku_core.summary.validity import Flag
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 WORKER = WorkerSummary(name="w1", requests=100, cpu_s=0.5, peak_rss_mb=80.0, lost=False)

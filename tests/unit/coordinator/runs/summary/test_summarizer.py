@@ -15,7 +15,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.runs.summary.summarizer import Summarizer
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import ProcessSummary, Summary
+from oku_core.summary.summary import ProcessSummary, Summary
 
 NOW = 9.0
 

@@ -16,8 +16,8 @@ from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.series import SeriesRow
-from oku_core.results.validity import Flag
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.summary.validity import Flag
 from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 

@@ -3,8 +3,7 @@ from tests.kit.coordinators.metric_samples import read_samples
 
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.messaging.credentials import Credential, CredentialFault
 
 

@@ -21,9 +21,9 @@ from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.telemetry.prometheus.recent_runs import MOST_NAMES, MOST_RUNS, SHOWN_S, RecentRuns
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.tick import Tick
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.summary.tick import Tick
 
 
 class World:

@@ -2,7 +2,7 @@ import signal
 
 from oku_core.messaging.process_ends import LONGEST_HOST_END, MOST_HOST_ENDS, HostEndReason
 from oku_core.messaging.progress import Progress
-from oku_workers.engines.contract.host_ends import REPORTED_S, HostEnds, ProcessEnd, explain_end
+from oku_workers.engines.contract.user_code_host import REPORTED_S, HostEnds, ProcessEnd, explain_end
 
 SAID = ProcessEnd(HostEndReason.MEMORY_LIMIT, "it got no more memory")
 

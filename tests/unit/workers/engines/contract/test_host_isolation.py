@@ -1,4 +1,4 @@
-from oku_workers.engines.contract.host_isolation import choose_environment
+from oku_workers.engines.contract.user_code_host import choose_environment
 
 WORKERS = {
     "PATH": "/bin",

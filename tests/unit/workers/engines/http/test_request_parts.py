@@ -1,4 +1,5 @@
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -19,7 +20,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.http.request_parts import list_values, open_rows
 from oku_workers.engines.httptools.request import build_request
 from oku_workers.engines.nghttp2.request import build_request as build_http2_request
@@ -133,7 +134,7 @@ def test_the_data_of_a_spec_is_opened_by_its_digests(tmp_path: Path) -> None:
     places = {found.digest: path, found.index_digest: index}
     rows = open_rows(spec, places.__getitem__)
     assert rows is not None
-    with rows:
+    with closing(rows):
         [template] = RequestMix(spec).templates
         build = build_request(template, URL("http://h"), rows)
         assert [split(build(number))[1] for number in (0, 99)] == [

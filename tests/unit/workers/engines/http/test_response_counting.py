@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.outcome import ReasonCount
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.engines.http.response_counting import Parsed, count_answer

@@ -10,7 +10,7 @@ import pytest
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.user_code.code_folder import (
     build_code_folder,
     fill_code_folder,

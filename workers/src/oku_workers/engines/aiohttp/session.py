@@ -30,7 +30,7 @@ from oku_core.spec.values.request_content import asks_to_close
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
-from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.engine_protocol import EngineError
 
 RecordConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""

@@ -1,9 +1,15 @@
-"""What an engine is to the rest of a worker."""
+"""What an engine is to the rest of a worker, and what it gets beside its spec and its feed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
+from oku_core.errors import UserError
+from oku_core.spec.values.file_reference import FindPath
+from oku_core.spec.values.template import Rows
+from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.executions.execution import Execution
 
 STUCK_S = 5.0
@@ -12,19 +18,15 @@ STUCK_S = 5.0
 
 @dataclass
 class HostLoad:
-    """What such a process has said of itself.
-
-    Attributes:
-        cpu_s: its processor time so far.
-        busy_s: the same, and how long it waited for a processor.
-        late_s: how late its event loop was at the worst since `take_late_s` was called.
-        idle_users: how many of its users wait for an iteration that it has asked for and not got.
-    """
+    """What a process of user code has said of itself."""
 
     cpu_s: float = 0.0
     busy_s: float = 0.0
+    """The same, and how long it waited for a processor."""
     late_s: float = 0.0
+    """How late its event loop was at the worst since `take_late_s` was called."""
     idle_users: int = 0
+    """How many of its users wait for an iteration that it has asked for and not got."""
 
     def take_late_s(self) -> float:
         """How late its event loop was at the worst since the last call of this."""
@@ -97,3 +99,37 @@ class EngineProtocol(Protocol):
     async def close(self) -> None:
         """Stop, and close every connection."""
         ...
+
+
+class EngineError(UserError):
+    """No request of the spec can be sent by this worker; the message is one line for the user."""
+
+
+def _find_none(digest: str) -> Path:
+    raise EngineError(f"the file {digest[:12]} of the run is not here")
+
+
+async def _fetch_none() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class EngineContext:
+    """What an engine needs besides."""
+
+    local_address: str | None = None
+    """What to send from; the system chooses unless given."""
+    tls: ssl.SSLContext | None = None
+    rows: Rows | None = None
+    """The rows of the run, if it has data that its requests use; user code reads its own."""
+    find_file: FindPath = _find_none
+    setup_data: str = "null"
+    """What `setup` of the user code returned, as JSON."""
+    isolation: Isolation = field(default_factory=Isolation)
+    run: str = ""
+    """The run, if it has user code."""
+    host_ends: HostEnds = field(default_factory=HostEnds)
+    fetch_files: Callable[[], Awaitable[None]] = _fetch_none
+    """Fetches files of the run that were removed; `EngineError` if it cannot."""
+    secrets: tuple[str, ...] = ()
+    """Those that the user code can see, for its process to hide."""

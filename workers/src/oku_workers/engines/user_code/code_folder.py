@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import CodeFile
-from oku_workers.engines.contract.engine_context import EngineError, FindPath
+from oku_core.spec.values.file_reference import CodeFile, FindPath
+from oku_workers.engines.contract.engine_protocol import EngineError
 
 _PREFIX = "oku-code-"
 _NEW_S = 60.0

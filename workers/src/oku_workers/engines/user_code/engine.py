@@ -27,9 +27,8 @@ from oku_core.user_code.messages import (
     Start,
     StopHost,
 )
-from oku_workers.engines.contract.engine_context import EngineContext, EngineError
-from oku_workers.engines.contract.engine_protocol import STUCK_S, HostLoad
-from oku_workers.engines.contract.host_ends import ProcessEnd
+from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, EngineError, HostLoad
+from oku_workers.engines.contract.user_code_host import ProcessEnd
 from oku_workers.engines.user_code.code_folder import build_code_folder, fill_code_folder, remove_code_folder
 from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.engines.user_code.host_process import HostProcess
@@ -63,15 +62,7 @@ class _LoadingEndedError(EngineError):
 
 
 class UserCodeEngine:
-    """An `EngineProtocol`; belongs to the thread of the event loop.
-
-    Args:
-        spec: one that runs user code, with its secrets.
-        feed: gives the indices.
-        supervisor: keeps the engine's tasks going.
-        context: what it needs besides.
-        silent_s: how long a host may say nothing.
-    """
+    """An `EngineProtocol`; belongs to the thread of the event loop. A host may be silent for `silent_s`."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from oku_core.messaging.hook import HookAttempt
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec
 from oku_core.user_code.messages import Call, Refused, Returned
-from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.user_code.code_folder import build_code_folder, remove_code_folder
 from oku_workers.engines.user_code.host_process import HostProcess
 
@@ -24,11 +24,7 @@ class HostLostError(Exception):
 
 
 class _Waiter:
-    """Waits for what a hook returns.
-
-    Args:
-        answer: gets it.
-    """
+    """Waits for what a hook returns."""
 
     def __init__(self, answer: asyncio.Future[Returned]) -> None:
         self.answer = answer

@@ -20,8 +20,7 @@ from typing import Protocol
 from oku_core.messaging.process_ends import HostEndReason
 from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
 from oku_core.user_code.slots import Slots, create_slots
-from oku_workers.engines.contract.host_ends import ProcessEnd, explain_end
-from oku_workers.engines.contract.host_isolation import Isolation
+from oku_workers.engines.contract.user_code_host import Isolation, ProcessEnd, explain_end
 from oku_workers.engines.user_code.host_output import log_output, redact_message
 from oku_workers.engines.user_code.oom_watch import OomWatch
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host

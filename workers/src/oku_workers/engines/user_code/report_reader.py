@@ -8,8 +8,7 @@ import logging
 import time
 from typing import Protocol
 
-from oku_core.accounting.failure_reason import LONGEST_REASON
-from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES
+from oku_core.accounting.outcome import LONGEST_REASON, LOST, NOT_SENT, OUTCOMES
 from oku_core.messaging.checkpoint import LONGEST_NAME
 from oku_core.user_code.messages import (
     DROPPED,

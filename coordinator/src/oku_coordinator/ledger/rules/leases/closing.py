@@ -11,13 +11,10 @@ from oku_coordinator.ledger.tables import lease_table, outbox_table, slice_table
 from oku_coordinator.ledger.tables.accounts import inner_table
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices, replace_leased
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, is_in_ranges
 from oku_core.accounting.interval import Slice, SliceState, release, settle
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState
-from oku_core.accounting.range_set import is_in_ranges
-from oku_core.results.inner_lines import build_inner_range_lines
-from oku_core.results.lease_span import LeaseSpan
-from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
+from oku_core.accounting.lease_state import ExpiryReason, LeaseSpan, LeaseState
+from oku_core.results.lines import LineKind, build_inner_range_lines, build_range_lines, build_status_lines
 
 _MOST_LISTED = 20_000
 """Of a lease that has more at risk, what was not sent counts as sent: its row would grow too large."""
@@ -66,12 +63,9 @@ def _leave_out(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
     """A lease with all that may have been sent of it in flight, and with these positions untouched."""
     in_flight = sorted({*lease.in_flight, *range(lease.done, lease.bound)})
     left_out = (each for each in in_flight if is_in_ranges(each, unsent))
-    untouched = sorted({*lease.figures.untouched, *left_out})
+    untouched = sorted({*lease.untouched, *left_out})
     return msgspec.structs.replace(
-        lease,
-        done=lease.bound,
-        in_flight=pack_positions(in_flight),
-        figures=msgspec.structs.replace(lease.figures, untouched=untouched),
+        lease, done=lease.bound, in_flight=pack_positions(in_flight), untouched=pack_positions(untouched)
     )
 
 

@@ -12,10 +12,9 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_core.accounting.account import sum_counts
 from oku_core.accounting.counts import subtract_counts
+from oku_core.accounting.index_ranges import is_contained
 from oku_core.accounting.outcome import build_no_counts, count_sent
-from oku_core.accounting.range_set import is_contained
-from oku_core.messaging.checkpoint import Checkpoint, Part
-from oku_core.results.lease_span import LeaseFigures
+from oku_core.messaging.checkpoint import Checkpoint, LeaseFigures, Part
 
 _GROWING = ("saturated", "lagged")
 _NOTHING = Part()
@@ -154,20 +153,20 @@ def find_regress(lease: LeaseRecord, checkpoint: Checkpoint) -> str | None:
         return f"it is done to {checkpoint.done}, but may take up to {lease.bound} only"
     if checkpoint.done < lease.done:
         return f"it is done to {checkpoint.done}, but was to {lease.done}"
-    if lease.sequence and checkpoint.end > lease.figures.end:
-        return f"its end was {lease.figures.end} and is {checkpoint.end}"
+    if checkpoint.end > lease.reported_end:
+        return f"its end was {lease.reported_end} and is {checkpoint.end}"
     if lease.done:
         settled = [position for position in checkpoint.in_flight if position < lease.done]
         if not set(settled) <= set(lease.in_flight):
             return "a position is in flight again that was covered before"
-    if not set(lease.figures.untouched) <= set(checkpoint.untouched):
+    if not set(lease.untouched) <= set(checkpoint.untouched):
         return "a position was untouched and is not any more"
-    return _find_fallen_figure(lease.figures, checkpoint)
+    return _find_fallen_figure(lease.figures, checkpoint.figures)
 
 
-def _find_fallen_figure(before: LeaseFigures, checkpoint: Checkpoint) -> str | None:
+def _find_fallen_figure(before: LeaseFigures, after: LeaseFigures) -> str | None:
     for name in _GROWING:
-        was, now = getattr(before, name), getattr(checkpoint, name)
+        was, now = getattr(before, name), getattr(after, name)
         if now < was:
             return f"{name} was {was} and is {now}"
     return None

@@ -38,15 +38,14 @@ from oku_coordinator.ledger.tables.run_table import (
     open_period,
 )
 from oku_core.accounting.account import sum_counts
-from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import LeaseState, MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault, find_unsent
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint_faults import find_fault
 from oku_core.messaging.hook import HookReport
-from oku_core.results.lease_span import read_figures
 from oku_core.results.series import place
-from oku_core.results.validity import flag_growth
 from oku_core.spec.spec import Spec
+from oku_core.summary.validity import flag_growth
 
 Allow = Callable[[CheckpointBatch, Spec], int]
 """How many positions the worker that sent a batch may take beyond what it says that it has taken."""
@@ -149,7 +148,7 @@ class _Intake:
         if self._fetch_state(lease.run) in REST_STATES:
             return
         if checkpoint.done >= lease.done and find_fault(checkpoint, lease.length) is None:
-            closing.lower_resent(self._transaction, lease, checkpoint.done, find_unsent(checkpoint))
+            closing.lower_resent(self._transaction, lease, checkpoint.done, checkpoint.list_unsent())
 
     def _has_failed(self, lease: LeaseRecord) -> bool:
         return lease.state == LeaseState.ACTIVE and self._fetch_state(lease.run) in FINAL_STATES
@@ -175,7 +174,7 @@ class _Intake:
         growths = grow_parts(stored, checkpoint)
         inner = self._grow_inner(lease, checkpoint) if checkpoint.inner else []
         if checkpoint.done and not lease.done:
-            begun_at = min(self._now, max(lease.cut_at, checkpoint.started_at))
+            begun_at = min(self._now, max(lease.cut_at, checkpoint.figures.started_at))
             open_period(self._transaction, lease.run, begun_at)
         if checkpoint.covered > lease.covered:
             ended_at = max(self._find_ended_at(lease, checkpoint), self._ended_at.get(lease.run, 0.0))
@@ -198,8 +197,8 @@ class _Intake:
 
     def _find_ended_at(self, lease: LeaseRecord, checkpoint: Checkpoint) -> float:
         """When the last request of a lease ended; a clock that is behind is corrected by when it began."""
-        behind_s = max(0.0, lease.cut_at - checkpoint.started_at)
-        return min(self._now, checkpoint.ended_at + behind_s)
+        behind_s = max(0.0, lease.cut_at - checkpoint.figures.started_at)
+        return min(self._now, checkpoint.figures.ended_at + behind_s)
 
     def _fold(
         self, worker: str, lease: LeaseRecord, grown: LeaseRecord, growths: Sequence[PartGrowth]
@@ -282,7 +281,7 @@ class _Intake:
                 lease_table.write_growth(self._transaction, msgspec.structs.replace(lease, limit=limit))
             if limit > lease.done:
                 receipt.limits[lease.id] = limit
-            if lease.end < (lease.figures.end if lease.sequence else lease.length):
+            if lease.end < lease.reported_end:
                 receipt.ends[lease.id] = lease.end
 
 
@@ -292,9 +291,11 @@ def _grow_lease(lease: LeaseRecord, checkpoint: Checkpoint, growths: Sequence[Pa
         lease,
         done=checkpoint.done,
         in_flight=pack_positions(checkpoint.in_flight),
+        untouched=pack_positions(checkpoint.untouched),
+        reported_end=checkpoint.end,
         sequence=checkpoint.sequence,
         outcomes=sum_counts([lease.outcomes, *(growth.gained.outcomes for growth in growths)]),
-        figures=read_figures(checkpoint),
+        figures=checkpoint.figures,
     )
 
 

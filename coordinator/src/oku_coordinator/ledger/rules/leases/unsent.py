@@ -17,13 +17,15 @@ from oku_coordinator.ledger.tables.accounts.account_table import open_account
 from oku_coordinator.ledger.tables.accounts.failure_table import split_at_waves
 from oku_coordinator.ledger.tables.run_table import fetch_spec, fetch_state
 from oku_coordinator.ledger.tables.slice_table import account_pending
-from oku_core.accounting.failure_reason import CAUSE_REASONS, WORKER_LOST, ReasonCount
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.outcome import (
+    CAUSE_REASONS,
     LOST,
     NOT_DEALT,
     NOT_SENT,
     OUTCOMES,
+    WORKER_LOST,
+    ReasonCount,
     build_no_causes,
     build_no_counts,
 )

@@ -23,8 +23,7 @@ from oku_coordinator.ledger.storage.run_account import PartAccounts, PartName, R
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.accounts.inner_table import choose_name, fetch_inner, write_inner
 from oku_core.accounting.account import Account
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.outcome import build_no_causes
+from oku_core.accounting.outcome import ReasonCount, build_no_causes
 
 _KEY, _TIME_KEY = ("run", "phase", "name"), ("run", "phase", "name", "time")
 _COLUMNS = ", ".join(ACCOUNT_COLUMNS)

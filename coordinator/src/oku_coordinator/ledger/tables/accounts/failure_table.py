@@ -7,9 +7,8 @@ import msgspec
 
 from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.index_ranges import Range, iter_ranges, pack_ranges
 from oku_core.accounting.outcome import Outcome
-from oku_core.accounting.range_set import iter_ranges, pack_ranges
 from oku_core.schedule.wave import Wave
 
 MOST_RANGES = 200_000

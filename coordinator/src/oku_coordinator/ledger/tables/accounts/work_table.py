@@ -5,8 +5,8 @@ the delay servers that were seen, and flags.
 from collections.abc import Iterable
 
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_core.results.summary import ProcessSummary, WorkerSummary
-from oku_core.results.validity import Flag, LeaseFlag
+from oku_core.summary.summary import ProcessSummary, WorkerSummary
+from oku_core.summary.validity import Flag, LeaseFlag
 
 
 def add_work(

@@ -20,12 +20,11 @@ from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_le
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.results.validity import Flag
 from oku_core.spec.spec import Spec
+from oku_core.summary.validity import Flag
 
 Apply = Callable[..., list[MessageVerdict]]
 Begin = Callable[..., RunRecord]

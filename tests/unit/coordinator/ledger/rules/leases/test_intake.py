@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
@@ -20,12 +21,10 @@ from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_t
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import Outcome, build_no_counts
+from oku_core.accounting.outcome import Outcome, ReasonCount, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.results.lines import LineKind
@@ -551,7 +550,7 @@ def test_watched_seconds_add_up(ledger: Ledger, deal: Deal) -> None:
         progress = build_progress(first, 5, sequence=sequence)
         say(
             ledger, first, 5.0,
-            msgspec.structs.replace(progress, watched_s=watched_s, underfilled_s=underfilled_s),
+            change_checkpoint(progress, watched_s=watched_s, underfilled_s=underfilled_s),
         )  # fmt: skip
     say(ledger, second, 6.0, build_checkpoint(second, watched_s=4.0, underfilled_s=1.0))
     record = read(ledger, fetch_run, "r1")

@@ -11,7 +11,7 @@ def build_lease(name: str, *, done: int = 0, limit: int = 0, end: int = 10) -> L
     """An open lease."""
     return LeaseRecord(
         id=name, run="r1", ranges=IndexRanges([(0, max(end, limit, 1))]), worker="w1", incarnation="b1",
-        cut_at=0.0, limit=limit, end=end, done=done,
+        cut_at=0.0, limit=limit, end=end, reported_end=end, done=done,
     )  # fmt: skip
 
 

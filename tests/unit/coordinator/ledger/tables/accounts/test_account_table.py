@@ -10,9 +10,9 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import fetch_account, is_in_memory, load_account
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.results.validity import Flag
+from oku_core.summary.validity import Flag
 
 Apply = Callable[..., list[MessageVerdict]]
 Deal = Callable[..., LeaseRecord]

@@ -21,9 +21,8 @@ from oku_coordinator.ledger.tables.accounts.inner_table import MOST_BYTES, MOST_
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some, find_deletion
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_core.accounting.interval import Lengths
-from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import OTHER_NAMES, Part
 from oku_core.results.lines import LineKind

@@ -1,0 +1,1 @@
+"""Begins runs and follows them until they rest, on a local stack or at a coordinator."""

@@ -1,0 +1,222 @@
+"""Begins a run: submits a spec, or resumes a run, and follows one at a coordinator until it rests.
+
+With a key (`--once`), a run that has the key goes on, whoever began it, or is over.
+"""
+
+import json
+from asyncio import sleep
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+from oku_cli.backends.client import Client, ConflictError, RunGoneError, UploadNeededError
+from oku_cli.backends.coordinator_ref import CoordinatorRef, UnreachableError
+from oku_cli.comparison.run_seconds import Histories, add_intervals
+from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import Follower, show_end
+from oku_cli.follow.outage import try_again
+from oku_cli.follow.upload import LocalFile, upload_files
+from oku_cli.follow.watch import Watch
+from oku_cli.process.interrupt import Interrupts
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
+from oku_cli.terminal.printable import write_error, write_note
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.errors import UserError
+from oku_core.spec.description import describe_load, describe_target
+from oku_core.spec.parser import build_mapping
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import PROOFS, FileClaim
+from oku_core.summary.summary import Summary
+
+_LARGEST_SPEC_BYTES = 1 << 20
+_PAUSING_POLL_S = 0.2
+_PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStart:
+    """Describes how a run begins.
+
+    Args:
+        begin: submits or resumes the run and returns its id.
+        name: the name of the run; empty if it has none.
+        target: the target in words; empty if it is not known.
+        load: the load in words; empty if it is not known.
+        resumed: the run that is resumed; None for a new one.
+        servers: the number of delay server processes that were asked for; None for any number.
+        files: what is uploaded first.
+        key: the key of its submission; None for none.
+    """
+
+    begin: Callable[[Client], Coroutine[Any, Any, str]]
+    name: str = ""
+    target: str = ""
+    load: str = ""
+    resumed: str | None = None
+    servers: int | None = None
+    files: Sequence[LocalFile] = ()
+    key: str | None = None
+
+    @classmethod
+    def submit(cls, spec: Spec, files: Sequence[LocalFile] = (), key: str | None = None) -> Self:
+        """Submit a run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
+        mapping, claims = build_mapping(spec), [file.claim for file in files]
+        if len(json.dumps(mapping | {PROOFS: dict(claims)})) > _LARGEST_SPEC_BYTES:
+            raise UserError(
+                f"the spec has more than {_LARGEST_SPEC_BYTES >> 20} MiB as JSON, which is the most that a"
+                f" coordinator takes; its body alone has {len(spec.body or '')} characters"
+            )
+
+        async def begin(client: Client) -> str:
+            if key is None:
+                return await client.submit(mapping, claims)
+            return await submit_once(client, mapping, claims, key)
+
+        return cls(
+            begin=begin,
+            name=spec.name,
+            target=describe_target(spec),
+            load=describe_load(spec),
+            servers=spec.servers,
+            files=files,
+            key=key,
+        )
+
+    @classmethod
+    def resume(cls, run: str, spec: Spec) -> Self:
+        """Resume a run, which has this spec."""
+
+        async def begin(client: Client) -> str:
+            await client.resume(run)
+            return run
+
+        return cls(
+            begin=begin,
+            name=spec.name,
+            target=describe_target(spec),
+            load=describe_load(spec),
+            resumed=run,
+        )
+
+    def build_title(self, run: str) -> str:
+        """The name of a run, or else its id, its target and its load."""
+        return build_title(self.name or run, self.target, self.load)
+
+
+def build_title(*parts: str) -> str:
+    """A title of those of its parts that are known."""
+    return " · ".join(filter(None, parts))
+
+
+async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
+    """Begin a run at a coordinator that is already up, and follow it until it rests."""
+    interrupts, hints = Interrupts(watch.on_sigterm), InterruptHints(coordinator.flags, outlives=True)
+    unbegun = describe_unbegun(start.resumed)
+    async with AsyncExitStack() as open_client:
+        client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)
+        if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
+            refuse_shape(servers=start.servers)
+        try:
+            run = await begin_run(client, start, interrupts, hints, quiet=watch.quiet)
+        except RunGoneError as error:
+            return finish_deleted(error.summary, watch, str(error))
+        follower = Follower(client, watch, hints, interrupts)
+        summary = await follower.follow(run, start.build_title(run))
+        return follower.finish(await try_add_intervals(client, summary))
+
+
+async def begin_run(
+    client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
+) -> str:
+    """Begin a run, and upload its files first unless that is known to be needless; return its id."""
+    unanswered = hints.describe_unanswered(start.resumed)
+    if start.key is not None and start.files:
+        with suppress(UploadNeededError):
+            return await interrupts.let_end(start.begin(client), unanswered)
+    uploading = upload_files(client, start.files, quiet=quiet)
+    await interrupts.cut(uploading, describe_unbegun(start.resumed))
+    return await interrupts.let_end(start.begin(client), unanswered)
+
+
+async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
+    """Add the intervals to the summary of a run that has ended, which is worth more than they are."""
+    try:
+        return await add_intervals(histories, summary)
+    except (UnreachableError, UserError) as error:
+        write_note(f"the summary has no intervals: {error}")
+        return summary
+
+
+def refuse_shape(**given: int | None) -> None:
+    """Refuse flags that shape a local stack: a coordinator outside a cluster cannot scale."""
+    for name, count in given.items():
+        if count is not None:
+            raise UserError(f"--{name}: shapes a local stack; it cannot be combined with --coordinator")
+
+
+async def submit_once(
+    client: Client, values: Mapping[str, Any], claims: Sequence[FileClaim], key: str
+) -> str:
+    """Return the run with a key, submitted if there is none, and resumed if it is paused.
+
+    With a key, all of this can be tried again while the coordinator does not answer.
+
+    Raises:
+        UploadNeededError: there is none, and a file of the spec is to be uploaded first.
+        RunGoneError: the run was deleted.
+        UnreachableError: the coordinator does not answer for long.
+    """
+    notice = KeyNotice(key)
+
+    async def submit() -> str:
+        submitted = await client.submit_once(values, claims, key)
+        if not submitted.is_new:
+            notice.report(submitted.run, submitted.state)
+        if submitted.state in _PAUSED_STATES:
+            await _resume(client, submitted.run)
+        return submitted.run
+
+    return await try_again(submit)
+
+
+async def _resume(client: Client, run: str) -> None:
+    """Resume a run that is paused, or soon will be; another command may resume it at the same time."""
+    while True:
+        try:
+            await client.resume(run)
+        except ConflictError:
+            if (await client.fetch_summary(run)).state not in _PAUSED_STATES:
+                return
+            await sleep(_PAUSING_POLL_S)
+        else:
+            return
+
+
+class KeyNotice:
+    """Says that a run has the key, and is not begun anew; each state of it once, however often it is found.
+
+    Args:
+        key: the key.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._reported: tuple[str, RunState] | None = None
+
+    def report(self, run: str, state: RunState) -> None:
+        """Say it of a run in a state."""
+        if self._reported != (run, state):
+            self._reported = run, state
+            write_note(f"run {run} has the key {self._key} and is {state}")
+
+
+def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
+    """Show how a run ended that was deleted since; it is not sent again, even if it had not ended."""
+    if summary.state in FINAL_STATES:
+        write_note(reason)
+        return show_end(watch, summary)
+    reason = f"{reason} before its end; it is not sent again, another run needs another key"
+    write_error(reason)
+    watch.write_reason(ExitCode.CUT_SHORT, reason)
+    return ExitCode.CUT_SHORT

@@ -1,0 +1,79 @@
+"""Reads the body of a request in a HAR file: a text, or the fields of a form."""
+
+import re
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+_BOUNDARY = re.compile(r"boundary=(\"[^\"]*\"|[^\s;\"]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class PostedBody:
+    """A body.
+
+    Attributes:
+        body: what is sent; None for nothing.
+        type: its content type; empty if that is not said.
+        notes: what is missing.
+    """
+
+    body: str | None = None
+    type: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_posted(posted: Any, kind: str) -> PostedBody:
+    """Read `postData`: programs write `text` or `params` (HAR 1.2), browsers mostly both.
+
+    Args:
+        posted: as the file has it.
+        kind: the content type that the headers have; empty if they have none.
+    """
+    if not isinstance(posted, Mapping):
+        return PostedBody()
+    kind = kind or str(posted.get("mimeType") or "")
+    text, params = posted.get("text"), posted.get("params")
+    if isinstance(text, str) and text:
+        return _read_text(text, kind, is_base64=posted.get("encoding") == "base64")
+    if not isinstance(params, list) or not params:
+        return PostedBody()
+    fields = [each for each in params if isinstance(each, Mapping) and "name" in each]
+    if kind.lower().startswith(_MULTIPART):
+        return _build_multipart(fields, kind)
+    pairs = [(str(each["name"]), _read_value(each)) for each in fields]
+    return PostedBody(urlencode(pairs), kind or _FORM)
+
+
+def _read_text(text: str, kind: str, *, is_base64: bool) -> PostedBody:
+    if not is_base64:
+        return PostedBody(text, kind)
+    try:
+        return PostedBody(b64decode(text).decode(), kind)
+    except ValueError:
+        return PostedBody(notes=["its body is not text in UTF-8 and left out: give the file of it as @FILE"])
+
+
+def _build_multipart(fields: Sequence[Mapping[str, Any]], kind: str) -> PostedBody:
+    """The parts of a form with files (RFC 7578), with the boundary that the recorded header names."""
+    found = _BOUNDARY.search(kind)
+    boundary = found[1].strip('"') if found else "oku-form-boundary"
+    lines, notes = [], []
+    for each in fields:
+        disposition = f'Content-Disposition: form-data; name="{each["name"]}"'
+        if name := each.get("fileName"):
+            disposition += f'; filename="{name}"'
+            if not each.get("value"):
+                notes.append(f"the file {name} is not in the recording: an empty one is sent")
+        type_line = [f"Content-Type: {each['contentType']}"] if each.get("contentType") else []
+        lines += [f"--{boundary}", disposition, *type_line, "", _read_value(each)]
+    body = "\r\n".join([*lines, f"--{boundary}--", ""])
+    return PostedBody(body, kind if found else f"{_MULTIPART}; boundary={boundary}", notes)
+
+
+def _read_value(each: Mapping[str, Any]) -> str:
+    value = each.get("value")
+    return "" if value is None else str(value)

@@ -1,1 +1,0 @@
-"""Finds and calls a coordinator, and follows its runs."""

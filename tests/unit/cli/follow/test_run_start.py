@@ -1,0 +1,99 @@
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_cli.backends.client import FileStatus, Submitted, UploadNeededError
+from oku_cli.backends.coordinator_ref import UnreachableError
+from oku_cli.follow.run_start import RunStart, begin_run, refuse_shape, try_add_intervals
+from oku_cli.follow.upload import read_local_file
+from oku_cli.process.interrupt import Interrupts
+from oku_cli.process.interrupt_hints import InterruptHints
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FileClaim
+from oku_core.summary.summary import Summary
+
+
+def test_a_run_is_titled_with_its_target_and_its_load() -> None:
+    """Its name stands before it, or its id; what a coordinator alone knows is left out."""
+    spec = parse_spec(Source(None, {"rate": "5/s", "duration": "10s", "name": "soak"}))
+    assert RunStart.submit(spec).build_title("6f2c1a") == ("soak · delay servers · 5/s for 10 s, 50 requests")
+    nameless = parse_spec(Source(None, {"url": "http://h:1/{i}", "requests": 5, "concurrency": 2}))
+    assert RunStart.resume("6f2c1a", nameless).build_title("6f2c1a") == (
+        "6f2c1a · http://h:1/{i} · 2 in flight per worker, 5 requests"
+    )
+    unknown = RunStart(begin=RunStart.submit(spec).begin, resumed="6f2c1a")
+    assert unknown.build_title("6f2c1a") == "6f2c1a"
+
+
+def test_flags_that_shape_a_local_stack_are_refused_at_a_remote_coordinator() -> None:
+    """They are not ignored silently."""
+    with pytest.raises(UserError, match="--servers: shapes a local stack; it cannot be combined with --co"):
+        refuse_shape(servers=2)
+    with pytest.raises(UserError, match="--workers: shapes a local stack"):
+        refuse_shape(workers=2, servers=None)
+    refuse_shape(workers=None, servers=None)
+
+
+class Gone:
+    """A coordinator that does not answer any more."""
+
+    async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
+        """Yield nothing."""
+        raise UnreachableError(f"no answer about {run}")
+        yield b""
+
+
+async def test_a_run_that_has_ended_keeps_its_summary_without_intervals(
+    make_summary: Callable[..., Summary], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is that of the run, although its coordinator has gone meanwhile."""
+    summary = make_summary(state=RunState.COMPLETED, active_s=60.0)
+    assert await try_add_intervals(Gone(), summary) == summary
+    assert capsys.readouterr().err == f"the summary has no intervals: no answer about {summary.run}\n"
+
+
+class Coordinator:
+    """Takes files and specs, and says in which order; it asks for files of a spec whose key is new."""
+
+    def __init__(self, *, knows_key: bool) -> None:
+        self.knows_key = knows_key
+        self.calls: list[str] = []
+
+    async def fetch_file(self, claim: FileClaim) -> FileStatus:
+        """Have all of a file as soon as somebody uploads it."""
+        self.calls.append("upload")
+        self.knows_key = True
+        return FileStatus(digest=claim.digest, received=1, is_complete=True)
+
+    async def submit(self, *_: object) -> str:
+        """Take a spec."""
+        self.calls.append("submit")
+        return "r1"
+
+    async def submit_once(self, *_: object) -> Submitted:
+        """Take a spec with a key."""
+        self.calls.append("submit once")
+        if not self.knows_key:
+            raise UploadNeededError("body.txt: was not uploaded")
+        return Submitted("r1", RunState.RUNNING, is_new=True)
+
+
+async def test_files_are_uploaded_only_for_a_new_run(tmp_path: Path) -> None:
+    """With a key, the coordinator is asked first; without one, there is nothing to ask."""
+    (tmp_path / "body.txt").write_text("x")
+    file = read_local_file(str(tmp_path / "body.txt"), "body.txt")
+    cases = (
+        ("k1", False, ["submit once", "upload", "submit once"]),
+        ("k1", True, ["submit once"]),
+        (None, False, ["upload", "submit"]),
+    )
+    for key, knows_key, calls in cases:
+        client: Any = Coordinator(knows_key=knows_key)
+        start = RunStart.submit(Spec(requests=5, body=str(file.reference)), [file], key)
+        assert await begin_run(client, start, Interrupts(), InterruptHints(), quiet=True) == "r1"
+        assert client.calls == calls

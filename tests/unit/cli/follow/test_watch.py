@@ -1,0 +1,101 @@
+import asyncio
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.unit.cli.views.threshold_run import build_threshold_run
+
+from oku_cli.backends.coordinator_ref import UnreachableError
+from oku_cli.exit_code import ExitCode
+from oku_cli.follow.follower import run_async
+from oku_cli.follow.watch import OutputLostError, Watch
+from oku_core.errors import UserError
+
+
+def test_every_file_that_was_asked_for_is_written(tmp_path: Path) -> None:
+    """JSON, JUnit XML and Markdown."""
+    names = "s.json", "s.xml", "s.md"
+    files = [str(tmp_path / name) for name in names]
+    watch = Watch(summary_file=files[0], junit_file=files[1], markdown_file=files[2])
+    watch.check()
+    watch.write_files(build_threshold_run())
+    assert [(tmp_path / name).read_bytes()[:2] for name in names] == [b"{\n", b"<?", b"##"]
+    for wrong in (Watch(junit_file=str(tmp_path)), Watch(markdown_file="-")):
+        with pytest.raises(UserError, match=r"--(junit|summary-markdown): .* is not a file"):
+            wrong.check()
+
+
+def test_the_summary_goes_to_the_file(tmp_path: Path) -> None:
+    """It is written as it came from the coordinator."""
+    Watch(summary_file=str(tmp_path / "s.json")).write_files(build_threshold_run())
+
+    assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(build_threshold_run())
+
+
+def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
+    """It may be a folder, be in a folder that is not there, or be meant for standard output."""
+    for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
+        with pytest.raises(UserError, match=r"--summary-json: .* is not a file that can be written"):
+            Watch(summary_file=name).check()
+    with pytest.raises(UserError, match="--summary-json: - is not a file; --json prints the summary"):
+        Watch(summary_file="-").check()
+    Watch(summary_file=str(tmp_path / "s.json")).check()
+    Watch().check()
+
+
+def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
+    """The two streams never mix."""
+    assert Watch(as_json=True).build_console().stderr
+    assert not Watch(summary_file="x").build_console().stderr
+
+
+def test_a_file_that_cannot_be_written_is_told_in_those_that_can(tmp_path: Path) -> None:
+    """The exit code is 2 then, so no page is green, whichever file it was."""
+    gone = str(tmp_path / "gone" / "file")
+    for flag in ("--summary-json", "--junit", "--summary-markdown"):
+        files = {
+            "--summary-json": str(tmp_path / "s.json"),
+            "--junit": str(tmp_path / "s.xml"),
+            "--summary-markdown": str(tmp_path / "s.md"),
+        } | {flag: gone}
+        watch = Watch(
+            summary_file=files["--summary-json"],
+            junit_file=files["--junit"],
+            markdown_file=files["--summary-markdown"],
+        )
+        with pytest.raises(OutputLostError, match=f"{flag}: {gone}: No such file"):
+            watch.write_files(build_threshold_run())
+        said = f"{flag}: {gone}: No such file"
+        if flag != "--junit":
+            assert f'<error message="{said}' in (tmp_path / "s.xml").read_text(), flag
+        if flag != "--summary-markdown":
+            page = (tmp_path / "s.md").read_text().replace("\\", "")
+            assert "Exit code 2:" in page, flag
+            assert said in page, flag
+
+
+def test_a_command_without_a_summary_leaves_no_file_of_an_earlier_run(tmp_path: Path) -> None:
+    """A coordinator that cannot be reached, a second Ctrl-C, a mistake: the files say so."""
+    xml, page = tmp_path / "s.xml", tmp_path / "s.md"
+    watch = Watch(junit_file=str(xml), markdown_file=str(page))
+
+    async def fail() -> ExitCode:
+        await asyncio.sleep(0)
+        raise UnreachableError("no answer")
+
+    def mistake() -> None:
+        with watch.explaining_mistakes():
+            raise UserError("no answer")
+
+    for code, end in (
+        (ExitCode.CUT_SHORT, lambda: run_async(fail(), watch)),
+        (ExitCode.WRONG_INPUT, mistake),
+    ):
+        watch.write_files(build_threshold_run())
+        with suppress(UserError):
+            end()
+        assert 'errors="1"' in xml.read_text()
+        assert "no answer" in xml.read_text()
+        assert page.read_text() == f"## unfinished\n\nExit code {code:d}:\n\n- **no answer**\n"

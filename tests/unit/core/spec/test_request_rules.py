@@ -1,0 +1,280 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kit.runs.specs import http2_specs
+
+from oku_core.data.data_format import DataFormat
+from oku_core.errors import UserError
+from oku_core.spec.data_file import DataFile
+from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
+from oku_core.spec.request_rules import compile_patterns, find_memory_fault, has_patterns
+from oku_core.spec.spec import HTTP1_ENGINES, USER_CODE_ENGINES, Engine, Spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.pattern import MOST_PATTERNS, PatternError
+
+TARGET = {"url": "https://h/{i}"}
+CODE = f"a.py@sha256:{'a' * 64}:10:a.py"
+CLOSE = "Connection: close"
+NAMES_CLOSE = "Connection: close is of HTTP/1.1 and not allowed in HTTP/2; leave it out"
+
+
+def parse_http2(values: dict[str, Any], **more: Any) -> Spec:
+    """Parse a spec with a URL."""
+    return parse_spec(Source("s.yaml", TARGET | values | more))
+
+
+def read_http2_fault(values: dict[str, Any]) -> str:
+    """The error of a spec without anything else."""
+    with pytest.raises(UserError) as caught:
+        parse_spec(Source("s.yaml", values))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"http2": True}, {"engine": "nghttp2"}, {"http2": True, "engine": "nghttp2"}],
+    ids=["http2", "engine", "both"],
+)
+def test_the_switch_and_the_engine_mean_the_same(values: dict[str, Any]) -> None:
+    """Nobody has to know the name of the engine."""
+    spec = parse_http2(values)
+    assert (spec.http2, spec.engine) == (True, Engine.NGHTTP2)
+    assert (spec.streams, spec.connections) == (10, None)
+
+
+@pytest.mark.parametrize("values", [{}, {"http2": False}, {"engine": "httptools"}])
+def test_http1_is_what_is_spoken_otherwise(values: dict[str, Any]) -> None:
+    """Nothing of HTTP/2 is written into such a spec."""
+    spec = parse_http2(values)
+    assert not spec.http2
+    assert spec.engine in HTTP1_ENGINES
+    assert not {"http2", "streams", "connections"} & build_mapping(spec).keys()
+
+
+@pytest.mark.parametrize("engine", HTTP1_ENGINES)
+def test_an_engine_of_http1_does_not_speak_http2(engine: Engine) -> None:
+    """A spec that asks for both is refused; neither of them wins."""
+    fault = read_http2_fault(TARGET | {"http2": True, "engine": engine})
+    assert fault == f"s.yaml: http2: the engine {engine} speaks HTTP/1.1, use nghttp2"
+
+
+def test_the_engine_of_http2_does_not_speak_http1() -> None:
+    """It cannot be told to."""
+    fault = read_http2_fault(TARGET | {"http2": False, "engine": "nghttp2"})
+    assert (
+        fault == "s.yaml: http2: false is not possible with the engine nghttp2, use one of aiohttp, httptools"
+    )
+
+
+@pytest.mark.parametrize("key", ["streams", "connections"])
+@pytest.mark.parametrize("engine", HTTP1_ENGINES)
+def test_streams_and_connections_are_of_http2(engine: Engine, key: str) -> None:
+    """A connection of HTTP/1.1 has one request at a time."""
+    fault = read_http2_fault(TARGET | {"engine": engine, key: 5})
+    assert fault == f"s.yaml: {key}: applies only to HTTP/2: the engine {engine} speaks HTTP/1.1, use http2"
+
+
+@pytest.mark.parametrize("engine", sorted(USER_CODE_ENGINES))
+@pytest.mark.parametrize("key", ["http2", "streams", "connections"])
+def test_user_code_does_not_speak_http2(engine: Engine, key: str) -> None:
+    """It is not told to use an engine that runs no user code."""
+    fault = read_http2_fault({"engine": engine, "scenario": CODE, key: True if key == "http2" else 5})
+    assert fault == f"s.yaml: {key}: cannot be combined with user code, which speaks HTTP/1.1"
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"keepalive": False}, "keepalive: connections of HTTP/2 are kept; leave it out, or use HTTP/1.1"),
+        ({"proxy": "http://p:3128"}, "proxy: the engine nghttp2 does not support this, use aiohttp"),
+        ({"max-redirects": 3}, "max-redirects: the engine nghttp2 does not support this, use aiohttp"),
+        ({"cookies": True}, "cookies: the engine nghttp2 does not support this, use aiohttp"),
+        ({"header": CLOSE}, f"header: {NAMES_CLOSE}"),
+        ({"header": {"keep-alive": "timeout=5"}}, "header: keep-alive: timeout=5 is of HTTP/1.1"),
+        ({"header": ["A: b", "Proxy-Connection: close"]}, "header: Proxy-Connection: close is of HTTP/1.1"),
+        ({"header": "TE: gzip"}, "header: TE: gzip is of HTTP/1.1"),
+        ({"header": "TE: {i}"}, "header: TE: {i} is of HTTP/1.1"),
+        ({"header": "Upgrade: h2c"}, "header: Upgrade: h2c: connections speak one protocol"),
+        ({"header": "HTTP2-Settings: x"}, "header: HTTP2-Settings: x: connections speak one protocol"),
+        (
+            {"header": "Transfer-Encoding: chunked"},
+            "header: Transfer-Encoding: chunked: bodies are sent whole",
+        ),
+    ],
+)
+def test_what_is_of_http1_is_refused(values: dict[str, Any], fault: str) -> None:
+    """In one line, with what to do instead."""
+    assert read_http2_fault(TARGET | {"http2": True} | values).startswith(f"s.yaml: {fault}")
+
+
+@pytest.mark.parametrize(
+    "header", ["TE: trailers", "te: Trailers", "Host: {i}.example", "X-Connection: close"]
+)
+def test_what_http2_allows_may_be_sent(header: str) -> None:
+    """Who asks for trailers gets them, as with gRPC."""
+    assert parse_http2({"http2": True, "header": header}).headers == (header,)
+
+
+def test_headers_of_targets_are_held_to_the_same() -> None:
+    """The error names the target."""
+    targets = [{"name": "a", "url": "http://h/"}, {"name": "b", "url": "http://h/", "header": CLOSE}]
+    assert (
+        read_http2_fault({"http2": True, "targets": targets}) == f"s.yaml: targets: b: header: {NAMES_CLOSE}"
+    )
+    del targets[1]["header"]
+    assert len(parse_spec(Source(None, {"http2": True, "targets": targets})).targets) == 2
+
+
+@pytest.mark.parametrize(("key", "value"), [("http2", True), ("engine", "nghttp2")])
+@pytest.mark.parametrize("target", [{}, {"targets": [{"name": "a", "url": "/"}]}])
+def test_the_delay_servers_do_not_speak_http2(target: dict[str, Any], key: str, value: object) -> None:
+    """The key that was given is the one to blame."""
+    fault = read_http2_fault(target | {key: value})
+    assert fault == (
+        f"s.yaml: {key}: Oku's own delay servers speak HTTP/1.1; give a URL, or use another engine"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "concurrency", "is_shared"),
+    [
+        ({}, 100, False),
+        ({"streams": 7}, 100, False),
+        ({"connections": 4}, 40, False),
+        ({"connections": 4, "streams": 25}, 100, False),
+        ({"connections": 1, "streams": 1}, 1, False),
+        ({"connections": 4, "streams": 25, "concurrency": 7}, 7, False),
+        ({"connections": "100k", "streams": "10k"}, 1_000_000, False),
+        ({"connections": 4, "duration": "10m"}, 40, False),
+        ({"connections": 4, "rate": "50/s", "duration": "10m"}, 100, True),
+        ({"connections": 4, "stages": "1m:0..70"}, 70, True),
+    ],
+)
+def test_as_many_requests_are_in_flight_as_there_are_streams(
+    values: dict[str, Any], concurrency: int, *, is_shared: bool
+) -> None:
+    """Who says how many connections there are has said it all, unless the load or the user says otherwise."""
+    spec = parse_http2({"http2": True} | values)
+    assert (spec.concurrency, spec.shares_concurrency) == (concurrency, is_shared)
+    assert parse_spec(Source("s.yaml", build_mapping(spec))) == spec
+
+
+@settings(max_examples=30)
+@given(http2_specs())
+def test_a_spec_of_http2_is_written_as_one(spec: Spec) -> None:
+    """It says so, and on how many streams."""
+    mapping = build_mapping(spec)
+    assert (mapping["http2"], mapping["engine"], mapping["streams"]) == (True, "nghttp2", spec.streams)
+    assert mapping.get("connections") == spec.connections
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(["http2", "streams", "connections"]), http2_specs())
+def test_a_later_source_may_change_what_is_of_http2(key: str, spec: Spec) -> None:
+    """Key by key, as with all others."""
+    over = {"http2": True, "streams": 3, "connections": 5}[key]
+    mapping = build_mapping(spec)
+    merged = parse_spec(Source("s.yaml", mapping), Source(None, {key: over}))
+    assert merged == parse_spec(Source(None, mapping | {key: over}))
+
+
+URL = "http://127.0.0.1:9/"
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        (
+            {"url": URL, "expect-match": ["ok", "(?=a)"]},
+            "spec: expect-match: (?=a) is not a regular expression of RE2: lookahead is not supported",
+        ),
+        (
+            {"targets": [{"name": "tea", "url": URL, "expect": {"match": "("}}]},
+            "spec: targets: tea: expect: match: ( is not a regular expression of RE2: missing ): (",
+        ),
+        (
+            {"url": URL, "expect-match": [str(number) for number in range(MOST_PATTERNS + 1)]},
+            "spec: expect-match: a spec has at most 100 different regular expressions",
+        ),
+        (
+            {"targets": [{"url": URL, "expect": {"match": ["(", *map(str, range(MOST_PATTERNS))]}}]},
+            f"spec: targets: GET {URL}: expect: match: a spec has at most 100 different regular expressions",
+        ),
+    ],
+)
+def test_the_fault_of_a_pattern_names_its_place(values: dict[str, object], fault: str) -> None:
+    """Patterns are counted before any is compiled."""
+    with pytest.raises(SpecError) as caught:
+        parse_spec(Source("spec", values))
+    assert str(caught.value) == fault
+
+
+def test_the_same_pattern_counts_once() -> None:
+    """Many targets may expect the same."""
+    targets = [
+        {"name": str(number), "url": URL, "expect": {"match": ["same", "again"]}}
+        for number in range(MOST_PATTERNS)
+    ]
+    assert parse_spec(Source("spec", {"targets": targets, "expect-match": "same"})).expect_match == ("same",)
+
+
+def test_patterns_are_compiled_in_advance() -> None:
+    """Those of a message were checked when the run was submitted; one that was not is refused here."""
+    assert not has_patterns(Spec())
+    spec = Spec(expect_match=("(",))
+    assert has_patterns(spec)
+    with pytest.raises(PatternError):
+        compile_patterns(spec)
+
+
+TOO_LARGE = (
+    "body: each request has its own body, and 100 in flight per worker take 100.3 kB of memory, but a worker"
+    " may use 100.0 kB: lower the concurrency, or send the same body with all requests"
+)
+FILE = FileRef.build("0" * 64, 1003, "body.bin")
+
+
+def check(spec: Spec, in_flight: int, limit_bytes: int, path: Path = Path("missing")) -> str:
+    """What is wrong with a spec, whose file of the run is here."""
+    return find_memory_fault(spec, in_flight, limit_bytes, lambda _: path)
+
+
+def test_bodies_that_differ_are_refused_where_they_do_not_fit() -> None:
+    """By how many are in flight; nothing is refused where the memory is not known."""
+    spec = Spec(body="{i}" + "x" * 1000)
+    assert check(spec, 100, 100_000) == TOO_LARGE
+    assert check(spec, 99, 100_000) == check(spec, 100, 100_300) == check(spec, 100, 0) == ""
+
+
+@pytest.mark.parametrize("body", [None, "x" * 1003, "{j}" + "x" * 1000])
+def test_a_body_that_all_requests_have_is_not_refused(body: str | None) -> None:
+    """It is in memory once; braces with something else in them are text."""
+    assert check(Spec(body=body), 100, 100_000) == ""
+
+
+def test_a_column_makes_bodies_differ() -> None:
+    """As the index does."""
+    table = DataFile(
+        name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("j",), index="1" * 64
+    )
+    assert check(Spec(body="{j}" + "x" * 1000, data=table), 100, 100_000) == TOO_LARGE
+
+
+@pytest.mark.parametrize(("content", "fault"), [(b"\xff{i}" + b"x" * 999, TOO_LARGE), (b"\xff" * 1003, "")])
+def test_a_file_may_have_placeholders_in_it(tmp_path: Path, content: bytes, fault: str) -> None:
+    """It is read only if it matters."""
+    path = tmp_path / "body.bin"
+    path.write_bytes(content)
+    assert check(Spec(body=FILE), 100, 100_000, path) == fault
+    assert check(Spec(body=FILE), 10, 100_000) == ""
+
+
+def test_each_target_has_its_share_of_what_is_in_flight() -> None:
+    """A large body that is rare takes little."""
+    large, small = Target(name="a", url="/", body="{i}" + "x" * 1000), Target(name="b", url="/", weight=9)
+    assert check(Spec(targets=(large, small)), 100, 100_000) == ""
+    assert "1,000 in flight per worker" in check(Spec(targets=(large, small)), 1000, 100_000)
