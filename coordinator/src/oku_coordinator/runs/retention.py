@@ -7,7 +7,7 @@ The same key sends nothing twice.
 import logging
 import math
 import time
-from asyncio import sleep
+from asyncio import sleep, to_thread
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -178,7 +178,7 @@ class Retention(BackgroundService):
 
 async def delete_run(ledger: Ledger, run: str, now: float) -> None:
     """Begin to delete a run, as `begin_deletion` does, and say so."""
-    end = await asyncio.to_thread(build_end, ledger, run, now)
+    end = await to_thread(build_end, ledger, run, now)
     with ledger.change() as t:
         lines = deletion_table.begin_deletion(t, run, end)
     lost = f"; {lines:,} of its lines were still waiting for Loki and are lost" if lines else ""
