@@ -100,8 +100,8 @@ async def test_a_first_limit_is_no_more_than_may_be_lost(world: World) -> None:
     assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(15, 15), (15, 15), (15, 10)]
 
 
-async def test_full_hands_get_nothing_more(world: World) -> None:
-    """What matters is what is untaken: a lease that only waits for its last answers fills nobody's backlog."""
+async def test_a_full_backlog_gets_nothing_more(world: World) -> None:
+    """What matters is what is untaken: a lease that only waits for its last answers fills no backlog."""
     world.create(concurrency=10)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
