@@ -38,8 +38,15 @@ _COMMANDS_BY_HEADING = {
     "Processes, as pods run them": ("server", "worker", "coordinator"),
 }
 COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)
-MODULES = {"import": "import_spec"}
-"""The modules of commands whose names Python has taken."""
+_PLACES = {
+    "cancel": "run_control:cancel",
+    "import": "import_spec:command",
+    "pause": "run_control:pause",
+    "resume": "existing_run:resume",
+    "retry": "existing_run:retry",
+    "rm": "run_control:delete",
+}
+"""Module and name of commands that are not the `command` of a module with their name."""
 _EXAMPLES = {
     "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
     "Send 100,000 requests to servers that Oku brings": "oku run",
@@ -70,10 +77,10 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"oku_cli.commands.{MODULES.get(cmd_name, cmd_name)}")
+        module, _, function = _PLACES.get(cmd_name, f"{cmd_name}:command").partition(":")
+        command: click.Command = getattr(importlib.import_module(f"oku_cli.commands.{module}"), function)
         # From here on it is the command's to say what an interrupt leaves behind.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        command: click.Command = module.command
         return command
 
     def resolve_command(

@@ -33,12 +33,7 @@ _LAST_ANSWERS_S = 1.0
 
 
 class Coordinator:
-    """One coordinator; `run` returns after `end`.
-
-    Args:
-        settings: of the coordinator.
-        platform: what it stands on; a test may let tasks fail.
-    """
+    """One coordinator; `run` returns after `end`."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self._parts = Assembly(settings, platform)

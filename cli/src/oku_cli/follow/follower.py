@@ -1,9 +1,10 @@
 """Follows a run until it rests, pauses or cancels it on a signal, and shows and writes its summary."""
 
 import asyncio
+import functools
 import time
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import UnreachableError
@@ -22,6 +23,8 @@ from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
     from oku_cli.live.screen import View
+
+_P = ParamSpec("_P")
 
 ORDER_PATIENCE_S, ORDER_TRY_S = 1.0, 10.0
 """After a signal, a failure to tell the coordinator is reported after the first time; one response may take
@@ -227,3 +230,13 @@ def run_async(coroutine: Coroutine[Any, Any, ExitCode], watch: Watch | None = No
     if watch is not None:
         watch.write_reason(ExitCode.CUT_SHORT, reason)
     return int(ExitCode.CUT_SHORT)
+
+
+def as_command(subcommand: Callable[_P, Coroutine[Any, Any, ExitCode]]) -> Callable[_P, int]:
+    """Make a coroutine function one that click can call."""
+
+    @functools.wraps(subcommand)
+    def call(*arguments: _P.args, **options: _P.kwargs) -> int:
+        return run_async(subcommand(*arguments, **options))
+
+    return call

@@ -48,13 +48,7 @@ class Link(Protocol):
 
 
 class Broker:
-    """Sends what workers are to hear.
-
-    Args:
-        app: the application.
-        link: says whether the broker answers others; where it does not, nothing is tried for seconds.
-        clock: monotonic seconds.
-    """
+    """Sends what workers are to hear. While the link is down, nothing is tried for seconds."""
 
     def __init__(
         self,

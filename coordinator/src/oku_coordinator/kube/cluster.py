@@ -87,13 +87,7 @@ _decode_refusal = JsonDecoder[_Refusal](_Refusal).decode
 
 
 class Cluster:
-    """The Deployments and pods of one namespace. Every call may raise `ClusterError`.
-
-    Args:
-        namespace: of the Deployments and pods.
-        configuration: where the API is, and as whom.
-        timeout_s: of a call.
-    """
+    """The Deployments and pods of one namespace. Every call may raise `ClusterError`."""
 
     def __init__(self, namespace: str, configuration: Configuration, timeout_s: float = 5.0) -> None:
         self._namespace = namespace

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.kube.cluster import enter_cluster
 from oku_coordinator.kube.dns import PodServers, ServerDns
 from oku_coordinator.kube.pods import PodReadiness
@@ -11,7 +12,6 @@ from oku_coordinator.kube.scale_plan import check_bounds, choose_workers
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import is_one_server
 from oku_coordinator.settings import KubeSettings
 from oku_coordinator.workers.assignment import WorkerLimits

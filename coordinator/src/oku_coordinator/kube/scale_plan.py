@@ -49,11 +49,7 @@ def build_scale_patch(replicas: int) -> dict[str, Any]:
 
 
 class IdleClock:
-    """Says once when nothing has been active or pending for a while.
-
-    Args:
-        idle_s: that while.
-    """
+    """Says once when nothing has been active or pending for `idle_s`."""
 
     def __init__(self, idle_s: float) -> None:
         self._idle_s = idle_s

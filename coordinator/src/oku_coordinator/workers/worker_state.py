@@ -22,11 +22,7 @@ _SILENT_S = 3.0
 
 
 class RunRate:
-    """The rate of one worker in one run.
-
-    Args:
-        run: the run.
-    """
+    """The rate of one worker in one run."""
 
     def __init__(self, run: str) -> None:
         self.run = run

@@ -67,13 +67,7 @@ class HealthPort:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, on which one request is answered.
-
-    Args:
-        waiting: the connections without a request, which it joins.
-        is_ready: whether the worker is ready.
-        reading_s: how long its request may take.
-    """
+    """One connection, on which one request is answered."""
 
     def __init__(
         self, waiting: dict["_Connection", None], is_ready: Callable[[], bool], reading_s: float

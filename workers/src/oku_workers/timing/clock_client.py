@@ -35,13 +35,7 @@ class LeaseHolder(Protocol):
 
 
 class ClockClient(asyncio.DatagramProtocol):
-    """Asks from `start` to `end`, whenever there is someone to ask.
-
-    Args:
-        signer: seals the questions.
-        clock: what is to be known.
-        worker: asks less often while it has no leases.
-    """
+    """Asks from `start` to `end`, if there is someone to ask; less often while the worker has no leases."""
 
     def __init__(
         self,

@@ -75,12 +75,7 @@ class ClockSamples:
 
 
 class SlewedOffset:
-    """An offset that follows better ones without a jump, so that no due time is passed over or comes twice.
-
-    Args:
-        offset_ns: the offset at first.
-        now_ns: the time.
-    """
+    """An offset that follows better ones without a jump: no due time is passed over or comes twice."""
 
     def __init__(self, offset_ns: int, now_ns: int) -> None:
         self._offset_ns = self._target_ns = offset_ns

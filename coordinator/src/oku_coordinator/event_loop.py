@@ -1,7 +1,14 @@
-"""What the main loop waits for: something has changed, all workers and leases are to be swept, or the end."""
+"""What goes on in the event loop of a coordinator: signals of the main loop, and services beside it.
+
+The main loop waits until something has changed, all workers and leases are to be swept, or all is to end.
+"""
 
 import asyncio
 import contextlib
+from abc import abstractmethod
+from typing import ClassVar
+
+from oku_core.process.supervision import Health, Supervisor, cancel
 
 
 class LoopSignals:
@@ -38,3 +45,23 @@ class LoopSignals:
         await asyncio.wait({ending, woken}, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
         woken.cancel()
+
+
+class BackgroundService:
+    """Work beside the main loop, from `start` to `end`; after a failure it begins anew."""
+
+    service_name: ClassVar[str]
+    """As notices show it."""
+    _task: asyncio.Task[None] | None = None
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begin to work, in the running event loop."""
+        self._task = supervisor.start(self.service_name, self._work)
+
+    async def end(self) -> None:
+        """Stop."""
+        await cancel([self._task])
+
+    @abstractmethod
+    async def _work(self, health: Health) -> None:
+        """Work until it is cancelled."""
