@@ -77,7 +77,6 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.windows_words:_VARIABLE": ["%", "%a", ("%", "a", ""), "%a%00"],
     "oku_cli.options.daemon.allow_options:_VARIABLE": _A_NAME,
     "oku_cli.options.daemon.file_options:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
-    "oku_cli.options.daemon.user_code_options:_VARIABLE": [*_A_NAME, "*"],
     "oku_cli.options.option_group:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
     "oku_cli.process.interrupt_hints:find_volume": ["\\", "\\0", "\\040"],
     "oku_cli.process.logs:_PLAIN": ["a", ("", "a", "=")],

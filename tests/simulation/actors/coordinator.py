@@ -360,6 +360,9 @@ class SimulatedInbound(Inbound):
         """Listen, and judge the verdicts on honest workers."""
         super().start(_JudgedReceiver(receiver), handler)
 
+    def wait_for_loop(self) -> None:
+        """There is no other thread: the loop has nothing in hand when a listener runs."""
+
 
 class _JudgedReceiver:
     def __init__(self, receiver: Receiver) -> None:
