@@ -66,6 +66,9 @@ BODIES: dict[str, OddTarget] = {
     "chunk-size-missing": OddTarget(
         replies(CHUNKED + b"\r\nhi\r\n0\r\n\r\n", end=Ending.CLOSE), malformed(_CHUNK_SIZE)
     ),
+    "chunk-size-no-number-apart": OddTarget(
+        replies(CHUNKED, b"2\r\nhi\r\n", b"zz\r\n", end=Ending.CLOSE), malformed(_CHUNK_SIZE)
+    ),
     "chunk-longer-than-size": OddTarget(
         replies(CHUNKED + b"2\r\nhi!\r\n0\r\n\r\n", end=Ending.CLOSE),
         malformed("Expected LF after chunk data"),
@@ -324,14 +327,17 @@ REDIRECTIONS: dict[str, OddTarget] = {
     "location-missing": OddTarget(
         {"": Reply((head(status=b"302 On"),)), "there": THERE}, OK._replace(status=302), clients=FOLLOWERS
     ),
-    "location-ftp": OddTarget(
-        {"": lead(b"ftp://127.0.0.1/"), "there": THERE},
-        refused("a redirection to a URL of ftp"),
-        clients=FOLLOWERS,
-    ),
-    "location-no-url": OddTarget(
-        {"": lead(b"http://[::1"), "there": THERE}, refused(NOT_A_URL), clients=FOLLOWERS
-    ),
+    **{
+        f"location-{name}": OddTarget({"": lead(place), "there": THERE}, refused(why), clients=FOLLOWERS)
+        for name, place, why in (
+            ("of-ftp", b"ftp://127.0.0.1/", "a redirection to a URL of ftp"),
+            ("of-mail", b"mailto:nobody@localhost", "a redirection to a URL of mailto"),
+            ("of-a-script", b"javascript:alert(1)", "a redirection to a URL of javascript"),
+            ("with-a-bracket", b"http://[::1", NOT_A_URL),
+            ("with-no-port", b"http://127.0.0.1:99999/", NOT_A_URL),
+            ("with-a-blank-in-its-host", b"http://a b/", NOT_A_URL),
+        )
+    },
     "loop": OddTarget(
         {"": lead(b"{here}/there"), "there": lead(b"{here}/there")},
         refused("more than {most} redirections", "GET /there ({most} times)"),
@@ -549,7 +555,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
             "status-999": OK._replace(status=999),
         },
         "requests says nothing but that the body broke off": {
-            **dict.fromkeys(("chunk-size-no-number", "chunk-size-missing"), HUNG_UP),
+            **dict.fromkeys(("chunk-size-no-number", "chunk-size-no-number-apart"), HUNG_UP),
+            "chunk-size-missing": HUNG_UP,
             "chunk-longer-than-size": HUNG_UP,
             **dict.fromkeys(("until-reset", "reset-before-the-body", "reset-within-the-body"), HUNG_UP),
             "reset-within-a-chunk": HUNG_UP,
@@ -596,7 +603,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
     ClientKind.FAST_HTTP_USER: {
         "geventhttpclient parses by the letter, and says nothing more": dict.fromkeys(
             (
-                "chunk-size-no-number", "chunk-size-negative", "chunk-size-missing", "chunk-longer-than-size",
+                "chunk-size-no-number", "chunk-size-no-number-apart",
+                "chunk-size-negative", "chunk-size-missing", "chunk-longer-than-size",
                 "body-too-long", "204-with-a-body", "304-with-a-body", "blank-before-colon",
                 "blank-before-colon-of-length", "tab-before-colon", "blank-in-name", "folded", "folded-first",
                 "no-colon", "no-name", "bare-lf", "length-twice-equal", "length-twice-different",

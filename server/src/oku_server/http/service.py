@@ -7,8 +7,7 @@ these planners are kept.
 
 from functools import lru_cache
 
-from oku_server.behaviour.overrides import MOST_OVERRIDES, NO_OVERRIDES, Overrides
-from oku_server.behaviour.planner import Planner
+from oku_server.behaviour.planner import MOST_OVERRIDES, NO_OVERRIDES, Overrides, Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Describe, answer_admin
