@@ -160,7 +160,7 @@ class CoordinatorActor:
 
     async def _work(self, parts: Assembly) -> None:
         """What the real process does once it listens."""
-        await parts.base.clock_store.settle(parts.base.listen)
+        await parts.base.settle_clock()
         for task in (
             parts.base.supervisor.start("ticks", parts.ticker.run),
             parts.base.supervisor.start("dispatcher", parts.main_loop.run),
@@ -359,6 +359,9 @@ class SimulatedInbound(Inbound):
     def start(self, receiver: Receiver, handler: Handler) -> None:
         """Listen, and judge the verdicts on honest workers."""
         super().start(_JudgedReceiver(receiver), handler)
+
+    def wait_for_loop(self) -> None:
+        """There is no other thread: the loop has nothing in hand when a listener runs."""
 
 
 class _JudgedReceiver:

@@ -33,23 +33,14 @@ SHOWN_BODY_BYTES = 16 << 10
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A request that can be sent from here.
-
-    Attributes:
-        request: with the text of its body and with its secrets.
-        tls: how to speak TLS.
-    """
+    """A request that can be sent from here, with the text of its body and with its secrets."""
 
     request: RunRequest
     tls: ssl.SSLContext | None
 
 
 async def prepare(request: RunRequest, sources: SpecSources) -> PreparedRequest:
-    """Read what a request needs of this machine.
-
-    Args:
-        request: with the text of its body.
-        sources: the files and secrets that its spec names.
+    """Read what a request, which has the text of its body, needs of this machine.
 
     Raises:
         EngineError, SecretError, TlsError: it cannot be sent from here.
@@ -148,12 +139,6 @@ async def iterate_once(
     iteration: RunIteration, filled: FilledSpec, secrets: SecretSource, files: SpecFiles
 ) -> ShownIterationOutcome:
     """Make an iteration and wait for what becomes of it.
-
-    Args:
-        iteration: of a run.
-        filled: what its engine is given.
-        secrets: where its secrets are from.
-        files: those that it names.
 
     Raises:
         EngineError: user code cannot be run.

@@ -7,11 +7,9 @@ The same key sends nothing twice.
 import logging
 import math
 import time
-from asyncio import sleep
+from asyncio import sleep, to_thread
 from contextlib import closing, suppress
 from pathlib import Path
-
-import msgspec
 
 from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger, UnknownRunError
@@ -19,6 +17,7 @@ from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.run_documents import encode_summary
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
@@ -81,7 +80,7 @@ def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
             return None
     with closing(ledger.open_reader()) as reader, reader.read() as t:
         snapshot = snapshots.fetch_snapshot(t, run)
-    return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))
+    return RunEnd(now, encode_summary(build_summary(snapshot, now)))
 
 
 _log = logging.getLogger(__name__)
@@ -130,7 +129,7 @@ class Retention(BackgroundService):
             surplus = deletion_table.find_surplus(t, rule.keep_runs, before)
         for run in surplus:
             with suppress(UnknownRunError, RunInUseError):  # others have had their turn meanwhile
-                delete_run(self._ledger, run, self._clock())
+                await delete_run(self._ledger, run, self._clock())
             await sleep(_REST_S)
 
     def forget_keys(self) -> None:
@@ -177,9 +176,9 @@ class Retention(BackgroundService):
             await sleep(_LOOK_S)
 
 
-def delete_run(ledger: Ledger, run: str, now: float) -> None:
+async def delete_run(ledger: Ledger, run: str, now: float) -> None:
     """Begin to delete a run, as `begin_deletion` does, and say so."""
-    end = build_end(ledger, run, now)
+    end = await to_thread(build_end, ledger, run, now)
     with ledger.change() as t:
         lines = deletion_table.begin_deletion(t, run, end)
     lost = f"; {lines:,} of its lines were still waiting for Loki and are lost" if lines else ""

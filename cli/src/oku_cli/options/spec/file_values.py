@@ -37,11 +37,7 @@ class _Place(NamedTuple):
 
 
 class BodyFiles:
-    """Reads the bodies that sources name with the mark: every byte of a file, also a line break at its end.
-
-    Attributes:
-        files: what is to be uploaded.
-    """
+    """Reads bodies that sources name with the mark: every byte of a file, also a line break at its end."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.files: list[LocalFile] = []
@@ -114,12 +110,7 @@ def _decode(content: bytes, label: str) -> str:
 
 @dataclass(frozen=True)
 class ReadSources:
-    """What the user gave.
-
-    Attributes:
-        sources: the sources, which name files as a spec does.
-        files: those of them that are to be uploaded.
-    """
+    """What the user gave: sources, which name files as a spec does, and the files that are to be uploaded."""
 
     sources: list[Source]
     files: list[LocalFile]

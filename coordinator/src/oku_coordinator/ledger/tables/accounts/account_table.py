@@ -104,11 +104,12 @@ def fetch_reasons(transaction: Transaction, run: str) -> list[tuple[str, ReasonC
     return [(row["name"], count) for row in rows for count in decode_reasons(row["reasons"])]
 
 
-def load_account(transaction: Transaction, run: str) -> None:
+def load_account(transaction: Transaction, run: str) -> RunAccount:
     """Read the account of a run into memory, with its totals; a run of many parts takes a second."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
     account.parts.fetch_measured()
     account.inner.fetch_measured()
+    return account
 
 
 def open_account(transaction: Transaction, run: str, name: PartName) -> Account:
