@@ -22,7 +22,7 @@ from oku_core.errors import UserError
 from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
-    from oku_cli.live.screen import View
+    from oku_cli.live.plain import View
 
 _P = ParamSpec("_P")
 
@@ -47,10 +47,6 @@ class Follower:
     """Follows one run after the other, each until it rests.
 
     Args:
-        client: the client of the coordinator.
-        watch: says how to show the run.
-        hints: words the hints for a user who leaves a run before its end.
-        interrupts: the signals that make the user leave it.
         lifetime: of the coordinator; None if it is waited for however long it does not answer.
     """
 
@@ -63,7 +59,7 @@ class Follower:
         *,
         lifetime: Lifetime | None = None,
     ) -> None:
-        from oku_cli.live.screen import build_view  # noqa: PLC0415  # rich takes long to load
+        from oku_cli.live.live_view import build_view  # noqa: PLC0415  # rich takes long to load
 
         self._client = client
         self._watch = watch
@@ -80,10 +76,7 @@ class Follower:
     async def follow(self, run: str, title: str, known: Summary | None = None) -> Summary:
         """Show a run until it rests; a signal pauses it, cancels it, or only ends the command.
 
-        Args:
-            run: its id.
-            title: what to show above it.
-            known: how it stands, if another command has begun it.
+        If another command has begun the run, it is known how it stands.
 
         Raises:
             InterruptedAtOnceError: a second signal came, the run cannot come to rest, or it goes on alone.
@@ -181,13 +174,7 @@ class Follower:
 
 
 def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:
-    """Show and write the summary of a run at rest; return the exit code.
-
-    Args:
-        watch: says how, and to which files.
-        summary: of the run.
-        hints: words how to resume it; None if it cannot be resumed.
-    """
+    """Show and write the summary of a run at rest; return the exit code. Hints say how to resume it."""
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
     hint = None
@@ -202,23 +189,13 @@ def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None
 
 
 def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
-    """Return the exit code of a command that followed a run until it rested.
-
-    Args:
-        summary: of the run.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
-    """
+    """Return the exit code of a command that followed a run until it rested."""
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided)
     return reasons[0].code if reasons else ExitCode.COMPLETED
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode], watch: Watch | None = None) -> int:
-    """Run a subcommand; an unreachable coordinator ends it with one line.
-
-    Args:
-        coroutine: the subcommand.
-        watch: says which files are to say so, too; None if there are none.
-    """
+    """Run a subcommand; an unreachable coordinator ends it with one line, also in the files of `watch`."""
     try:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:

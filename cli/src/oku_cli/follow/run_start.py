@@ -39,14 +39,11 @@ class RunStart:
     """Describes how a run begins.
 
     Args:
-        begin: submits or resumes the run and returns its id.
         name: the name of the run; empty if it has none.
         target: the target in words; empty if it is not known.
         load: the load in words; empty if it is not known.
         resumed: the run that is resumed; None for a new one.
         servers: the number of delay server processes that were asked for; None for any number.
-        files: what is uploaded first.
-        key: the key of its submission; None for none.
     """
 
     begin: Callable[[Client], Coroutine[Any, Any, str]]
@@ -194,11 +191,7 @@ async def _resume(client: Client, run: str) -> None:
 
 
 class KeyNotice:
-    """Says that a run has the key, and is not begun anew; each state of it once, however often it is found.
-
-    Args:
-        key: the key.
-    """
+    """Says that a run has the key, and is not begun anew: each state of it once, however often found."""
 
     def __init__(self, key: str) -> None:
         self._key = key

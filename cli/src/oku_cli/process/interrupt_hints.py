@@ -128,11 +128,7 @@ class InterruptHints:
     ) -> str:
         """Describe the run that a second signal leaves behind, or an obstacle that keeps it from stopping.
 
-        Args:
-            run: its id.
-            delivery: what became of the request to pause or cancel it.
-            obstacle: what keeps the run from stopping; empty if the second signal ends the command.
-            action: what the first signal was to do.
+        The obstacle is empty if the second signal ends the command; the action is that of the first one.
         """
         if obstacle:
             return f"{self.describe_second(run, delivery, action=action)} ({obstacle})"
