@@ -71,7 +71,7 @@ class Broker:
         return not self._link.is_connected or max(tried_s, self._queue.measure_wait_s()) > _PATIENCE_S
 
     def send(self, messages: Iterable[Outbound]) -> None:
-        """Put leases and orders into the queues of their workers; those that wait are merged with newer ones."""
+        """Put leases and orders into the queues of workers; newer ones are merged with those that wait."""
         # Who listens says that the broker is away; by the time that it is back there is newer news.
         if not self._link.is_connected:
             self._queue.drop()
