@@ -160,7 +160,7 @@ class CoordinatorActor:
 
     async def _work(self, parts: Assembly) -> None:
         """What the real process does once it listens."""
-        await parts.base.clock_store.settle(parts.base.listen)
+        await parts.base.settle_clock()
         for task in (
             parts.base.supervisor.start("ticks", parts.ticker.run),
             parts.base.supervisor.start("dispatcher", parts.main_loop.run),

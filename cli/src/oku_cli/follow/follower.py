@@ -23,7 +23,7 @@ from oku_core.errors import UserError
 from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
-    from oku_cli.live.screen import View
+    from oku_cli.live.plain import View
 
 _P = ParamSpec("_P")
 
@@ -60,7 +60,7 @@ class Follower:
         *,
         lifetime: Lifetime | None = None,
     ) -> None:
-        from oku_cli.live.screen import build_view  # noqa: PLC0415  # rich takes long to load
+        from oku_cli.live.live_view import build_view  # noqa: PLC0415  # rich takes long to load
 
         self._client = client
         self._watch = watch
