@@ -5,11 +5,10 @@ import importlib
 import os
 import signal
 import sys
-from contextlib import suppress
-from typing import Never
 
 import click
 
+from oku_cli.commands.completion import answer_shell
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.option_group import COMPLETION_VARIABLE, write_examples
 from oku_cli.process.logs import report_mistake
@@ -63,9 +62,6 @@ _FLAGS_ELSEWHERE = {
     "-i": _REQUESTS, "--iterations": _REQUESTS,
 }  # fmt: skip
 """What `oku run` has for flags that hey, oha, k6 and Locust taught people."""
-
-_LONGEST_COMPLETION_S = 5.0
-"""A prompt that hangs is worse than one that offers nothing."""
 
 
 class _Commands(click.Group):
@@ -134,7 +130,7 @@ def main() -> None:
     """Run the command that `sys.argv` has, and end this process with its exit code."""
     streams = StandardStreams()
     if COMPLETION_VARIABLE in os.environ:
-        _complete()
+        answer_shell(oku)
     if os.getpid() == 1:
         # In a container. The kernel keeps from the first process what it has no handler for; until a command
         # has its own, SIGTERM is to end it as it does any other.
@@ -154,17 +150,6 @@ def main() -> None:
         write_error(failure)
         sys.exit(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _complete() -> Never:
-    """Answer a shell that completes a word: whatever goes wrong, its prompt stays as it is."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    # Whatever hangs, such as the look-up of a name: a thread would be waited for even at the end.
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(ExitCode.COMPLETED))
-    signal.setitimer(signal.ITIMER_REAL, _LONGEST_COMPLETION_S)
-    with suppress(Exception):
-        oku.main(prog_name="oku", standalone_mode=False, complete_var=COMPLETION_VARIABLE)
-    sys.exit(ExitCode.COMPLETED)
 
 
 def _describe(error: UserError | click.UsageError) -> str:

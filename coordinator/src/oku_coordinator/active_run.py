@@ -39,9 +39,8 @@ from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_coordinator.watches.turn import Turn
 from oku_coordinator.watches.worker_watch import ConfinementWatch, SkewWatch
 from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster
-from oku_coordinator.workers.worker_state import WorkerState
+from oku_coordinator.workers.worker_state import FlightRecords, WorkerState
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch

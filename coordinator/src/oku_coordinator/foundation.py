@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from oku_coordinator.broker.inbound import Inbound
 from oku_coordinator.broker.sender import Broker, Link
-from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.clock.clock_store import LISTEN_S, ClockStore
 from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schema import lock_ledger
@@ -82,12 +82,15 @@ class Foundation:
         self.clock_store.begin(is_run_active=current is not None and current.is_active)
         self.troubles = FoundationTroubles(self, rejections)
 
-    async def listen(self, seconds: float) -> None:
-        """Hear workers for some seconds, unless the broker is away for long."""
+    async def settle_clock(self) -> None:
+        """Go on with the clock of the active run, if need be as workers know it; the broker may be away."""
+        if self.clock_store.is_settled:
+            return
         for _ in range(_LONGEST_CONNECT_S):
             if not self.inbound.is_connected:
                 await self.signals.rest(1.0)
-        await self.signals.rest(seconds)
+        await self.signals.rest(LISTEN_S)
+        self.clock_store.settle()
 
     def close(self) -> None:
         """Let go of the ledger."""

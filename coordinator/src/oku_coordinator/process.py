@@ -43,7 +43,7 @@ class Coordinator:
         """Startup, main loop, shutdown."""
         supervisor = self._base.supervisor
         await self._startup()
-        await self._base.clock_store.settle(self._base.listen)
+        await self._base.settle_clock()
         ticking = supervisor.start("ticks", self._parts.ticker.run, _LONGEST_PAUSE_S)
         working = supervisor.start("dispatcher", self._parts.main_loop.run, _LONGEST_PAUSE_S)
         try:

@@ -5,12 +5,13 @@ must not: the tests of these fail until the defect is gone, and its row with it.
 """
 
 import asyncio
+import gzip
 from collections.abc import Mapping
 from dataclasses import replace
 
 from tests.kit.clients.odd_target import FOLLOWERS, OK, ClientKind, ClientResult, OddTarget
 from tests.kit.clients.target_server import Ending, Reply, TargetPort
-from tests.kit.http2.server import StreamExchange
+from tests.kit.http2.server import Script, StreamExchange
 
 HI = b"Content-Length: 2\r\n\r\nhi"
 _STATUS = b"HTTP/1.1 200 OK\r\n"
@@ -18,6 +19,7 @@ CHUNKED = _STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
 _ONE = ("GET /",)
 _ALL = frozenset(ClientKind)
 _LOCUST = frozenset({ClientKind.HTTP_USER, ClientKind.FAST_HTTP_USER})
+_ENGINES = frozenset({ClientKind.AIOHTTP, ClientKind.HTTPTOOLS, ClientKind.NGHTTP2})
 _HTTPS = "https://127.0.0.1:{port}/{name}/"
 HUNG_UP = ClientResult("disconnected", "the server hung up", 0, _ONE)
 CUT_SHORT = ClientResult("disconnected", "the response was cut short", 0, _ONE)
@@ -66,6 +68,9 @@ BODIES: dict[str, OddTarget] = {
     "chunk-size-missing": OddTarget(
         replies(CHUNKED + b"\r\nhi\r\n0\r\n\r\n", end=Ending.CLOSE), malformed(_CHUNK_SIZE)
     ),
+    "chunk-size-no-number-apart": OddTarget(
+        replies(CHUNKED, b"2\r\nhi\r\n", b"zz\r\n", end=Ending.CLOSE), malformed(_CHUNK_SIZE)
+    ),
     "chunk-longer-than-size": OddTarget(
         replies(CHUNKED + b"2\r\nhi!\r\n0\r\n\r\n", end=Ending.CLOSE),
         malformed("Expected LF after chunk data"),
@@ -91,13 +96,15 @@ BODIES: dict[str, OddTarget] = {
         replies(_STATUS + b"Content-Length: 9\r\n\r\n"), OK._replace(asked=("HEAD /",)), method="HEAD"
     ),
     "204-with-a-body": OddTarget(replies(head(status=b"204 No Content")), OK._replace(status=204)),
-    "204": OddTarget(replies(b"HTTP/1.1 204 No Content\r\n\r\n"), OK._replace(status=204)),
     "304-with-a-body": OddTarget(replies(head(status=b"304 Not Modified")), OK._replace(status=304)),
     "304-with-a-length": OddTarget(
         replies(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"), OK._replace(status=304)
     ),
     "json": OddTarget(replies(head(body=b'{"a": 1}')), reads_json=True),
     "json-with-a-mark": OddTarget(replies(head(body=b'\xef\xbb\xbf{"a": 1}')), reads_json=True),
+    "gzip": OddTarget(
+        replies(head(b"Content-Encoding: gzip", body=gzip.compress(b'{"a": 1}'))), reads_json=True
+    ),
     "gzip-of-nothing": OddTarget(replies(head(b"Content-Encoding: gzip"))),
 }
 HEADS: dict[str, OddTarget] = {
@@ -160,6 +167,38 @@ HEADS: dict[str, OddTarget] = {
     "http-1.0-chunks": OddTarget(
         replies((CHUNKED + b"2\r\nhi\r\n0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0"), end=Ending.CLOSE)
     ),
+}
+
+
+def respond(code: int) -> Script:
+    """Answer with a status, over HTTP/2."""
+
+    async def script(exchange: StreamExchange) -> None:
+        await exchange.respond(code, b"" if code == NO_CONTENT else b"hi", ("location", "/there"))
+
+    return script
+
+
+NO_CONTENT = 204
+STATUSES: dict[str, OddTarget] = {
+    **{
+        f"status-{code}": OddTarget(
+            replies(head(status=b"%d Odd" % code)), status(code), clients=_ALL, http2=respond(code)
+        )
+        for code in (400, 404, 429, 500, 503)
+    },
+    "status-204": OddTarget(
+        replies(b"HTTP/1.1 204 No Content\r\n\r\n"), OK._replace(status=204), clients=_ALL, http2=respond(204)
+    ),
+    **{
+        f"{code}-not-followed": OddTarget(
+            replies(head(b"Location: /there", status=b"%d On" % code)),
+            OK._replace(status=code),
+            clients=_ENGINES,
+            http2=respond(code),
+        )
+        for code in (301, 302, 303, 307, 308)
+    },
 }
 
 
@@ -324,14 +363,17 @@ REDIRECTIONS: dict[str, OddTarget] = {
     "location-missing": OddTarget(
         {"": Reply((head(status=b"302 On"),)), "there": THERE}, OK._replace(status=302), clients=FOLLOWERS
     ),
-    "location-ftp": OddTarget(
-        {"": lead(b"ftp://127.0.0.1/"), "there": THERE},
-        refused("a redirection to a URL of ftp"),
-        clients=FOLLOWERS,
-    ),
-    "location-no-url": OddTarget(
-        {"": lead(b"http://[::1"), "there": THERE}, refused(NOT_A_URL), clients=FOLLOWERS
-    ),
+    **{
+        f"location-{name}": OddTarget({"": lead(place), "there": THERE}, refused(why), clients=FOLLOWERS)
+        for name, place, why in (
+            ("of-ftp", b"ftp://127.0.0.1/", "a redirection to a URL of ftp"),
+            ("of-mail", b"mailto:nobody@localhost", "a redirection to a URL of mailto"),
+            ("of-a-script", b"javascript:alert(1)", "a redirection to a URL of javascript"),
+            ("with-a-bracket", b"http://[::1", NOT_A_URL),
+            ("with-no-port", b"http://127.0.0.1:99999/", NOT_A_URL),
+            ("with-a-blank-in-its-host", b"http://a b/", NOT_A_URL),
+        )
+    },
     "loop": OddTarget(
         {"": lead(b"{here}/there"), "there": lead(b"{here}/there")},
         refused("more than {most} redirections", "GET /there ({most} times)"),
@@ -510,7 +552,7 @@ PROXIES: dict[str, OddTarget] = {
         clients=FOLLOWERS,
     ),
 }
-TARGETS = BODIES | HEADS | ENDS | REDIRECTIONS | COOKIES | CONNECTIONS | PROXIES
+TARGETS = BODIES | HEADS | STATUSES | ENDS | REDIRECTIONS | COOKIES | CONNECTIONS | PROXIES
 REDIRECTED_ELSEWHERE = OK._replace(asked=("POST /, x", "other POST /there, x"))
 NOT_PARSED = ClientResult("protocol_error", "not HTTP: HTTPParseError", 0, _ONE)
 _TWELVE_TIMES = ("GET / (12 times)",)
@@ -549,7 +591,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
             "status-999": OK._replace(status=999),
         },
         "requests says nothing but that the body broke off": {
-            **dict.fromkeys(("chunk-size-no-number", "chunk-size-missing"), HUNG_UP),
+            **dict.fromkeys(("chunk-size-no-number", "chunk-size-no-number-apart"), HUNG_UP),
+            "chunk-size-missing": HUNG_UP,
             "chunk-longer-than-size": HUNG_UP,
             **dict.fromkeys(("until-reset", "reset-before-the-body", "reset-within-the-body"), HUNG_UP),
             "reset-within-a-chunk": HUNG_UP,
@@ -596,7 +639,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
     ClientKind.FAST_HTTP_USER: {
         "geventhttpclient parses by the letter, and says nothing more": dict.fromkeys(
             (
-                "chunk-size-no-number", "chunk-size-negative", "chunk-size-missing", "chunk-longer-than-size",
+                "chunk-size-no-number", "chunk-size-no-number-apart",
+                "chunk-size-negative", "chunk-size-missing", "chunk-longer-than-size",
                 "body-too-long", "204-with-a-body", "304-with-a-body", "blank-before-colon",
                 "blank-before-colon-of-length", "tab-before-colon", "blank-in-name", "folded", "folded-first",
                 "no-colon", "no-name", "bare-lf", "length-twice-equal", "length-twice-different",

@@ -70,12 +70,7 @@ class RunBackend(Protocol):
 
 @dataclass(frozen=True)
 class RunPlace:
-    """Where a command finds runs.
-
-    Attributes:
-        coordinator: the coordinator that the user named, if any.
-        folder: the data folder of local runs.
-    """
+    """Where a command finds runs: at the coordinator that the user named, else in a data folder."""
 
     coordinator: CoordinatorRef | None
     folder: DataDir
@@ -183,13 +178,7 @@ def _build_cut_off(run: str) -> UserError:
 
 
 class RunData:
-    """Finds the rows of requests.
-
-    Args:
-        backend: has the run.
-        run: its id.
-        spec: its spec.
-    """
+    """Finds the rows of the requests of a run."""
 
     def __init__(self, backend: RunBackend, run: str, spec: Spec) -> None:
         self._backend, self._run, self._spec = backend, run, spec
@@ -204,9 +193,7 @@ class RunData:
     async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
         """The row of a request; None if the run has no data.
 
-        Args:
-            index: of the request.
-            most: how many rows are fetched if this one is not known: those that follow may be wanted, too.
+        At most so many are fetched if it is not known: those that follow may be wanted, too.
         """
         if self._spec.data is None:
             return None

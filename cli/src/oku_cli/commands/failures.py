@@ -95,14 +95,7 @@ class _Wanted(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """The failures of a run that are listed.
-
-    Attributes:
-        head: what is said once.
-        requests: what each request is.
-        data: their rows.
-        ranges: the ranges, each of one target.
-    """
+    """The failures of a run that are listed."""
 
     head: FailuresHead
     requests: RequestLines

@@ -119,7 +119,7 @@ def command(
         start = RunStart.submit(spec, read.files, once)
         if once is None:
             return run_async(run_locally(place.folder, plan, start, watch), watch)
-        from oku_cli.local.local_once import KeyedSpec, LocalOnce  # noqa: PLC0415  # loads the ledger
+        from oku_cli.local.folder_runs import KeyedSpec, LocalOnce  # noqa: PLC0415  # loads the ledger
 
         keyed = KeyedSpec(once, spec, read_kept_keys_s())
         return run_async(LocalOnce(place.folder, plan, start, keyed, watch).carry_out(), watch)
@@ -167,12 +167,7 @@ def _check_name(file: str) -> None:
 
 
 def find_files(spec: Spec, files: Sequence[LocalFile] = ()) -> Spec:
-    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable.
-
-    Args:
-        spec: the spec.
-        files: those that become files of the run.
-    """
+    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
     named = {key: path for key in TLS_FILE_KEYS if (path := getattr(spec, key)) is not None}
     paths = {
         key: str(Path(expand_home(path)).absolute())

@@ -43,13 +43,7 @@ class SpecDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_differences(first: Mapping[str, Any], second: Mapping[str, Any], mask: Mask) -> list[SpecDifference]:
-    """List the keys whose values differ, those of the first spec first.
-
-    Args:
-        first: a spec, under the names that users write.
-        second: another one.
-        mask: hides what may be a secret.
-    """
+    """List the keys whose values differ, as users write them, those of the first spec first."""
     shown_first, shown_second = mask(first), mask(second)
     return [
         SpecDifference(key=key, a=shown_first.get(key), b=shown_second.get(key))
@@ -71,14 +65,7 @@ def describe_value(value: Any) -> str:
 def list_obstacles(
     first: RunSeconds, second: RunSeconds, differences: Sequence[SpecDifference], despite: Collection[str]
 ) -> Iterator[str]:
-    """List what stands in the way.
-
-    Args:
-        first: the run A.
-        second: the run B.
-        differences: of their specs.
-        despite: the keys of a spec that may differ all the same.
-    """
+    """List what stands in the way; keys of a spec in `despite` do not."""
     if first.summary.run == second.summary.run:
         yield "A and B are the same run"
     keys = [each.key for each in differences if each.key not in _HARMLESS_KEYS | set(despite)]

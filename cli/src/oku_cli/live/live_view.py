@@ -28,6 +28,7 @@ from oku_cli.live.live_figures import (
     list_failures,
     list_plan,
 )
+from oku_cli.live.plain import PlainView, View
 from oku_cli.live.trend import Trend, TrendTracker, has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.console import BAD, CAUTION, MOST_COLUMNS, STRONG, Terminal
 from oku_cli.terminal.layout import Flow, Labelled, ProgressBar, Sparkline, build_sides, build_state
@@ -61,7 +62,7 @@ _FEWEST_TARGETS = 2
 """The worst target, and one row for the others."""
 
 
-class LiveView:
+class LiveView(View):
     """Shows the newest tick in place.
 
     Args:
@@ -129,14 +130,15 @@ class SeenTick:
     seen_at_s: float
 
 
-def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableType:
-    """Build the live area.
+def build_view(console: Terminal, *, quiet: bool = False) -> View:
+    """Build the view that suits the console: live on a terminal that can move its cursor, otherwise plain."""
+    if quiet:
+        return View()
+    return LiveView(console) if console.is_interactive else PlainView(console)
 
-    Args:
-        title: the title of the run.
-        seen: the newest tick; None before the first.
-        now_s: the time by the clock of `seen`.
-    """
+
+def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableType:
+    """Build the live area; `seen` is None before the first tick, and `now_s` a time of the same clock."""
     if seen is None:
         body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
     else:

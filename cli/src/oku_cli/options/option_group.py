@@ -203,11 +203,7 @@ def naming(source: str) -> Iterator[None]:
 
 
 def json_option(what: str) -> Callable[[CommandT], CommandT]:
-    """`--json`; the command gets it as `as_json`.
-
-    Args:
-        what: the result: `the summary`.
-    """
+    """`--json`, which prints this as JSON; the command gets it as `as_json`."""
     return option(OptionGroup.OUTPUT, "--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 

@@ -25,13 +25,7 @@ stack_options = add_options(
 
 @dataclass(frozen=True)
 class StackOptions:
-    """The options of a local stack, as they were given.
-
-    Attributes:
-        loki: where results go besides the ledger.
-        secrets: what a spec may insert.
-        confinement: whether user code is confined.
-    """
+    """The options of a local stack, as they were given."""
 
     loki: LokiOptions
     secrets: SecretSource

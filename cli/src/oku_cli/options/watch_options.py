@@ -83,11 +83,9 @@ sigterm_option = option(
 
 
 def pick_watch(options: dict[str, Any], on_sigterm: SignalAction = SignalAction.PAUSE) -> Watch:
-    """Take these options out of `options`; `UserError` if a file cannot be written.
+    """Take these options out of all of a command; `UserError` if a file cannot be written.
 
-    Args:
-        options: those of a command.
-        on_sigterm: what SIGTERM does if the user has not said it.
+    SIGTERM does `on_sigterm` if the user has not said it.
     """
     given = options.pop("on_sigterm", None)
     action = on_sigterm if given is None else SignalAction(given)

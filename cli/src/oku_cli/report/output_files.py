@@ -41,11 +41,7 @@ class HistoryFormat(Protocol):
 
 
 class OutputStream:
-    """Takes the content of a file, and knows how much that is: a pipe cannot tell.
-
-    Args:
-        file: where it is written.
-    """
+    """Takes the content of a file, and knows how much that is: a pipe cannot tell."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -139,12 +135,7 @@ def _build_error(error: ValueError) -> UserError:
 
 
 def check_output(flag: str, path: str) -> None:
-    """Raise `UserError` early if it is already clear that a file cannot be written.
-
-    Args:
-        flag: the flag that asked for it.
-        path: where to write it; `-` is standard output.
-    """
+    """Raise `UserError` early if it is clear that a file, or standard output for `-`, cannot be written."""
     if path == STANDARD_OUTPUT:
         return
     if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
@@ -153,11 +144,7 @@ def check_output(flag: str, path: str) -> None:
 
 @contextmanager
 def open_output(flag: str, path: str) -> Iterator[OutputStream]:
-    """Open a file for writing, and print a note once a file on disk is complete.
-
-    Args:
-        flag: the flag that asked for it.
-        path: where to write it; `-` is standard output.
+    """Open a file, or standard output for `-`, and print a note once a file on disk is complete.
 
     Raises:
         UserError: the file cannot be written.

@@ -53,12 +53,7 @@ def build_threshold_section(summary: Summary) -> Html | None:
 
 
 def build_phase_section(summary: Summary, load: Spec | None) -> Html | None:
-    """Build the section on phases; None if the run has only one, without a name.
-
-    Args:
-        summary: of the run.
-        load: a spec with its load; None if that is not known.
-    """
+    """Build the section on phases; None if the run has only one, without a name."""
     return _build_section(build_phases(summary, load), "phases")
 
 
@@ -82,12 +77,7 @@ def build_step_section(summary: Summary) -> Html | None:
 
 
 def build_outcome_section(summary: Summary, load: Spec | None = None) -> Html:
-    """Build the section on outcomes and statuses.
-
-    Args:
-        summary: of the run.
-        load: a spec with its load; None if that is not known.
-    """
+    """Build the section on outcomes and statuses."""
     tables = [build_outcomes(summary, load)]
     if summary.unit is Unit.REQUEST:
         tables.append(build_statuses(summary))
@@ -192,10 +182,7 @@ def describe_state(summary: Summary) -> str:
 def build_account(summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None) -> Html:
     """Build the account: how much is accounted, whether that balances, the validity flags and the metrics.
 
-    Args:
-        summary: of the run.
-        load: a spec with its load; None if that is not known.
-        clock_bound_s: how well all workers knew the coordinator's clock; None in a closed run.
+    `clock_bound_s` is how well all workers knew the coordinator's clock; None in a closed run.
     """
     missing = summary.requests - summary.accounted
     has_open_end = summary.requests >= OPEN_END

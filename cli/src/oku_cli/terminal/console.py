@@ -32,9 +32,6 @@ class Terminal(Console):
     """Writes as a rich console does, but reads no markup or emoji in text and shows control characters.
 
     A text is one line unless the terminal is too narrow for it; two lines are two texts.
-
-    Args:
-        options: the options of rich's own console.
     """
 
     def __init__(self, **options: Any) -> None:

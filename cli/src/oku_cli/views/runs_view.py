@@ -127,12 +127,7 @@ class RunsTable:
 
 
 def build_runs_table(rows: Iterable[ListedRun], *, fits: bool = True) -> RenderableType:
-    """Build the table, or a line that says how to start the first run.
-
-    Args:
-        rows: the runs in any order.
-        fits: whether long loads and names are cut so that a line fits on the screen.
-    """
+    """Build the table, or a line on how to start the first run; to fit, it cuts loads and names."""
     newest = sorted(rows, key=lambda row: row.created_at, reverse=True)
     if not newest:
         return Text("No runs yet. Start one with `oku run`.")

@@ -24,13 +24,7 @@ _SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\`*_{}[
 def build_markdown(
     summary: Summary, *, allows_undecided: bool = False, lost_output: Sequence[str] = ()
 ) -> bytes:
-    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run.
-
-    Args:
-        summary: of the run.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
-        lost_output: why other files or standard output could not be written.
-    """
+    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run."""
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided, lost_output=lost_output)
     # What is escaped for Markdown has no mark any more; a block of code knows no escapes.
     return defuse("\n".join(_iter_lines(summary, reasons)) + "\n").encode()

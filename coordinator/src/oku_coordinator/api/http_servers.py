@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpServers:
-    """Opens them, and closes them again."""
+    """Opens the ports, and closes them again."""
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ while. In between they belong to whoever scales by hand.
 """
 
 import math
-from typing import Any
 
 from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
@@ -41,11 +40,6 @@ def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
         return current
     least = max(1, settings.min_servers)
     return max(least, min(spec.servers, settings.max_servers)) if spec.servers else max(least, current)
-
-
-def build_scale_patch(replicas: int) -> dict[str, Any]:
-    """What sets the size of a Deployment, as a merge patch of its `scale`."""
-    return {"spec": {"replicas": replicas}}
 
 
 class IdleClock:

@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from oku_coordinator.event_loop import BackgroundService, LoopSignals
 from oku_coordinator.kube.cluster import Cluster, ClusterError
@@ -235,12 +234,3 @@ class Scaler(BackgroundService):
         elif self.trouble and not trouble:
             _log.info("Kubernetes answers again")
         self.trouble = trouble
-
-
-def describe(settings: KubeSettings, trouble: str) -> dict[str, Any]:
-    """What may be scaled, as the API tells it."""
-    return {
-        "workers": settings.max_workers,
-        "servers": settings.max_servers if settings.servers else 0,
-        "trouble": trouble,
-    }

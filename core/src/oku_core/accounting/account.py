@@ -1,7 +1,7 @@
 """A running total of counts: what the requests of a phase and name, or of several, sum to."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from oku_core.accounting.counts import Counts
@@ -17,6 +17,7 @@ from oku_core.accounting.outcome import (
     build_no_counts,
     count_answered,
     find_sum_fault,
+    sum_counts,
 )
 
 ReasonKey = tuple[int, str]
@@ -165,8 +166,3 @@ def sum_accounts(accounts: Iterable[Account]) -> Account:
         for time in times
     }
     return total
-
-
-def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:
-    """The sum of several counts of outcomes."""
-    return [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]

@@ -139,8 +139,7 @@ def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
     those of these middles.
     """
     counts: dict[int, int] = {}
-    pairs = iter(latency.buckets)
-    for index, count in zip(pairs, pairs, strict=True):
+    for index, count in latency.filled():
         low_us, high_us = coarse_bounds_us(bucket_bounds_us(index)[0])
         middle_us = min(low_us + ((high_us - low_us) >> 1), HIGHEST_US)
         counts[middle_us] = counts.get(middle_us, 0) + count
@@ -397,8 +396,7 @@ def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
     for latency in latencies:
         if not latency.buckets:
             continue
-        pairs = iter(latency.buckets)
-        for index, count in zip(pairs, pairs, strict=True):
+        for index, count in latency.filled():
             counts[index] = counts.get(index, 0) + count
         sum_us += latency.sum_us
         min_us, max_us = min(min_us, latency.min_us), max(max_us, latency.max_us)
@@ -417,14 +415,10 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
     Raises:
         ValueError: the later one does not contain the earlier one.
     """
-    pairs = iter(earlier.buckets)
-    before = dict(zip(pairs, pairs, strict=True))
-    take = before.pop
+    before = dict(earlier.filled())
     buckets: list[int] = []
-    pairs = iter(later.buckets)
-    for index, count in zip(pairs, pairs, strict=True):
-        added = count - take(index, 0)
-        if added:
+    for index, count in later.filled():
+        if added := count - before.pop(index, 0):
             buckets += (index, added)
     if before or min(buckets[1::2], default=0) < 0:
         raise ValueError("a bucket holds fewer than before")
@@ -449,13 +443,7 @@ def find_rank(quantile: float | Fraction, total: int) -> int:
 
 
 def find_values_us(filled: Iterable[tuple[int, int]], ranks: Iterable[int], max_us: int) -> list[int]:
-    """The values of some ranks, each the upper end of its bucket, but none above the exact maximum.
-
-    Args:
-        filled: index and count of buckets, in rising order.
-        ranks: up to the sum of the counts, as `find_rank` gives them.
-        max_us: the exact largest value.
-    """
+    """The values of ranks of `find_rank`, each the upper end of its bucket, none above the maximum."""
     buckets = list(filled)
     if not buckets:
         return [0 for _ in ranks]

@@ -44,12 +44,7 @@ class UnknownPhaseError(Exception):
 
 
 def list_tables(summary: Summary, load: Spec | None = None) -> list[Table]:
-    """List the tables of a run that have rows; targets are those of the whole run.
-
-    Args:
-        summary: of the run.
-        load: a spec with its load; None if that is not known.
-    """
+    """List the tables of a run that have rows; targets are those of the whole run."""
     return [table for table in _iter_tables(summary, load) if table.rows]
 
 
@@ -103,12 +98,9 @@ def _iter_tables(summary: Summary, load: Spec | None) -> Iterator[Table]:
 
 
 def list_worker_tables(summary: Summary, most: int, most_listed: int = MOST_LISTED) -> list[Table]:
-    """List the table of all workers; of more than `most`, the spread, and all or those that were lost.
+    """List the table of all workers; of more than `most`, their spread, and all or the lost ones.
 
-    Args:
-        summary: of the run.
-        most: how many workers may have a row each, without a spread.
-        most_listed: how many may beside the spread; of more, the lost ones have rows.
+    The lost ones alone have rows if there are more workers than `most_listed`.
     """
     workers = summary.workers
     if len(workers) <= most:

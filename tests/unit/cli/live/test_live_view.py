@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_cli.live.live_view import LiveView, SeenTick, build_frame
+from oku_cli.live.live_view import LiveView, SeenTick, build_frame, build_view
+from oku_cli.live.plain import PlainView, View
 from oku_cli.live.trend import SHOWN_TICKS, TrendTracker
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import build_sparkline
@@ -356,3 +357,44 @@ def test_the_tables_never_make_the_frame_higher_than_the_terminal(
     """However many there are; without them, the frame is as high as it must be."""
     least = max(height, 2 + len(draw_at(make_tick(), 99, width)) + 6)
     draw_at(make_busy_tick(make_tick, targets=100, thresholds=50), least, width)
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "term", "quiet", "view_type"),
+    [
+        (True, "xterm", False, LiveView),
+        (True, "dumb", False, PlainView),
+        (False, "xterm", False, PlainView),
+        (True, "xterm", True, View),
+        (False, "xterm", True, View),
+    ],
+)
+def test_the_view_suits_the_console(
+    monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, term: str, quiet: bool, view_type: type[View]
+) -> None:
+    """A terminal that can move its cursor gets the live view, all else lines, and --quiet no progress."""
+    monkeypatch.setenv("TERM", term)
+    console = Terminal(file=io.StringIO(), force_terminal=is_terminal)
+    assert type(build_view(console, quiet=quiet)) is view_type
+
+
+def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest.CaptureFixture[str]) -> None:
+    """It accepts the same calls as the others, and writes nothing while nothing is wrong."""
+    file = io.StringIO()
+    view = build_view(Terminal(file=file, force_terminal=True), quiet=True)
+    view.start("run 6f2c1a")
+    view.show_tick(make_tick())
+    view.log("worker-1 died")
+    view.stop()
+    assert file.getvalue() == ""
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_is_wrong_is_said_to_everybody(*, quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """They stand beside the progress, or on standard error without it: standard output may be JSON."""
+    file = io.StringIO()
+    view = build_view(Terminal(file=file), quiet=quiet)
+    view.warn("the coordinator does not answer")
+    assert file.getvalue().endswith("" if quiet else " the coordinator does not answer\n")
+    assert capsys.readouterr() == ("", "oku: the coordinator does not answer\n" if quiet else "")

@@ -48,6 +48,12 @@ async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: K
     assert facade.servers is not None
 
 
+def test_where_there_are_no_delay_servers_none_may_be_scaled(ledger: Ledger) -> None:
+    """The API tells 0 of them."""
+    bare = KubeSettings(namespace="oku", workers="w")
+    assert KubeFacade(bare, [], ledger, LoopSignals()).describe()["servers"] == 0
+
+
 @pytest.mark.parametrize(
     ("urls", "host"),
     [

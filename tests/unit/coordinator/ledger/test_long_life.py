@@ -96,7 +96,7 @@ def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Led
     ledger = Ledger(path)
     change(ledger, change_state, LONG_RUN, RunState.PENDING, LATER)
     change(ledger, change_state, LONG_RUN, RunState.RUNNING, LATER)
-    change(ledger, deal_leases, LONG_RUN, [LeaseOrder("w1", "b1", lambda _: 10, lambda _: 10)] * 3, LATER)
+    change(ledger, deal_leases, LONG_RUN, [LeaseOrder("w1", "b1", 10, 10)] * 3, LATER)
     return ledger
 
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from oku_core.accounting.account import NO_REQUESTS, Account, sum_accounts, sum_counts
+from oku_core.accounting.account import NO_REQUESTS, Account, sum_accounts
 from oku_core.accounting.interval import ConservationError, Lengths
-from oku_core.accounting.outcome import LOST, NOT_DEALT, ReasonCount, build_no_causes
+from oku_core.accounting.outcome import LOST, NOT_DEALT, ReasonCount, build_no_causes, sum_counts
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Spec
 

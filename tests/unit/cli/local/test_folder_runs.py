@@ -16,8 +16,8 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import Lifetime
 from oku_cli.follow.run_start import RunStart
 from oku_cli.follow.watch import Watch
-from oku_cli.local import folder_runs, local_once
-from oku_cli.local.local_once import KeyedSpec, LocalOnce
+from oku_cli.local import folder_runs
+from oku_cli.local.folder_runs import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_coordinator.ledger import Ledger
@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> DataDir:
 def stack(monkeypatch: pytest.MonkeyPatch) -> Stack:
     """A stack that makes runs at once."""
     stack = Stack()
-    monkeypatch.setattr(local_once, "run_locally", stack.run_locally)
+    monkeypatch.setattr(folder_runs, "run_locally", stack.run_locally)
     monkeypatch.setattr(folder_runs, "POLL_S", 0.0)
     return stack
 
@@ -166,7 +166,7 @@ async def test_a_folder_that_another_run_holds_is_refused(
     folder: DataDir, stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a moment, with the line of any other command."""
-    monkeypatch.setattr(local_once, "_SUBMITS_S", -1.0)
+    monkeypatch.setattr(folder_runs, "_SUBMITS_S", -1.0)
     stack.refusals = 1
     with pytest.raises(FolderHeldError, match="another run holds this data folder"):
         await carry_out(folder)
@@ -187,11 +187,10 @@ class Dying:
         self._interrupts, self._lifetime = arguments[-1], lifetime
         return self
 
-    async def follow(self, run: str, _: str, known: Summary) -> None:
+    async def join(self, known: Summary) -> None:
         """Follow until nobody answers."""
-        assert known.run == run
         assert not self._lifetime.has_ended()
-        self.followed.append(run)
+        self.followed.append(known.run)
         self._other.release()
         assert self._lifetime.has_ended()
         if self._number is not None:
