@@ -15,7 +15,7 @@ from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.hook_gate import HookGate
-from oku_coordinator.leasing.lease_ender import LeaseEnder
+from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.ranges.range_dealer import RangeDealer
 from oku_coordinator.leasing.ranges.shares import Shares
@@ -92,7 +92,7 @@ class ActiveRun:
         ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
         self.pace, self.shares, self.expiry = Pace(), Shares(), ExpiryRule(shared.roster)
         clock = RunClock(ledger=ledger, turn=self.turn)
-        self._ender = LeaseEnder(ledger=ledger, delivery=delivery)
+        self._ender = LeaseEnd(ledger=ledger, delivery=delivery)
         self.ranges = RangeDealer(
             ledger=ledger,
             assignment=assignment,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.leasing.lease_ender import LeaseEnder
+from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.leases import waves
@@ -109,7 +109,7 @@ class TimeLimit:
     ledger: Ledger
     delivery: Delivery
     clock: RunClock
-    ender: LeaseEnder
+    ender: LeaseEnd
 
     def find_left_s(self, run: RunRecord, workers: int, now: float, wall_now: float) -> float:
         """For how many seconds a running run still sends; infinite if no time ends it.

@@ -18,7 +18,7 @@ _END_EVERY_S = 0.5
 
 
 @dataclass(kw_only=True)
-class LeaseEnder:
+class LeaseEnd:
     """Ends the leases of one run.
 
     Args:
