@@ -21,6 +21,7 @@ from oku_core.process.private_files import make_private_folder, open_private
 from oku_workers.flight.record_file import (
     UNFINISHED,
     RecordError,
+    RecordFolder,
     RecordHead,
     build_record_path,
     encode_head,
@@ -28,7 +29,6 @@ from oku_workers.flight.record_file import (
     encode_slot,
     find_slot,
 )
-from oku_workers.flight.record_folder import RecordFolder
 
 Write = Callable[[int], None]
 """Writes the first position of a lease that will certainly not be taken before the next call."""
