@@ -30,8 +30,12 @@ from oku_workers.flight.record_file import (
     find_slot,
 )
 
+_log = logging.getLogger(__name__)
+
 Write = Callable[[int], None]
 """Writes the first position of a lease that will certainly not be taken before the next call."""
+EXIT_UNRECORDED = 5
+"""The exit code of a worker whose record is wrong and stays where it is."""
 
 
 class FlightRecorder(Protocol):
@@ -60,12 +64,6 @@ class NoRecorder:
     def find_dead(self) -> list[FlightRecord]:
         """Nobody looks."""
         return []
-
-
-_log = logging.getLogger(__name__)
-
-EXIT_UNRECORDED = 5
-"""The exit code of a worker whose record is wrong and stays where it is."""
 
 
 class FileRecorder:

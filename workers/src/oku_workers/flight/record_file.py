@@ -24,6 +24,8 @@ from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, MOST_RECORDS, 
 from oku_core.process.clock import Clock
 from oku_core.process.private_files import open_private
 
+_log = logging.getLogger(__name__)
+
 VERSION = 1
 HEAD_BYTES, SLOT_BYTES = 512, 128
 _REACHED = struct.Struct("<q")
@@ -32,6 +34,10 @@ FILE_BYTES = HEAD_BYTES + SLOT_BYTES * MOST_RECORDED_LEASES
 """The longest file that is read."""
 SUFFIX, UNFINISHED = ".flight", ".new"
 """Of the names of records, and of one that nobody is to read yet."""
+TOLD_S = 120.0
+"""So long a worker tells of a record."""
+_UNUSED_S = 600.0
+"""A file that was not finished within this time never will be."""
 
 
 class RecordError(Exception):
@@ -117,14 +123,6 @@ def _pad(content: bytes, size: int) -> bytes:
     if len(content) > size:
         raise RecordError(f"{len(content)} bytes do not fit into {size}")
     return content.ljust(size, b"\0")
-
-
-_log = logging.getLogger(__name__)
-
-TOLD_S = 120.0
-"""So long a worker tells of a record."""
-_UNUSED_S = 600.0
-"""A file that was not finished within this time never will be."""
 
 
 class RecordFolder:

@@ -23,10 +23,13 @@ from oku_workers.engines.contract.engine_protocol import (
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.feed.paced_feed import PacedFeed
 
+_log = logging.getLogger(__name__)
+
 _MOST_SPECS = 4
 
 Share = tuple[int, int]
 """The place of a worker, from 0, among so many."""
+_MOST_PACES = 4
 
 
 def find_window(spec: Spec, share: Share | None) -> int:
@@ -102,11 +105,6 @@ def build_time_plan(spec: Spec) -> TimePlan:
         stages=ConcurrencyPlan(stages) if stages else None,
         end_s=math.inf if length_s is None else float(length_s),
     )
-
-
-_log = logging.getLogger(__name__)
-
-_MOST_PACES = 4
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from oku_workers.executions.execution import Execution
 
 STUCK_S = 5.0
 """A request that has not ended so long after it was cut off is given back: it never will."""
+FILES_BESIDE = 64
+"""Open files of a worker that are not connections to a target."""
 
 
 @dataclass
@@ -138,10 +140,6 @@ class EngineContext:
     """Fetches files of the run that were removed; `EngineError` if it cannot."""
     secrets: tuple[str, ...] = ()
     """Those that the user code can see, for its process to hide."""
-
-
-FILES_BESIDE = 64
-"""Open files of a worker that are not connections to a target."""
 
 
 def choose_window(spec: Spec, workers: int = 1) -> int:
