@@ -69,7 +69,7 @@ def read_openapi(content: bytes, choice: OpenApiChoice = _DEFAULT) -> ImportedSp
         servers = Servers(references, document, choice.base_url)
         for operation in _list_operations(references, document):
             if operation.method == _DELETE and not choice.deletes:
-                left.append(operation.name)
+                left.append(operation.name(operation.path))
                 continue
             notes: list[str] = []
             base = servers.choose(operation.item, operation.content, notes)

@@ -40,10 +40,9 @@ class Operation:
     item: Mapping[str, Any]
     content: Mapping[str, Any]
 
-    @property
-    def name(self) -> str:
-        """Its id, else method and path."""
-        return str(self.content.get("operationId") or f"{self.method.upper()} {self.path}")
+    def name(self, path: str) -> str:
+        """Its id, else its method and this path."""
+        return str(self.content.get("operationId") or f"{self.method.upper()} {path}")
 
 
 class OperationReader:
@@ -100,7 +99,7 @@ class OperationReader:
             headers=[*headers, *([("Content-Type", kind)] if kind else [])],
             body=body,
             credentials=credentials,
-            name=operation.name,
+            name=operation.name(path),
             statuses=_find_statuses(operation.content),
             notes=list(dict.fromkeys(maker.notes)),
         )
