@@ -22,12 +22,11 @@ from rich.text import Text
 from oku_cli.backends.client import Client
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.follow.run_start import RunStart
-from oku_cli.live.frame import SeenTick, build_frame
+from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker
 from oku_cli.local.local_run import build_plan
 from oku_cli.local.stack import LocalStack
-from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.palette import ACCENT
+from oku_cli.terminal.console import ACCENT, Terminal
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.fields import FIELD_BY_KEY

@@ -17,8 +17,8 @@ from tests.kit.coordinators.readiness import build_readiness
 from oku_coordinator.api.api_server import ApiServer
 from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter

@@ -190,7 +190,7 @@ def test_completing_a_run_loads_no_stack(folder: Path) -> None:
     )  # fmt: skip
     offered, modules = ended.stdout.rpartition("plain,nightly\n")[::2]
     assert RUNS[0] in offered
-    assert "oku_cli.options.run_argument" in modules.split()
+    assert "oku_cli.options.run_options" in modules.split()
     assert not {"aiohttp", "celery", "kombu", "uvloop", "kubernetes"} & set(modules.split())
 
 

@@ -37,8 +37,8 @@ async def open_proxy() -> AsyncIterator[Callable[..., Awaitable[Proxy]]]:
     """Starts proxies that outlive the worker's requests."""
     proxies: list[Proxy] = []
 
-    async def start(*, refuses: bool = False) -> Proxy:
-        proxies.append(Proxy(refuses=refuses))
+    async def start() -> Proxy:
+        proxies.append(Proxy())
         await proxies[-1].start()
         return proxies[-1]
 
@@ -84,24 +84,6 @@ async def test_tls_through_a_proxy(
     assert count(trusted) == {"ok": 20}
     assert set(proxy.asked) == {f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(20))
-
-
-@pytest.mark.parametrize("is_tunnel", [False, True])
-async def test_a_proxy_that_refuses(
-    worker: EngineWorker,
-    serve: Serve,
-    open_proxy: Callable[..., Awaitable[Proxy]],
-    *,
-    is_tunnel: bool,
-) -> None:
-    """Its answer counts as a response, unless it is about a tunnel: then nothing was sent."""
-    server, proxy = await serve(always(OK)), await open_proxy(refuses=True)
-    url = server.url.replace("http:", "https:") if is_tunnel else server.url
-
-    account = await worker.run(build_spec(url, proxy=Url(f"http://{proxy.authority}")), 5)
-
-    assert count(account) == ({"connect_error": 5} if is_tunnel else {"unexpected_status": 5})
-    assert server.received == 0
 
 
 async def test_a_proxy_that_is_not_there(worker: EngineWorker, serve: Serve) -> None:

@@ -27,37 +27,6 @@ OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 UNTIL_CLOSE = b"HTTP/1.0 200 OK\r\n\r\n"
 
-DISCONNECTED: dict[str, Script] = {
-    "close before any byte": always(then="close"),
-    "reset before any byte": always(then="reset"),
-    "close within the status line": always(b"HTTP/1.", then="close"),
-    "close within the headers": always(b"HTTP/1.1 200 OK\r\nContent-Le", then="close"),
-    "reset within the headers": always(b"HTTP/1.1 200 OK\r\nContent-Le", then="reset"),
-    "close after an interim response": always(b"HTTP/1.1 103 Early Hints\r\n\r\n", then="close"),
-    "close before the body": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", then="close"),
-    "body shorter than announced": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", then="close"),
-    "reset within the body": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", then="reset"),
-    "chunked body without its end": always(CHUNKED + b"2\r\nhi\r\n", then="close"),
-    "close within a chunk": always(CHUNKED + b"9\r\nhi", then="close"),
-    "reset within a chunked body": always(CHUNKED + b"2\r\nhi\r\n", then="reset"),
-    "reset within a body without a length": always(UNTIL_CLOSE + b"hi", then="reset"),
-}
-PROTOCOL_ERROR: dict[str, Script] = {
-    "garbage": always(b"\x00\x01 garbage \xff\r\n\r\n"),
-    "another protocol": always(b"220 mail.example ESMTP\r\n"),
-    "malformed status line": always(b"HTTP/1.1 OK 200\r\n\r\n"),
-    "status of four digits": always(b"HTTP/1.1 2000 OK\r\n\r\n"),
-    "header without a colon": always(b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n"),
-    "header with a space in its name": always(b"HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n"),
-    "header of 100 kB": always(b"HTTP/1.1 200 OK\r\nLong: " + b"x" * 100_000 + b"\r\n\r\n"),
-    "headers without end": always(b"HTTP/1.1 200 OK\r\n" + b"More: x\r\n" * 100_000),
-    "negative length": always(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
-    "two lengths": always(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi"),
-    "malformed chunk size with the headers": always(CHUNKED + b"zz\r\nhi\r\n"),
-    "malformed chunk size after the headers": always(CHUNKED, b"zz\r\nhi\r\n"),
-    "malformed chunk size after a chunk": always(CHUNKED, b"2\r\nhi\r\n", b"zz\r\n"),
-    "malformed end of a chunk": always(CHUNKED + b"2\r\nhi", b"ho"),
-}
 COMPLETE: dict[str, tuple[Script, int, int]] = {
     "body with a length": (always(OK), 200, 2),
     "body apart from its headers": (always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", b"hi"), 200, 2),
@@ -89,34 +58,6 @@ def build_spec(url: str, engine: Engine, **changes: object) -> Spec:
     """What to send; a timeout stands out."""
     fields: dict[str, object] = {"concurrency": 3, "timeout_s": 5.0}
     return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("case", DISCONNECTED)
-async def test_a_connection_that_ends_too_early(
-    engine: Engine, worker: EngineWorker, serve: Serve, case: str
-) -> None:
-    """The request is `disconnected`, whenever the connection ended; it was sent once."""
-    server = await serve(DISCONNECTED[case])
-
-    account = await worker.run(build_spec(server.url, engine), 8)
-
-    assert count(account) == {"disconnected": 8}
-    assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
-
-
-@pytest.mark.parametrize("case", PROTOCOL_ERROR)
-async def test_an_answer_that_is_not_http(
-    engine: Engine, worker: EngineWorker, serve: Serve, case: str
-) -> None:
-    """The request is a `protocol_error`, long before its timeout, and was sent once."""
-    server = await serve(PROTOCOL_ERROR[case])
-    started_at = time.monotonic()
-
-    account = await worker.run(build_spec(server.url, engine, timeout_s=20.0), 8)
-
-    assert count(account) == {"protocol_error": 8}
-    assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
-    assert time.monotonic() - started_at < 15
 
 
 @pytest.mark.parametrize("case", COMPLETE)

@@ -65,18 +65,6 @@ async def test_an_authority_that_the_spec_names(
     assert server.connections == 4
 
 
-async def test_a_certificate_for_another_name(
-    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
-) -> None:
-    """A certificate is good only for the name in the URL."""
-    server = await serve(always(OK), tls=build_server_tls(files.authority, "other.example"))
-
-    account = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 10)
-
-    assert count(account) == {"connect_error": 10}
-    assert server.received == 0
-
-
 async def test_a_name_in_the_url(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:

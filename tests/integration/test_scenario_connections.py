@@ -113,17 +113,6 @@ async def test_a_proxy_makes_a_tunnel_for_tls(
         await ask(server.url, **fields)
 
 
-async def test_a_proxy_that_refuses(server: HostileServer, proxy: Proxy) -> None:
-    """It is nobody to connect to."""
-    proxy.refuses = True
-    bench = HttpBench(server.url, proxy=Url(f"http://{proxy.authority}"), insecure=True)
-    with pytest.raises(RequestError, match="the proxy has answered with status 407"):
-        await bench.begin().get("/")
-    [counted] = bench.read()
-    assert counted.outcome == "connect_error"
-    bench.close()
-
-
 async def test_a_request_can_ask_to_close_its_connection(plain_server: HostileServer) -> None:
     """It is not used again, although this server does not say that it closes it."""
     bench = HttpBench(plain_server.url)

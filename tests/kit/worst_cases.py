@@ -46,7 +46,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
     ],
-    "oku_cli.comparison.spec_differences:_DIGEST": _A_DIGEST,
+    "oku_cli.comparison.obstacles:_DIGEST": _A_DIGEST,
     "oku_cli.imports.curl_command:_DOT_SEGMENT": ["/", "/.", "/..", "/...", "a"],
     "oku_cli.imports.curl_command:_GLOB": ["{", "{a", "[", "[a", ("{", "a", ""), ("[", "a", ""), "[]"],
     "oku_cli.imports.har_body:_BOUNDARY": ["boundary=", 'boundary="', ('boundary="', "a", ""), "boundary=a"],
@@ -77,7 +77,6 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.windows_words:_VARIABLE": ["%", "%a", ("%", "a", ""), "%a%00"],
     "oku_cli.options.daemon.allow_options:_VARIABLE": _A_NAME,
     "oku_cli.options.daemon.file_options:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
-    "oku_cli.options.daemon.user_code_options:_VARIABLE": [*_A_NAME, "*"],
     "oku_cli.options.option_group:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
     "oku_cli.process.interrupt_hints:find_volume": ["\\", "\\0", "\\040"],
     "oku_cli.process.logs:_PLAIN": ["a", ("", "a", "=")],

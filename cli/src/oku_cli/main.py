@@ -5,11 +5,10 @@ import importlib
 import os
 import signal
 import sys
-from contextlib import suppress
-from typing import Never
 
 import click
 
+from oku_cli.commands.completion import answer_shell
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.option_group import COMPLETION_VARIABLE, write_examples
 from oku_cli.process.logs import report_mistake
@@ -38,8 +37,15 @@ _COMMANDS_BY_HEADING = {
     "Processes, as pods run them": ("server", "worker", "coordinator"),
 }
 COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)
-MODULES = {"import": "import_spec"}
-"""The modules of commands whose names Python has taken."""
+_PLACES = {
+    "cancel": "run_control:cancel",
+    "import": "import_spec:command",
+    "pause": "run_control:pause",
+    "resume": "existing_run:resume",
+    "retry": "existing_run:retry",
+    "rm": "run_control:delete",
+}
+"""Module and name of commands that are not the `command` of a module with their name."""
 _EXAMPLES = {
     "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
     "Send 100,000 requests to servers that Oku brings": "oku run",
@@ -57,9 +63,6 @@ _FLAGS_ELSEWHERE = {
 }  # fmt: skip
 """What `oku run` has for flags that hey, oha, k6 and Locust taught people."""
 
-_LONGEST_COMPLETION_S = 5.0
-"""A prompt that hangs is worse than one that offers nothing."""
-
 
 class _Commands(click.Group):
     """Imports a subcommand only when it is used, so that `oku server` does not load Celery."""
@@ -70,10 +73,10 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"oku_cli.commands.{MODULES.get(cmd_name, cmd_name)}")
+        module, _, function = _PLACES.get(cmd_name, f"{cmd_name}:command").partition(":")
+        command: click.Command = getattr(importlib.import_module(f"oku_cli.commands.{module}"), function)
         # From here on it is the command's to say what an interrupt leaves behind.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        command: click.Command = module.command
         return command
 
     def resolve_command(
@@ -127,7 +130,7 @@ def main() -> None:
     """Run the command that `sys.argv` has, and end this process with its exit code."""
     streams = StandardStreams()
     if COMPLETION_VARIABLE in os.environ:
-        _complete()
+        answer_shell(oku)
     if os.getpid() == 1:
         # In a container. The kernel keeps from the first process what it has no handler for; until a command
         # has its own, SIGTERM is to end it as it does any other.
@@ -147,17 +150,6 @@ def main() -> None:
         write_error(failure)
         sys.exit(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _complete() -> Never:
-    """Answer a shell that completes a word: whatever goes wrong, its prompt stays as it is."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    # Whatever hangs, such as the look-up of a name: a thread would be waited for even at the end.
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(ExitCode.COMPLETED))
-    signal.setitimer(signal.ITIMER_REAL, _LONGEST_COMPLETION_S)
-    with suppress(Exception):
-        oku.main(prog_name="oku", standalone_mode=False, complete_var=COMPLETION_VARIABLE)
-    sys.exit(ExitCode.COMPLETED)
 
 
 def _describe(error: UserError | click.UsageError) -> str:

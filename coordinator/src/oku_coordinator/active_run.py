@@ -5,11 +5,13 @@ its turn, and dropped when the run has lost it or is at rest, so nothing of one 
 coordinator that restarts in the middle of a run makes it anew.
 """
 
+import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
@@ -21,11 +23,11 @@ from oku_coordinator.leasing.ranges.shares import Shares
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
-from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
@@ -37,9 +39,8 @@ from oku_coordinator.watches.threshold_watch import ThresholdWatch
 from oku_coordinator.watches.turn import Turn
 from oku_coordinator.watches.worker_watch import ConfinementWatch, SkewWatch
 from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster
-from oku_coordinator.workers.worker_state import WorkerState
+from oku_coordinator.workers.worker_state import FlightRecords, WorkerState
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -263,15 +264,15 @@ class ActiveRuns:
         return (self._no_pace if active is None else active.pace).allow(batch, spec)
 
     async def advance(self, now: float, wall_now: float) -> RunRecord | None:
-        """Advance the run that has its turn; returns it.
-
-        Args:
-            now: monotonic seconds.
-            wall_now: Unix time.
-        """
-        with self.shared.ledger.read() as t:
+        """Advance the run that has its turn, and return it; `now` is monotonic, `wall_now` Unix time."""
+        ledger, assignment = self.shared.ledger, self.shared.assignment
+        with ledger.read() as t:
             run = run_table.fetch_current_run(t)
-        assignment = self.shared.assignment
+            is_loaded = run is None or account_table.is_in_memory(t, run.run)
+        if run is not None and run.state == RunState.PENDING and any(run.outcomes) and not is_loaded:
+            await asyncio.to_thread(batches.load_account, ledger, run.run)
+            with ledger.read() as t:
+                run = run_table.fetch_current_run(t)
         if run is None or run.run != assignment.run or run.state == RunState.PENDING:
             assignment.settle(run)
         return None if run is None else await self.open(run).advance(run, now, wall_now)

@@ -1,6 +1,6 @@
 """Wires the parts of a coordinator: the foundation, what all runs share, and the loops that do the work."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from oku_coordinator.active_run import ActiveRuns, Installation
 from oku_coordinator.api.http_servers import HttpServers
@@ -22,29 +22,14 @@ from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.workers.assignment import Assignment, NoWorkerLimits, WorkerLimits
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.repeated_orders import IntervalAnnouncer
-from oku_core.process.supervision import Supervisor
 
 if TYPE_CHECKING:
+    from oku_coordinator.event_loop import BackgroundService
     from oku_coordinator.kube.facade import KubeFacade
 
 
-class Service(Protocol):
-    """Works in the background."""
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Begin to work, in the running event loop."""
-
-    async def end(self) -> None:
-        """Stop."""
-
-
 class Assembly:
-    """The parts of one coordinator; nothing is started.
-
-    Args:
-        settings: of the coordinator.
-        platform: what it stands on.
-    """
+    """The parts of one coordinator; nothing is started."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self._settings = settings
@@ -121,7 +106,7 @@ class Assembly:
         self.main_loop = MainLoop(installation, active_runs, self.ticker, announcer, self.runs, base)
 
     @property
-    def services(self) -> list[Service]:
+    def services(self) -> "list[BackgroundService | KubeFacade]":
         """What works in the background, in the order in which it begins."""
         telemetry = self.base.telemetry
         found = (

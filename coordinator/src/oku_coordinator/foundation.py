@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from oku_coordinator.broker.inbound import Inbound
 from oku_coordinator.broker.sender import Broker, Link
-from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.clock.clock_store import LISTEN_S, ClockStore
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schema import lock_ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
 from oku_coordinator.ledger.tables import run_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
@@ -54,12 +54,7 @@ REAL = Platform()
 
 
 class Foundation:
-    """The ledger is open and locked, and the clock goes on; nothing is started.
-
-    Args:
-        settings: of the coordinator.
-        platform: what it stands on.
-    """
+    """The ledger is open and locked, and the clock goes on; nothing is started."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self.signals, self.clock, metrics = LoopSignals(), SteadyClock(), Metrics()
@@ -87,12 +82,15 @@ class Foundation:
         self.clock_store.begin(is_run_active=current is not None and current.is_active)
         self.troubles = FoundationTroubles(self, rejections)
 
-    async def listen(self, seconds: float) -> None:
-        """Hear workers for some seconds, unless the broker is away for long."""
+    async def settle_clock(self) -> None:
+        """Go on with the clock of the active run, if need be as workers know it; the broker may be away."""
+        if self.clock_store.is_settled:
+            return
         for _ in range(_LONGEST_CONNECT_S):
             if not self.inbound.is_connected:
                 await self.signals.rest(1.0)
-        await self.signals.rest(seconds)
+        await self.signals.rest(LISTEN_S)
+        self.clock_store.settle()
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -101,12 +99,7 @@ class Foundation:
 
 
 class FoundationTroubles(Troubles):
-    """What is wrong with the foundation of a coordinator.
-
-    Args:
-        foundation: the ledger, the broker, Loki and the tasks.
-        rejections: the messages that were dropped.
-    """
+    """What is wrong with the foundation of a coordinator."""
 
     def __init__(self, foundation: Foundation, rejections: Rejections) -> None:
         self._foundation = foundation

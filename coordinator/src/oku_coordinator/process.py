@@ -33,12 +33,7 @@ _LAST_ANSWERS_S = 1.0
 
 
 class Coordinator:
-    """One coordinator; `run` returns after `end`.
-
-    Args:
-        settings: of the coordinator.
-        platform: what it stands on; a test may let tasks fail.
-    """
+    """One coordinator; `run` returns after `end`."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self._parts = Assembly(settings, platform)
@@ -48,7 +43,7 @@ class Coordinator:
         """Startup, main loop, shutdown."""
         supervisor = self._base.supervisor
         await self._startup()
-        await self._base.clock_store.settle(self._base.listen)
+        await self._base.settle_clock()
         ticking = supervisor.start("ticks", self._parts.ticker.run, _LONGEST_PAUSE_S)
         working = supervisor.start("dispatcher", self._parts.main_loop.run, _LONGEST_PAUSE_S)
         try:

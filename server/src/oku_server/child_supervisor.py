@@ -34,12 +34,7 @@ class Children(Protocol):
 
 
 class ChildSupervisor:
-    """Keeps `count` children alive: starts them when it is entered, and stops them when it is left.
-
-    Args:
-        count: how many children to keep; they are numbered from 0.
-        children: what they run.
-    """
+    """Keeps `count` children alive: starts them when it is entered, and stops them when it is left."""
 
     def __init__(self, count: int, children: Children) -> None:
         self._children = children

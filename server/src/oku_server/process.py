@@ -24,11 +24,10 @@ from oku_server.behaviour.timing_wheel import Timers, TimingWheel
 from oku_server.child_supervisor import ChildSupervisor
 from oku_server.counts.count_store import CountStore, FileCountStore, MemoryCountStore
 from oku_server.counts.count_table import CountTable
-from oku_server.http.admin import Description
+from oku_server.http.admin import Description, RecentSizes
 from oku_server.http.request_timeouts import RequestTimeouts
 from oku_server.http.server_connection import ServerConnection
 from oku_server.http.service import DelayService
-from oku_server.process_sizes import RecentSizes
 from oku_server.settings import ServerSettings
 
 GC_THRESHOLD = 10_000

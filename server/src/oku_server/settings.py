@@ -1,7 +1,7 @@
 """The settings of a delay server: one frozen value, complete before the server starts.
 
 The settings are values here. A command line that takes them as text parses them first
-(`delay.parse_delay`, `body.parse_body`, `fault.parse_rate`).
+(`delay.parse_delay`, `response_body.parse_body`, `fault.parse_rate`).
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """Signals of a main loop that count how often it was woken."""
 
-from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.event_loop import LoopSignals
 
 
 class CountingSignals(LoopSignals):

@@ -4,10 +4,10 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.broker_twin import BrokerTwin
 
 from oku_coordinator.active_run import ActiveRuns, Installation
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.assignment import Assignment

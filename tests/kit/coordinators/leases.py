@@ -25,9 +25,7 @@ def deal_lease(
     The lease is for the process `b1` of worker `w1`, or `b2` of `w2` and so on; its worker may take all of it
     unless there is a limit.
     """
-    order = LeaseOrder(
-        worker, build_incarnation(worker), lambda _: size, lambda size: size if limit is None else limit
-    )
+    order = LeaseOrder(worker, build_incarnation(worker), size, size if limit is None else limit)
     with ledger.change(now) as transaction:
         return next(iter(deal_leases(transaction, run, [order], now)), None)
 

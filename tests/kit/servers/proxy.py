@@ -15,10 +15,8 @@ class Proxy:
     Attributes:
         asked: the request lines that came, in their order.
         credentials: the `Proxy-Authorization` of each of them, empty without one.
-        refuses: whether it answers all of them with `407`.
     """
 
-    refuses: bool = False
     asked: list[str] = field(default_factory=list)
     credentials: list[str] = field(default_factory=list)
     _server: asyncio.Server | None = None
@@ -60,9 +58,6 @@ class Proxy:
         try:
             while True:
                 head = await self._read_head(reader)
-                if self.refuses:
-                    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-                    continue
                 method, target, rest = head.split(" ", 2)
                 split = urlsplit(f"//{target}" if method == "CONNECT" else target)
                 if upstream is None:

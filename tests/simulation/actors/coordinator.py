@@ -160,7 +160,7 @@ class CoordinatorActor:
 
     async def _work(self, parts: Assembly) -> None:
         """What the real process does once it listens."""
-        await parts.base.clock_store.settle(parts.base.listen)
+        await parts.base.settle_clock()
         for task in (
             parts.base.supervisor.start("ticks", parts.ticker.run),
             parts.base.supervisor.start("dispatcher", parts.main_loop.run),
@@ -197,7 +197,8 @@ class SimulatedSender(Broker):
         """Nobody knows how large the broker is."""
         return None
 
-    def _put(self, messages: Iterable[Outbound]) -> None:
+    def send(self, messages: Iterable[Outbound]) -> None:
+        """Have messages sent, a little later."""
         if not self._link.is_connected:
             self._outbound.drop()
             return
@@ -359,6 +360,9 @@ class SimulatedInbound(Inbound):
     def start(self, receiver: Receiver, handler: Handler) -> None:
         """Listen, and judge the verdicts on honest workers."""
         super().start(_JudgedReceiver(receiver), handler)
+
+    def wait_for_loop(self) -> None:
+        """There is no other thread: the loop has nothing in hand when a listener runs."""
 
 
 class _JudgedReceiver:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.laws import LawBrokenError
 
-from oku_workers.timing.clock_estimate import DRIFT_PPM, ClockSample
-from oku_workers.timing.coordinator_clock import CoordinatorClock
+from oku_workers.timing.coordinator_clock import DRIFT_PPM, ClockSample, CoordinatorClock
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

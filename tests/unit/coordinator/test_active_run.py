@@ -7,7 +7,7 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.leasing.ranges.sizing import build_hands
+from oku_coordinator.leasing.ranges.sizing import build_backlog
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
@@ -100,8 +100,8 @@ async def test_a_first_limit_is_no_more_than_may_be_lost(world: World) -> None:
     assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(15, 15), (15, 15), (15, 10)]
 
 
-async def test_full_hands_get_nothing_more(world: World) -> None:
-    """What matters is what is untaken: a lease that only waits for its last answers fills nobody's hands."""
+async def test_a_full_backlog_gets_nothing_more(world: World) -> None:
+    """What matters is what is untaken: a lease that only waits for its last answers fills no backlog."""
     world.create(concurrency=10)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
@@ -289,9 +289,9 @@ async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases
 
     def count(*arguments: Any) -> Any:
         looked[-1] += 1
-        return build_hands(*arguments)
+        return build_backlog(*arguments)
 
-    monkeypatch.setattr("oku_coordinator.leasing.ranges.range_dealer.build_hands", count)
+    monkeypatch.setattr("oku_coordinator.leasing.ranges.range_dealer.build_backlog", count)
     world.create(concurrency=10)
     world.record(*(f"w{number}" for number in range(500)))
     while not looked or world.active_runs.has_more:

@@ -8,8 +8,7 @@ from typing import Any
 
 from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import FaultRates
-from oku_server.behaviour.overrides import NO_OVERRIDES
-from oku_server.behaviour.planner import Planner
+from oku_server.behaviour.planner import NO_OVERRIDES, Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry

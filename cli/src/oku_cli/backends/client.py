@@ -38,8 +38,6 @@ class FileStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What a coordinator has of a file.
 
     Attributes:
-        digest: the SHA-256 of the file.
-        received: how many bytes of it are there.
         is_complete: whether that is all of it, and checked.
     """
 
@@ -56,13 +54,7 @@ class _Run(msgspec.Struct):
 
 
 class Submitted(NamedTuple):
-    """A run that was submitted.
-
-    Args:
-        run: its id.
-        state: its state.
-        is_new: whether this call has made it; else it has the key of the call.
-    """
+    """A run that was submitted: by this call if it is new, else by another one with the same key."""
 
     run: str
     state: RunState
@@ -106,11 +98,7 @@ class UploadNeededError(UserError):
 
 
 class RunGoneError(UserError):
-    """The run that was submitted with a key was deleted.
-
-    Attributes:
-        summary: how it stood then.
-    """
+    """The run that was submitted with a key was deleted; the summary is how it stood then."""
 
     def __init__(self, message: str, summary: Summary) -> None:
         super().__init__(message)

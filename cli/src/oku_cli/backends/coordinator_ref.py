@@ -78,15 +78,7 @@ class CoordinatorRef(Protocol):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Refers to a coordinator with a URL that this machine can reach.
-
-    Args:
-        url: the URL of its API.
-        token: the token that its API requires.
-        flags: the flags that name it in a command.
-        token_note: a note for the user whose token was refused; empty for none.
-        find_trouble: returns what is wrong on the way to it; an empty text if nothing is known to be.
-    """
+    """Refers to a coordinator with a URL that this machine can reach; see `CoordinatorAddress`."""
 
     url: str
     token: str

@@ -40,11 +40,7 @@ _NOT_TORN_DOWN = "was not called: the run was cancelled where no worker runs"
 
 
 class LedgerBackend:
-    """A `RunBackend` on the ledger of a folder.
-
-    Args:
-        folder: where the ledger is, or will be.
-    """
+    """A `RunBackend` on the ledger of a folder, which may not be there yet."""
 
     def __init__(self, folder: DataDir) -> None:
         self._folder = folder
@@ -168,10 +164,7 @@ class LedgerBackend:
     def find_submitted(self, key: str, spec: Spec, keep_keys_s: float) -> RunRecord | None:
         """The run of this folder that was submitted with a key; None if there is none.
 
-        Args:
-            key: the key.
-            spec: is to be that of the run; `UserError` if it is not.
-            keep_keys_s: how long a key is kept after the deletion of its run.
+        `UserError` if it has another spec. A key is kept for `keep_keys_s` after the deletion of its run.
 
         Raises:
             RunGoneError: the run was deleted.

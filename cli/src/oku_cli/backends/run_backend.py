@@ -1,4 +1,4 @@
-"""One way to talk to runs, wherever they are: `open_backend` chooses by the options of a command.
+"""One way to talk to runs, wherever they are: `RunPlace` opens it.
 
 Commands name a run by `latest`, its id, its name, or a part that only its id has. Its spec, failed requests
 and rows of data are fetched in pieces.
@@ -7,7 +7,7 @@ and rows of data are fetched in pieces.
 import difflib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from oku_cli.backends.client import Client
@@ -68,23 +68,28 @@ class RunBackend(Protocol):
         """Delete a run that is over or paused, with all that is kept of it."""
 
 
-@asynccontextmanager
-async def open_backend(coordinator: CoordinatorRef | None, data_dir: Path) -> AsyncIterator[RunBackend]:
-    """The coordinator that was named, else the local stack that runs in the folder, else its ledger."""
-    folder = DataDir(data_dir)
-    reached = find_coordinator(coordinator, folder)
-    if reached is None:
-        from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # loads the ledger
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a command finds runs: at the coordinator that the user named, else in a data folder."""
 
-        yield LedgerBackend.settle(folder)
-        return
-    async with Client(reached) as client:
-        yield client
+    coordinator: CoordinatorRef | None
+    folder: DataDir
 
+    def find_coordinator(self) -> CoordinatorRef | None:
+        """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
+        return self.coordinator or self.folder.find_endpoint()
 
-def find_coordinator(given: CoordinatorRef | None, folder: DataDir) -> CoordinatorRef | None:
-    """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
-    return given or folder.find_endpoint()
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[RunBackend]:
+        """Open a way to that coordinator, else to the ledger of the folder."""
+        reached = self.find_coordinator()
+        if reached is None:
+            from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # loads the ledger
+
+            yield LedgerBackend.settle(self.folder)
+            return
+        async with Client(reached) as client:
+            yield client
 
 
 MOST_NAMED = 5
@@ -173,13 +178,7 @@ def _build_cut_off(run: str) -> UserError:
 
 
 class RunData:
-    """Finds the rows of requests.
-
-    Args:
-        backend: has the run.
-        run: its id.
-        spec: its spec.
-    """
+    """Finds the rows of the requests of a run."""
 
     def __init__(self, backend: RunBackend, run: str, spec: Spec) -> None:
         self._backend, self._run, self._spec = backend, run, spec
@@ -194,9 +193,7 @@ class RunData:
     async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
         """The row of a request; None if the run has no data.
 
-        Args:
-            index: of the request.
-            most: how many rows are fetched if this one is not known: those that follow may be wanted, too.
+        At most so many are fetched if it is not known: those that follow may be wanted, too.
         """
         if self._spec.data is None:
             return None

@@ -1,20 +1,17 @@
 """`oku compare`: two runs side by side, and whether the second is faster or slower than the first."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.run_backend import find_run, open_backend
+from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.comparison.comparison import Comparison, compare_runs
 from oku_cli.comparison.run_seconds import read_run_seconds
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import run_async
-from oku_cli.options.backend_options import backend_options
+from oku_cli.follow.follower import as_command
 from oku_cli.options.option_group import JsonCommand, OptionGroup, json_option, option
-from oku_cli.options.run_argument import run_argument
+from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.report.comparison_page import build_comparison_page
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
@@ -47,15 +44,9 @@ from oku_core.spec.fields import FIELD_BY_KEY
     multiple=True,
     help="Judge the runs although this key of their specs differs; may be given several times.",
 )
-@backend_options
-def command(
-    a: str,
-    b: str,
-    despite: Sequence[str],
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-    **output: Any,
-) -> int:
+@place_options
+@as_command
+async def command(a: str, b: str, despite: Sequence[str], place: RunPlace, **output: Any) -> ExitCode:
     """Compare run B with run A, and say whether it is faster.
 
     Shows accounts, rates, quantiles with their intervals, and what differs in the specs. Says whether B is
@@ -66,7 +57,11 @@ def command(
         if key not in FIELD_BY_KEY:
             raise UserError(f"--despite: {format_value(key)} is not a key of a spec, such as url")
     _check(**output)
-    return run_async(_compare((a, b), despite, (coordinator, data_dir), output))
+    async with place.open() as backend:
+        ids = [await find_run(backend, reference, takes_newest=True) for reference in (a, b)]
+        first, second = [await read_run_seconds(backend, run) for run in ids]
+    _show(compare_runs(first, second, mask=mask_spec, despite=despite), **output)
+    return ExitCode.COMPLETED
 
 
 def _check(*, as_json: bool, html_file: str | None) -> None:
@@ -75,19 +70,6 @@ def _check(*, as_json: bool, html_file: str | None) -> None:
     check_output("--html", html_file)
     if as_json and html_file == STANDARD_OUTPUT:
         raise UserError("--json and --html: only one of them can go to standard output")
-
-
-async def _compare(
-    references: tuple[str, str],
-    despite: Sequence[str],
-    place: tuple[CoordinatorRef | None, Path],
-    output: Mapping[str, Any],
-) -> ExitCode:
-    async with open_backend(*place) as backend:
-        ids = [await find_run(backend, reference, takes_newest=True) for reference in references]
-        first, second = [await read_run_seconds(backend, run) for run in ids]
-    _show(compare_runs(first, second, mask=mask_spec, despite=despite), **output)
-    return ExitCode.COMPLETED
 
 
 def _show(comparison: Comparison, *, as_json: bool, html_file: str | None) -> None:

@@ -1,6 +1,10 @@
-"""`oku completion`: prints the script by which a shell completes words of `oku`."""
+"""`oku completion`: prints the script by which a shell completes words of `oku`; here it is answered, too."""
 
+import os
+import signal
 import sys
+from contextlib import suppress
+from typing import Never
 
 import click
 from click.shell_completion import get_completion_class
@@ -14,6 +18,8 @@ _SUPPLEMENTS = {
     # Otherwise @FILE is two words for bash.
     "bash": "COMP_WORDBREAKS=${COMP_WORDBREAKS//@}\n"
 }
+_LONGEST_S = 5.0
+"""A prompt that hangs is worse than one that offers nothing."""
 
 
 @click.command(name="completion", cls=GroupedCommand)
@@ -40,3 +46,14 @@ def command(context: click.Context, shell: str | None) -> int:
     script = completing(context.find_root().command, {}, "oku", COMPLETION_VARIABLE).source()
     sys.stdout.write(script + _SUPPLEMENTS.get(shell, ""))
     return ExitCode.COMPLETED
+
+
+def answer_shell(oku: click.Group) -> Never:
+    """Answer a shell that completes a word: whatever goes wrong, its prompt stays as it is."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    # Whatever hangs, such as the look-up of a name: a thread would be waited for even at the end.
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(ExitCode.COMPLETED))
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
+    with suppress(Exception):
+        oku.main(prog_name="oku", standalone_mode=False, complete_var=COMPLETION_VARIABLE)
+    sys.exit(ExitCode.COMPLETED)

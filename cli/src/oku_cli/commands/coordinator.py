@@ -11,15 +11,10 @@ import click
 from oku_cli.backends.coordinator_ref import read_own_token
 from oku_cli.options.daemon.allow_options import files_dir_option
 from oku_cli.options.daemon.broker_options import broker_options, read_message_key
-from oku_cli.options.daemon.file_options import (
-    clock_option,
-    file_store_options,
-    pick_file_limits,
-    pick_files_address,
-)
+from oku_cli.options.daemon.file_options import address_options, file_limit_options, pick_addresses
 from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
 from oku_cli.options.daemon.process_options import log_options, variables_option
-from oku_cli.options.daemon.retention_options import pick_retention, retention_options
+from oku_cli.options.daemon.retention_options import retention_options
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, build_duration, option
 from oku_cli.process.secret_variables import forget_secrets
@@ -88,8 +83,8 @@ _log = logging.getLogger(__name__)
     metavar="N",
     help="Inherited socket that already listens, instead of --host and --port.",
 )
-@clock_option
-@file_store_options
+@address_options
+@file_limit_options
 @option(
     OptionGroup.WORKERS,
     "--server-url",
@@ -168,9 +163,7 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
         CoordinatorSettings,
     )
 
-    settings["clock_host"], settings["clock_port"] = settings.pop("clock_address") or (None, None)
-    settings |= pick_files_address(settings)
-    retention, file_limits = pick_retention(settings), pick_file_limits(settings)
+    settings |= pick_addresses(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
     if settings["start_within_s"] is None:
@@ -178,8 +171,6 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
     own = CoordinatorSettings(
         message_key=read_message_key(message_key_file),
         token=_choose_token(token),
-        retention=retention,
-        file_limits=file_limits,
         loki=loki.build_target(),
         most_outbox_bytes=loki.loki_outbox,
         kube=kube,

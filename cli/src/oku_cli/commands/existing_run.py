@@ -1,88 +1,81 @@
-"""What `oku resume` and `oku retry` share: they send requests of a run that exists already."""
+"""`oku resume` and `oku retry`: they send the requests of a run that are left, or that failed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.run_backend import find_coordinator, find_run
+from oku_cli.backends.client import Client
+from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import run_async
 from oku_cli.follow.run_start import RunStart, refuse_shape, run_remotely
 from oku_cli.follow.watch import Watch
-from oku_cli.local.local_run import build_plan, run_locally
-from oku_cli.options.backend_options import backend_options
-from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
-from oku_cli.options.daemon.retention_options import read_retention_variables
-from oku_cli.options.daemon.user_code_options import confinement_options, refuse_confinement
-from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
-from oku_cli.options.option_group import CommandT, option
-from oku_cli.options.watch_options import drop_grafana_without_loki, pick_watch, sigterm_option, watch_options
-from oku_core.process.landlock import Confinement
+from oku_cli.local.local_run import run_locally
+from oku_cli.options.option_group import CommandT, JsonCommand, add_options, option
+from oku_cli.options.run_options import place_options, run_argument
+from oku_cli.options.stack_options import StackOptions, stack_options
+from oku_cli.options.watch_options import FILE_HINT, pick_watch, sigterm_option, watch_options
+from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState, is_resumable
+from oku_core.errors import UserError
 from oku_core.spec.fields import FieldGroup
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord
 
 
-def existing_run_options(when: str = "") -> Callable[[CommandT], CommandT]:
-    """The options of a command whose function takes them for `ExistingRun.pick`.
+def _add_options(when: str = "") -> Callable[[CommandT], CommandT]:
+    """The options of a command that calls `_ExistingRun.carry_out`.
 
     Args:
         when: from when on the run has the workers and delay servers, as the help says it.
     """
-    servers = f"Use N delay server processes{when}."
-    additions = (
-        confinement_options(serves_others=False),
-        secret_options(has_variables=False),
-        loki_options,
-        sigterm_option,
-        watch_options,
-        backend_options,
-        option(FieldGroup.DELAY_SERVERS, "--servers", metavar="N", help=servers),
+    return add_options(
         option(FieldGroup.LOAD, "-w", "--workers", metavar="N", help=f"Use N workers{when}."),
+        option(
+            FieldGroup.DELAY_SERVERS, "--servers", metavar="N", help=f"Use N delay server processes{when}."
+        ),
+        place_options,
+        watch_options,
+        sigterm_option,
+        stack_options,
     )
 
-    def add_all(command: CommandT) -> CommandT:
-        for add in additions:
-            command = add(command)
-        return command
 
-    return add_all
+@click.command(name="resume", cls=JsonCommand, file_hint=FILE_HINT)
+@run_argument(states=(RunState.PAUSED, RunState.FAILED))
+@_add_options(" from now on")
+def resume(run: str, place: RunPlace, **options: Any) -> int:
+    """Resume a paused or interrupted run, even days later.
+
+    RUN is latest, an id, a name, or any unique part of an id.
+    """
+    return _Resumed(run, place).carry_out(options)
+
+
+@click.command(name="retry", cls=JsonCommand, file_hint=FILE_HINT)
+@run_argument(states=REST_STATES)
+@_add_options()
+def retry(run: str, place: RunPlace, **options: Any) -> int:
+    """Send the failed requests of a run again, each under its index.
+
+    It makes a new run, whose summary says how many of the first one are ok now. A run with a rate is tried
+    again without it. RUN is latest, an id, a name, or any unique part of an id.
+    """
+    return _Retried(run, place).carry_out(options)
 
 
 @dataclass(frozen=True)
-class ExistingRun(ABC):
-    """A run that exists, and how a command begins with it.
-
-    Attributes:
-        reference: how the user named it.
-        data_dir: the folder of local runs.
-        coordinator: the coordinator that has it, if the user named one.
-        secrets: what a local stack may insert.
-        confinement: whether it confines user code.
-    """
+class _ExistingRun(ABC):
+    """A run that exists, as the user named it, and how a command begins with it."""
 
     reference: str
-    data_dir: DataDir
-    coordinator: CoordinatorRef | None
-    secrets: SecretSource
-    confinement: Confinement
-
-    @classmethod
-    def pick(cls, reference: str, options: dict[str, Any]) -> Self:
-        """Build it from the options of a command, and remove those it uses."""
-        folder = DataDir(options.pop("data_dir"))
-        return cls(
-            reference, folder, *(options.pop(key) for key in ("coordinator", "secrets", "confinement"))
-        )
+    place: RunPlace
 
     @abstractmethod
     def start(self, reference: str) -> RunStart:
@@ -93,49 +86,58 @@ class ExistingRun(ABC):
         """Begin with the record of the run; `UserError` if it cannot be done."""
 
     def carry_out(self, options: dict[str, Any]) -> int:
-        """Begin, and follow the run to its end; return the exit code.
-
-        Args:
-            options: those of watching, of Loki, and how many workers and delay servers there are to be.
-        """
+        """Begin, and follow the run to its end; return the exit code."""
         watch = pick_watch(options)
         with watch.explaining_mistakes():
             return self._carry_out(options, watch)
 
     def _carry_out(self, options: dict[str, Any], watch: Watch) -> int:
-        loki = pick_loki_options(options)
-        given = parse_spec(Source(None, _drop_none(options)))
-        reached = find_coordinator(self.coordinator, self.data_dir)
+        stack = StackOptions.pick(options)
+        given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))
+        reached = self.place.find_coordinator()
         if reached is None:
-            if not loki.loki:
-                watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
-            return run_async(self._run_locally(given, loki, watch), watch)
-        refuse_loki(loki)
-        refuse_secrets(self.secrets)
-        refuse_confinement(self.confinement)
-        if self.coordinator is not None:
+            watch = replace(watch, grafana=stack.check_grafana(watch.grafana))
+            return run_async(self._run_locally(given, stack, watch), watch)
+        stack.refuse()
+        if self.place.coordinator is not None:
             refuse_shape(workers=given.workers, servers=given.servers)
         return run_async(run_remotely(reached, self.start(self.reference), watch), watch)
 
-    async def _run_locally(self, given: Spec, loki: LokiOptions, watch: Watch) -> ExitCode:
+    async def _run_locally(self, given: Spec, stack: StackOptions, watch: Watch) -> ExitCode:
         from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # only what is used
 
-        backend = LedgerBackend.settle(self.data_dir)
+        backend = LedgerBackend.settle(self.place.folder)
         record = backend.require_run(await find_run(backend, self.reference))
-        start = self.start_locally(record)
-        spec = record.spec
+        start, spec = self.start_locally(record), record.spec
         shape = msgspec.structs.replace(
             spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
         )
-        plan = build_plan(
-            shape,
-            self.secrets,
-            loki.build_environment() | read_retention_variables(),
-            has_loki=bool(loki.loki),
-            confinement=self.confinement,
-        )
-        return await run_locally(self.data_dir, plan, start, watch)
+        return await run_locally(self.place.folder, stack.build_plan(shape), start, watch)
 
 
-def _drop_none(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None}
+class _Resumed(_ExistingRun):
+    def start(self, reference: str) -> RunStart:
+        async def begin(client: Client) -> str:
+            run = await find_run(client, reference)
+            await client.resume(run)
+            return run
+
+        return RunStart(begin=begin, resumed=reference)
+
+    def start_locally(self, record: "RunRecord") -> RunStart:
+        if record.state in FINAL_STATES and not is_resumable(record.state, is_broken=record.is_broken):
+            raise UserError(f"run {record.run} is {record.state}, it cannot be resumed")
+        return RunStart.resume(record.run, record.spec)
+
+
+class _Retried(_ExistingRun):
+    def start(self, reference: str) -> RunStart:
+        async def begin(client: Client) -> str:
+            return await client.retry(await find_run(client, reference))
+
+        return RunStart(begin=begin, name=f"retry of {reference}")
+
+    def start_locally(self, record: "RunRecord") -> RunStart:
+        if record.outcomes[0] == record.accounted:
+            raise UserError(f"run {record.run} has no failed request to retry")
+        return self.start(record.run)

@@ -2,19 +2,16 @@
 
 import csv
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 import click
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.run_backend import RunData, find_run, open_backend, open_failures
+from oku_cli.backends.run_backend import RunData, RunPlace, find_run, open_failures
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import run_async
-from oku_cli.options.backend_options import backend_options
+from oku_cli.follow.follower import as_command
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
-from oku_cli.options.run_argument import run_argument
+from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.terminal.ci_commands import defuse
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_line, write_note
@@ -50,15 +47,9 @@ _CSV_HEAD = ("index", "outcome", "target", "method", "url")
     help="Print a line of CSV for each request, with its row.",
 )
 @json_option("the ranges")
-@backend_options
-def command(
-    run: str,
-    as_csv: bool,  # noqa: FBT001  # click passes flags so
-    as_json: bool,  # noqa: FBT001
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-    **only: str | None,
-) -> int:
+@place_options
+@as_command
+async def command(run: str, place: RunPlace, *, as_csv: bool, as_json: bool, **only: str | None) -> ExitCode:
     """List the requests of a run that failed, by their indices.
 
     RUN is latest, an id, a name, or any unique part of an id.
@@ -67,8 +58,23 @@ def command(
         raise UserError("--csv: cannot be combined with --json")
     outcome = only["outcome"]
     wanted = _Wanted(None if outcome is None else Outcome(outcome), only["target"])
-    form = _print_csv if as_csv else _print_json if as_json else _print_lines
-    return run_async(_list(run, wanted, form, data_dir, coordinator))
+    async with place.open() as backend:
+        run = await find_run(backend, run, takes_newest=True)
+        head, ranges = await open_failures(backend, run)
+        spec = parse_spec(Source("spec", head.spec))
+        wanted.check(spec, run)
+        requests = RequestLines(spec)
+        split = _split_all(ranges, requests, wanted, has_targets=list_target_names(spec) != ("",))
+        print_all = _print_csv if as_csv else _print_json if as_json else _print_lines
+        listed = await print_all(_Listed(head, requests, RunData(backend, run, spec), split))
+    if not listed:
+        write_note(f"run {run} has no failed request{' of these' if any(wanted) else ''}")
+    if head.unlisted:
+        write_note(
+            f"this list is not complete: {format_count(head.unlisted)} of {format_count(head.requests)}"
+            " failed requests are not in it, as they were in too many ranges"
+        )
+    return ExitCode.COMPLETED
 
 
 class _Wanted(NamedTuple):
@@ -89,40 +95,12 @@ class _Wanted(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """The failures of a run that are listed.
-
-    Attributes:
-        head: what is said once.
-        requests: what each request is.
-        data: their rows.
-        ranges: the ranges, each of one target.
-    """
+    """The failures of a run that are listed."""
 
     head: FailuresHead
     requests: RequestLines
     data: RunData
     ranges: AsyncIterator[FailedRange]
-
-
-async def _list(
-    reference: str, wanted: _Wanted, form: "_Form", data_dir: Path, coordinator: CoordinatorRef | None
-) -> ExitCode:
-    async with open_backend(coordinator, data_dir) as backend:
-        run = await find_run(backend, reference, takes_newest=True)
-        head, ranges = await open_failures(backend, run)
-        spec = parse_spec(Source("spec", head.spec))
-        wanted.check(spec, run)
-        requests = RequestLines(spec)
-        split = _split_all(ranges, requests, wanted, has_targets=list_target_names(spec) != ("",))
-        listed = await form(_Listed(head, requests, RunData(backend, run, spec), split))
-    if not listed:
-        write_note(f"run {run} has no failed request{' of these' if any(wanted) else ''}")
-    if head.unlisted:
-        write_note(
-            f"this list is not complete: {format_count(head.unlisted)} of {format_count(head.requests)}"
-            " failed requests are not in it, as they were in too many ranges"
-        )
-    return ExitCode.COMPLETED
 
 
 async def _split_all(
@@ -197,6 +175,3 @@ async def _print_json(listed: _Listed) -> int:
     head, ranges = listed.head, [failed async for failed in listed.ranges]
     print_json({"run": head.run, "requests": head.requests, "unlisted": head.unlisted, "failures": ranges})
     return sum(failed.stop - failed.start for failed in ranges)
-
-
-_Form = Callable[[_Listed], Awaitable[int]]

@@ -1,22 +1,18 @@
 """`oku report`: a run as one HTML file, and for other tools as JSON, CSV and HdrHistogram text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.run_backend import find_run, open_backend
+from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import run_async
-from oku_cli.options.backend_options import backend_options
+from oku_cli.follow.follower import as_command
 from oku_cli.options.option_group import JsonCommand, OptionGroup, json_option, option
-from oku_cli.options.run_argument import run_argument
-from oku_cli.report.exports import build_csv, build_hgrm_text
+from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.report.history_reader import RunHistory
-from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter
+from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter, build_csv, build_hgrm_text
 from oku_cli.report.page import build_page
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
@@ -58,14 +54,9 @@ from oku_core.errors import UserError
     help="Write the summary as Markdown.",
 )
 @option(OptionGroup.OUTPUT, "--show-secrets", is_flag=True, help="Do not mask headers, queries and bodies.")
-@backend_options
-def command(
-    run: str,
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-    show_secrets: bool,  # noqa: FBT001  # click passes flags so
-    **files: Any,
-) -> int:
+@place_options
+@as_command
+async def command(run: str, place: RunPlace, *, show_secrets: bool, **files: Any) -> ExitCode:
     """Write a report of a run in any state as one HTML file.
 
     RUN is latest, an id, a name, or any unique part of an id.
@@ -73,19 +64,8 @@ def command(
     With any of these but --output, only what was asked for is written. A FILE of - is standard output.
     """
     outputs = _choose_outputs(files, show_secrets=show_secrets)
-    return run_async(_report(run, data_dir, coordinator, outputs, show_secrets=show_secrets))
-
-
-async def _report(
-    reference: str,
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-    outputs: Sequence[OutputFile],
-    *,
-    show_secrets: bool,
-) -> ExitCode:
-    async with open_backend(coordinator, data_dir) as backend:
-        run = await find_run(backend, reference, takes_newest=True)
+    async with place.open() as backend:
+        run = await find_run(backend, run, takes_newest=True)
         page = partial(build_page, show_secrets=show_secrets)
         usual = OutputFile("--output", f"oku-report-{run}.html", page)
         with ReportWriter(outputs or [usual], show_secrets=show_secrets) as writer:

@@ -9,26 +9,22 @@ from typing import Any
 import click
 import msgspec
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.run_backend import RunPlace
 from oku_cli.follow.follower import run_async
 from oku_cli.follow.run_start import RunStart, run_remotely
 from oku_cli.follow.upload import LocalFile
-from oku_cli.local.local_run import build_plan, check_memory, run_locally
-from oku_cli.options.backend_options import backend_options
-from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
-from oku_cli.options.daemon.retention_options import read_kept_keys_s, read_retention_variables
-from oku_cli.options.daemon.user_code_options import confinement_options, refuse_confinement
-from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.local.local_run import check_memory, run_locally
+from oku_cli.options.daemon.retention_options import read_kept_keys_s
 from oku_cli.options.option_group import JsonCommand, OptionGroup, option
+from oku_cli.options.run_options import place_options
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.file_values import build_finder, read_files
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home, is_stream
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
+from oku_cli.options.stack_options import StackOptions, stack_options
 from oku_cli.options.watch_options import (
     FILE_HINT,
-    drop_grafana_without_loki,
     once_option,
     pick_watch,
     sigterm_option,
@@ -37,10 +33,8 @@ from oku_cli.options.watch_options import (
 from oku_cli.process.interrupt import SignalAction
 from oku_core.errors import UserError, format_value
 from oku_core.http_client.tls import build_tls
-from oku_core.process.landlock import Confinement
 from oku_core.spec.files import EVERYWHERE, TLS_FILE_KEYS
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import find_file_reference
 
@@ -68,24 +62,19 @@ _EXAMPLES = {
     "targets", nargs=-1, metavar="[SPEC.YAML | FILE.py | URL...]", type=click.Path(readable=False)
 )
 @spec_options
-@backend_options
+@place_options
 @watch_options
 @sigterm_option
-@loki_options
 @option(
     OptionGroup.SECRETS, "--files-dir", metavar="FOLDER", type=click.Path(path_type=Path),
     help="Folder whose files a spec from standard input may name. Default: none.",
 )  # fmt: skip
-@secret_options(has_variables=False)
-@confinement_options(serves_others=False)
+@stack_options
 @once_option
 def command(
     targets: tuple[str, ...],
     files_dir: Path | None,
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-    secrets: SecretSource,
-    confinement: Confinement,
+    place: RunPlace,
     **options: Any,
 ) -> int:
     """Run a load test and account for every request.
@@ -110,38 +99,30 @@ def command(
     _check_files_dir(files_dir, files)
     options["url"] = (*options["url"], *filter(_is_url, targets))
     _add_code(options, code)
-    once, loki = options.pop("once"), pick_loki_options(options)
+    once, stack = options.pop("once"), StackOptions.pick(options)
     given = Source(None, pick_spec_values(options))
-    goes_on = once is not None and coordinator is not None
+    goes_on = once is not None and place.coordinator is not None
     watch = pick_watch(options, SignalAction.DETACH if goes_on else SignalAction.PAUSE)
     with (
         watch.explaining_mistakes(),
         scanned(read_code(read_files([*(_read_file(file, files_dir) for file in files), given]))) as read,
     ):
         spec = parse_spec(*read.sources)
-        if coordinator is not None:
-            refuse_loki(loki)
-            refuse_secrets(secrets)
-            refuse_confinement(confinement)
-            return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files, once), watch), watch)
+        if place.coordinator is not None:
+            stack.refuse()
+            start = RunStart.submit(spec, read.files, once)
+            return run_async(run_remotely(place.coordinator, start, watch), watch)
         spec = find_files(spec, read.files)
-        if not loki.loki:
-            watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
-        plan = build_plan(
-            spec,
-            secrets,
-            loki.build_environment() | read_retention_variables(),
-            has_loki=bool(loki.loki),
-            confinement=confinement,
-        )
+        watch = replace(watch, grafana=stack.check_grafana(watch.grafana))
+        plan = stack.build_plan(spec)
         check_memory(spec, plan.workers, build_finder(read.files))
-        start, folder = RunStart.submit(spec, read.files, once), DataDir(data_dir)
+        start = RunStart.submit(spec, read.files, once)
         if once is None:
-            return run_async(run_locally(folder, plan, start, watch), watch)
-        from oku_cli.local.local_once import KeyedSpec, LocalOnce  # noqa: PLC0415  # loads the ledger
+            return run_async(run_locally(place.folder, plan, start, watch), watch)
+        from oku_cli.local.folder_runs import KeyedSpec, LocalOnce  # noqa: PLC0415  # loads the ledger
 
         keyed = KeyedSpec(once, spec, read_kept_keys_s())
-        return run_async(LocalOnce(folder, plan, start, keyed, watch).carry_out(), watch)
+        return run_async(LocalOnce(place.folder, plan, start, keyed, watch).carry_out(), watch)
 
 
 def _read_file(name: str, files_dir: Path | None) -> Source:
@@ -186,12 +167,7 @@ def _check_name(file: str) -> None:
 
 
 def find_files(spec: Spec, files: Sequence[LocalFile] = ()) -> Spec:
-    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable.
-
-    Args:
-        spec: the spec.
-        files: those that become files of the run.
-    """
+    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
     named = {key: path for key in TLS_FILE_KEYS if (path := getattr(spec, key)) is not None}
     paths = {
         key: str(Path(expand_home(path)).absolute())

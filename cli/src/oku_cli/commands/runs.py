@@ -1,21 +1,18 @@
 """`oku runs`: lists the runs of a data folder or of a remote coordinator."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_backend import RunPlace
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import run_async
-from oku_cli.options.backend_options import backend_options
+from oku_cli.follow.follower import as_command
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
+from oku_cli.options.run_options import place_options
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.console import CAUTION, Terminal
 from oku_cli.terminal.json_output import print_json
-from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_note
 from oku_cli.views.runs_view import ListedRun, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
@@ -36,22 +33,12 @@ _PIPE_COLUMNS = 10_000
 )
 @option(OptionGroup.OUTPUT, "--all", "lists_all", is_flag=True, help="List all.")
 @json_option("the list")
-@backend_options
-def command(
-    limit: int,
-    lists_all: bool,  # noqa: FBT001  # click passes flags so
-    as_json: bool,  # noqa: FBT001
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-) -> int:
+@place_options
+@as_command
+async def command(limit: int, place: RunPlace, *, lists_all: bool, as_json: bool) -> ExitCode:
     """List runs, newest first."""
-    return run_async(_list(None if lists_all else limit, data_dir, coordinator, as_json=as_json))
-
-
-async def _list(
-    most: int | None, data_dir: Path, coordinator: CoordinatorRef | None, *, as_json: bool
-) -> ExitCode:
-    async with open_backend(coordinator, data_dir) as backend:
+    most = None if lists_all else limit
+    async with place.open() as backend:
         runs = await backend.fetch_runs(None if most is None else most + 1)
     if as_json:
         print_json(runs[:most])

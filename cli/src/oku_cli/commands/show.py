@@ -5,15 +5,13 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from oku_cli.backends.coordinator_ref import CoordinatorRef
-from oku_cli.backends.run_backend import find_run, open_backend
+from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.comparison.run_seconds import add_intervals
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import run_async
+from oku_cli.follow.follower import as_command
 from oku_cli.follow.watch import Watch
-from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
-from oku_cli.options.run_argument import run_argument
+from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.options.watch_options import grafana_option
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.terminal.console import Terminal
@@ -34,42 +32,32 @@ from oku_core.summary.summary import is_unbalanced
 )
 @json_option("the summary, or the request,")
 @grafana_option
-@backend_options
-def command(
-    run: str,
-    index: int | None,
-    as_json: bool,  # noqa: FBT001  # click passes flags so
-    grafana: str | None,
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-) -> int:
+@place_options
+@as_command
+async def command(
+    run: str, index: int | None, grafana: str | None, place: RunPlace, *, as_json: bool
+) -> ExitCode:
     """Show the summary of a run in any state, or one of its requests.
 
     RUN is latest, an id, a name, or any unique part of an id.
     """
     if index is not None:
-        return run_async(_show_request(run, index, data_dir, coordinator, as_json=as_json))
-    watch = Watch(as_json=as_json, grafana=grafana)
-    return run_async(_show(run, data_dir, coordinator, watch))
-
-
-async def _show(run: str, data_dir: Path, coordinator: CoordinatorRef | None, watch: Watch) -> ExitCode:
-    async with open_backend(coordinator, data_dir) as backend:
+        await _show_request(run, index, place, as_json=as_json)
+        return ExitCode.COMPLETED
+    async with place.open() as backend:
         run = await find_run(backend, run, takes_newest=True)
         summary = await add_intervals(backend, await backend.fetch_summary(run))
-    if watch.as_json:
+    if as_json:
         print_json(summary)
     else:
         hints = InterruptHints(backend.flags)
         hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(Terminal(), summary, hint=hint)
-    watch.print_dashboard_link(summary)
+    Watch(as_json=as_json, grafana=grafana).print_dashboard_link(summary)
     return ExitCode.COMPLETED
 
 
-async def _show_request(
-    run: str, index: int, data_dir: Path, coordinator: CoordinatorRef | None, *, as_json: bool
-) -> ExitCode:
+async def _show_request(run: str, index: int, place: RunPlace, *, as_json: bool) -> None:
     # These load the engines.
     from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
     from oku_cli.replay.run_request import (  # noqa: PLC0415
@@ -81,18 +69,14 @@ async def _show_request(
     )
 
     with TemporaryDirectory(prefix="oku-") as folder:
-        async with open_backend(coordinator, data_dir) as backend:
+        async with place.open() as backend:
             run = await find_run(backend, run, takes_newest=True)
             spec = await fetch_spec_of_index(backend, run, index, "--index")
             if spec.runs_user_code:
                 iteration = (await fetch_iteration(backend, run, index, spec)).show()
                 print_json(iteration) if as_json else print_iteration(iteration)
-                return ExitCode.COMPLETED
+                return
             request = await fetch_request(backend, run, index, spec, is_to_be_sent=False)
             files = await fetch_files(backend, run, request.list_bodies(), Path(folder))
         shown = show_request(fill_in_body(request, files))
-    if as_json:
-        print_json(shown)
-    else:
-        print_request(shown)
-    return ExitCode.COMPLETED
+    print_json(shown) if as_json else print_request(shown)

@@ -3,7 +3,6 @@
 import math
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,15 +10,13 @@ import click
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.run_backend import find_run
+from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import Follower, run_async
 from oku_cli.follow.outage import try_again
-from oku_cli.follow.run_start import build_title, try_add_intervals
 from oku_cli.follow.watch import Watch
-from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import JsonCommand
-from oku_cli.options.run_argument import run_argument
+from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
@@ -28,9 +25,9 @@ from oku_core.accounting.run_state import REST_STATES
 
 @click.command(name="wait", cls=JsonCommand, file_hint=FILE_HINT)
 @run_argument()
-@backend_options
+@place_options
 @watch_options
-def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, **options: Any) -> int:
+def command(run: str, place: RunPlace, **options: Any) -> int:
     """Wait for a run to end, and end with its exit code.
 
     If the run is over or paused, the command ends at once. Ctrl-C and SIGTERM end only this command; the run
@@ -38,9 +35,9 @@ def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, **opti
     """
     watch = pick_watch(options)
     with watch.explaining_mistakes():
-        if coordinator is not None:
-            return run_async(wait_remotely(run, coordinator, watch), watch)
-        return run_async(wait_locally(run, DataDir(data_dir), watch), watch)
+        if place.coordinator is not None:
+            return run_async(wait_remotely(run, place.coordinator, watch), watch)
+        return run_async(wait_locally(run, place.folder, watch), watch)
 
 
 async def wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watch) -> ExitCode:
@@ -61,9 +58,7 @@ async def wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watc
             try_again(lambda: client.fetch_summary(run)), hints.describe_detached(run)
         )
         follower = Follower(client, watch, hints, interrupts)
-        title = build_title(known.name or run, known.target, known.load)
-        summary = await follower.follow(run, title, known=known)
-        return follower.finish(await try_add_intervals(client, summary))
+        return await follower.finish(client, await follower.join(known))
 
 
 async def wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCode:

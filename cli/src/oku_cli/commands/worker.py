@@ -8,11 +8,15 @@ from typing import Any
 
 import click
 
-from oku_cli.options.daemon.allow_options import files_dir_option, secret_options
+from oku_cli.options.daemon.allow_options import (
+    confinement_options,
+    files_dir_option,
+    secret_options,
+    user_code_options,
+)
 from oku_cli.options.daemon.broker_options import broker_options, read_message_key
 from oku_cli.options.daemon.file_options import files_cache_options
 from oku_cli.options.daemon.process_options import log_options, variables_option
-from oku_cli.options.daemon.user_code_options import confinement_options, user_code_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, Parsed, option
 from oku_cli.process.logs import add_context
 from oku_cli.process.secret_variables import forget_secrets

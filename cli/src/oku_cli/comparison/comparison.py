@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from oku_cli.comparison.obstacles import list_obstacles
+from oku_cli.comparison.obstacles import Mask, SpecDifference, list_differences, list_obstacles
 from oku_cli.comparison.run_seconds import COMPARED_TIMES, RunSeconds
-from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_differences
 from oku_core.accounting.measured_time import Time
 from oku_core.statistics.change import ChangeVerdict, QuantileChange, measure_changes
 from oku_core.summary.latency_summary import SUMMARY_QUANTILES, QuantileIntervals
@@ -91,14 +90,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 def compare_runs(
     first: RunSeconds, second: RunSeconds, *, mask: Mask, despite: Collection[str] = ()
 ) -> Comparison:
-    """Compare run B, the second, with run A, the first.
-
-    Args:
-        first: the run A.
-        second: the run B.
-        mask: hides what may be a secret of a spec.
-        despite: the keys of a spec that may differ all the same.
-    """
+    """Compare run B, the second, with run A; the keys of a spec in `despite` may differ all the same."""
     differences = list_differences(first.spec, second.spec, mask)
     reasons = list(list_obstacles(first, second, differences, despite))
     changes = {} if reasons else _measure_changes(first, second)

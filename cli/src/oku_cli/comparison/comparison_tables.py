@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
-from oku_cli.comparison.obstacles import SIDES
-from oku_cli.comparison.spec_differences import describe_value
+from oku_cli.comparison.obstacles import SIDES, describe_value
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
 from oku_core.statistics.change import ChangeVerdict, QuantileChange

@@ -1,17 +1,26 @@
-"""What stands in the way of judging two runs by their latencies, each in one line."""
+"""What differs in the specs of two runs, and what stands in the way of judging them by their latencies.
 
-from collections.abc import Collection, Iterator, Sequence
+Differences are shown key by key, without what may be a secret, and obstacles each in one line.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from oku_cli.comparison.run_seconds import RunSeconds
-from oku_cli.comparison.spec_differences import SpecDifference
 from oku_core.accounting.outcome import count_answered, count_sent
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.summary.summary import Summary
 from oku_core.summary.validity import Flag
 from oku_core.tables.formatting import format_share
 
+_DIGEST = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
+
+
+Mask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 SIDES = ("A", "B")
 _HARMLESS_KEYS = frozenset({
     "name", "requests", "duration", "seed", "workers", "servers", "start-within", "give-up-after", "grace",
@@ -25,17 +34,38 @@ _MOST_UNANSWERED = 0.01
 """The largest share of what was sent that may be without an answer, and so without a latency."""
 
 
+class SpecDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A key with different values; None where a spec does not have it. Both may look alike, if masked."""
+
+    key: str
+    a: Any
+    b: Any
+
+
+def list_differences(first: Mapping[str, Any], second: Mapping[str, Any], mask: Mask) -> list[SpecDifference]:
+    """List the keys whose values differ, as users write them, those of the first spec first."""
+    shown_first, shown_second = mask(first), mask(second)
+    return [
+        SpecDifference(key=key, a=shown_first.get(key), b=shown_second.get(key))
+        for key in {**first, **second}
+        if first.get(key) != second.get(key)
+    ]
+
+
+def describe_value(value: Any) -> str:
+    """A value of a spec in one line, as it may be written in a spec: `[http://a/, http://b/]`."""
+    if value is None:
+        return "-"
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _DIGEST.sub(r"\1…", text)
+
+
 def list_obstacles(
     first: RunSeconds, second: RunSeconds, differences: Sequence[SpecDifference], despite: Collection[str]
 ) -> Iterator[str]:
-    """List what stands in the way.
-
-    Args:
-        first: the run A.
-        second: the run B.
-        differences: of their specs.
-        despite: the keys of a spec that may differ all the same.
-    """
+    """List what stands in the way; keys of a spec in `despite` do not."""
     if first.summary.run == second.summary.run:
         yield "A and B are the same run"
     keys = [each.key for each in differences if each.key not in _HARMLESS_KEYS | set(despite)]

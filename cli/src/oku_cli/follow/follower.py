@@ -1,19 +1,21 @@
 """Follows a run until it rests, pauses or cancels it on a signal, and shows and writes its summary."""
 
 import asyncio
+import functools
 import time
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import UnreachableError
+from oku_cli.comparison.run_seconds import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.outage import Outage
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
 from oku_cli.terminal.json_output import print_json
-from oku_cli.terminal.printable import write_error
+from oku_cli.terminal.printable import write_error, write_note
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.exit_reasons import list_exit_reasons
 from oku_core.accounting.run_state import REST_STATES
@@ -21,7 +23,9 @@ from oku_core.errors import UserError
 from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
-    from oku_cli.live.screen import View
+    from oku_cli.live.plain import View
+
+_P = ParamSpec("_P")
 
 ORDER_PATIENCE_S, ORDER_TRY_S = 1.0, 10.0
 """After a signal, a failure to tell the coordinator is reported after the first time; one response may take
@@ -44,10 +48,6 @@ class Follower:
     """Follows one run after the other, each until it rests.
 
     Args:
-        client: the client of the coordinator.
-        watch: says how to show the run.
-        hints: words the hints for a user who leaves a run before its end.
-        interrupts: the signals that make the user leave it.
         lifetime: of the coordinator; None if it is waited for however long it does not answer.
     """
 
@@ -60,13 +60,12 @@ class Follower:
         *,
         lifetime: Lifetime | None = None,
     ) -> None:
-        from oku_cli.live.screen import build_view  # noqa: PLC0415  # rich takes long to load
+        from oku_cli.live.live_view import build_view  # noqa: PLC0415  # rich takes long to load
 
         self._client = client
         self._watch = watch
         self._hints = hints
-        self._console = watch.build_console()
-        self.view: View = build_view(self._console, quiet=watch.quiet)
+        self.view: View = build_view(watch.build_console(), quiet=watch.quiet)
         self._interrupts = interrupts
         self._lifetime = lifetime
 
@@ -74,13 +73,13 @@ class Follower:
         """Show a line above the progress."""
         self.view.log(line)
 
+    async def join(self, known: Summary) -> Summary:
+        """Follow a run that another command has begun, and that stands as it is known to."""
+        title = build_title(known.name or known.run, known.target, known.load)
+        return await self.follow(known.run, title, known)
+
     async def follow(self, run: str, title: str, known: Summary | None = None) -> Summary:
         """Show a run until it rests; a signal pauses it, cancels it, or only ends the command.
-
-        Args:
-            run: its id.
-            title: what to show above it.
-            known: how it stands, if another command has begun it.
 
         Raises:
             InterruptedAtOnceError: a second signal came, the run cannot come to rest, or it goes on alone.
@@ -101,9 +100,9 @@ class Follower:
             await asyncio.gather(following, interrupting, return_exceptions=True)
             self.view.stop()
 
-    def finish(self, summary: Summary) -> ExitCode:
-        """Show and write the summary; return the exit code."""
-        return show_end(self._watch, summary, self._hints)
+    async def finish(self, histories: Histories, summary: Summary) -> ExitCode:
+        """Show and write the summary with its intervals; return the exit code."""
+        return show_end(self._watch, await try_add_intervals(histories, summary), self._hints)
 
     def _show_dashboard(self, run: str, known: Summary | None) -> None:
         grafana, now = self._watch.grafana, time.time()
@@ -177,14 +176,22 @@ class Follower:
                 return OrderDelivery.ACCEPTED
 
 
-def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:
-    """Show and write the summary of a run at rest; return the exit code.
+def build_title(*parts: str) -> str:
+    """A title of those of its parts that are known."""
+    return " · ".join(filter(None, parts))
 
-    Args:
-        watch: says how, and to which files.
-        summary: of the run.
-        hints: words how to resume it; None if it cannot be resumed.
-    """
+
+async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
+    """Add the intervals to the summary of a run that has ended, which is worth more than they are."""
+    try:
+        return await add_intervals(histories, summary)
+    except (UnreachableError, UserError) as error:
+        write_note(f"the summary has no intervals: {error}")
+        return summary
+
+
+def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:
+    """Show and write the summary of a run at rest; return the exit code. Hints say how to resume it."""
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
     hint = None
@@ -199,23 +206,13 @@ def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None
 
 
 def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
-    """Return the exit code of a command that followed a run until it rested.
-
-    Args:
-        summary: of the run.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
-    """
+    """Return the exit code of a command that followed a run until it rested."""
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided)
     return reasons[0].code if reasons else ExitCode.COMPLETED
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode], watch: Watch | None = None) -> int:
-    """Run a subcommand; an unreachable coordinator ends it with one line.
-
-    Args:
-        coroutine: the subcommand.
-        watch: says which files are to say so, too; None if there are none.
-    """
+    """Run a subcommand; an unreachable coordinator ends it with one line, also in the files of `watch`."""
     try:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:
@@ -227,3 +224,13 @@ def run_async(coroutine: Coroutine[Any, Any, ExitCode], watch: Watch | None = No
     if watch is not None:
         watch.write_reason(ExitCode.CUT_SHORT, reason)
     return int(ExitCode.CUT_SHORT)
+
+
+def as_command(subcommand: Callable[_P, Coroutine[Any, Any, ExitCode]]) -> Callable[_P, int]:
+    """Make a coroutine function one that click can call."""
+
+    @functools.wraps(subcommand)
+    def call(*arguments: _P.args, **options: _P.kwargs) -> int:
+        return run_async(subcommand(*arguments, **options))
+
+    return call

@@ -38,9 +38,6 @@ class LocalFile:
     """A file that a run uses.
 
     Args:
-        reference: how the spec names it.
-        path: where it is here.
-        label: how an error message names it.
         stamp: its state when its digest was made.
         proof: that this command has it.
     """
@@ -75,10 +72,6 @@ class LocalFile:
 
 def read_local_file(name: str, label: str) -> LocalFile:
     """Read a file once to know what is in it; it may be larger than memory.
-
-    Args:
-        name: its path.
-        label: how an error message names it.
 
     Raises:
         UserError: it is not a file that can be read, or is changed meanwhile.

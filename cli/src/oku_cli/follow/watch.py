@@ -31,13 +31,8 @@ class Watch:
 
     Args:
         as_json: whether the summary is printed as JSON and everything else goes to standard error.
-        summary_file: the file for the summary as JSON; None for none.
-        junit_file: the file for the summary as JUnit XML; None for none.
-        markdown_file: the file for the summary as Markdown; None for none.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
         quiet: whether no progress is shown.
         grafana: the Grafana in which its dashboard is seen; None for none.
-        on_sigterm: what SIGTERM does to the run.
     """
 
     as_json: bool = False

@@ -30,12 +30,9 @@ _KEY_CHARACTERS = _NAME_CHARACTERS | frozenset(string.ascii_uppercase + "_")
 
 @dataclass(frozen=True)
 class KubeEndpoint:
-    """Refers to the coordinator of a release.
+    """Refers to the coordinator of a release. What is empty is that of the kube context, or the only one.
 
     Args:
-        context: the kube context; empty for the current one.
-        namespace: the namespace; empty for that of the context.
-        release: the name of the release; empty if it is the only one.
         token: the token; empty to read it from the Secret that the Service of the release names.
     """
 
@@ -90,13 +87,7 @@ class KubeEndpoint:
 
 @dataclass(frozen=True)
 class ForwardedEndpoint:
-    """Says where the coordinator of a release answers: at the local end of a tunnel.
-
-    Args:
-        tunnel: the tunnel to it.
-        token: the token that its API requires.
-        token_note: a note for the user whose token was refused; empty for none.
-    """
+    """The `CoordinatorAddress` of the coordinator of a release: the local end of a tunnel."""
 
     tunnel: Tunnel
     token: str

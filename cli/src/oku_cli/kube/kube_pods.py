@@ -47,12 +47,7 @@ class _Event(msgspec.Struct, rename="camel"):
 
 
 class KubePods:
-    """The pods of a release, and what Kubernetes says of those that do not run.
-
-    Args:
-        kubectl: calls the cluster.
-        release: the name of the release.
-    """
+    """The pods of a release, and what Kubernetes says of those that do not run."""
 
     def __init__(self, kubectl: Kubectl, release: str) -> None:
         self._kubectl = kubectl

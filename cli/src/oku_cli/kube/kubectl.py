@@ -29,12 +29,7 @@ _MISTAKES = re.compile(
 
 
 class Kubectl:
-    """Calls `kubectl` with a context and a namespace; raises `UserError` if it is not installed.
-
-    Args:
-        context: the kube context; empty for the current one.
-        namespace: the namespace; empty for that of the context.
-    """
+    """Calls `kubectl` with a context and a namespace, or its current ones; `UserError` without `kubectl`."""
 
     def __init__(self, context: str, namespace: str) -> None:
         program = find_program("kubectl")

@@ -36,11 +36,7 @@ _NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
 async def open_tunnel(
     command: Sequence[str], explain: Callable[[], Awaitable[str]]
 ) -> AsyncIterator["Tunnel"]:
-    """Forward a port as long as the context lasts.
-
-    Args:
-        command: the command that forwards a free local port.
-        explain: finds out why nothing answers at the other end; an empty text if that is not known.
+    """Forward a port by a command as long as the context lasts; see `Tunnel`.
 
     Raises:
         UnreachableError: the tunnel does not get ready.

@@ -7,8 +7,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from oku_cli.live.trend import Quantiles, Trend, has_rate
+from oku_cli.terminal.console import BAD, CAUTION, STRONG
 from oku_cli.terminal.layout import Flow, PairGrid
-from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
@@ -43,13 +43,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def build_live_figures(tick: Tick, trend: Trend, label_columns: int) -> PairGrid:
-    """Show rates, times and counts in columns of fixed widths, so that they stay in place as numbers change.
-
-    Args:
-        tick: the newest tick.
-        trend: the trend.
-        label_columns: the width of the labels on the left.
-    """
+    """Show rates, times and counts in columns of fixed widths: they stay in place as numbers change."""
     list_pairs = _list_open if has_rate(tick) else _list_closed
     labels, values, other_labels, other_values = label_columns + 1, *_OTHER_COLUMNS
     left, right = list_pairs(tick, trend)

@@ -1,4 +1,4 @@
-"""Writes ticks and log lines as plain lines, for files, pipes and CI logs.
+"""Writes ticks and log lines as plain lines, for files, pipes and CI logs; what all views do.
 
 A line is written every few seconds by the ticks' own time, and at once when the state or the notices change.
 """
@@ -17,6 +17,7 @@ from oku_cli.live.trend import (
     measure_progress,
 )
 from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.printable import write_error
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
 from oku_core.process.clock import Clock
@@ -30,7 +31,7 @@ from oku_core.tables.formatting import (
     format_rate,
     format_share,
 )
-from oku_core.tables.target_tables import describe_worst_target
+from oku_core.tables.part_tables import describe_worst_target
 from oku_core.tables.threshold_tables import describe_standing
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
@@ -39,7 +40,30 @@ EVERY_S = 5.0
 """Time between two lines while the state stays the same."""
 
 
-class PlainView:
+class View:
+    """Shows a run in progress; this one shows only what goes wrong, on standard error.
+
+    No call waits for anything but the console, and nothing is written to standard output, which may be JSON.
+    """
+
+    def start(self, title: str) -> None:
+        """Start to show the run under this title."""
+
+    def show_tick(self, tick: Tick) -> None:
+        """Show the newest tick."""
+
+    def log(self, line: str) -> None:
+        """Show what happened: `worker-1 died (signal 9), started again`."""
+
+    def warn(self, line: str) -> None:
+        """Report a problem that does not fix itself, even when progress is not shown."""
+        write_error(line)
+
+    def stop(self) -> None:
+        """Leave the console as it was. A second call does nothing."""
+
+
+class PlainView(View):
     """Writes one line for several ticks.
 
     Args:
@@ -84,9 +108,6 @@ class PlainView:
     def warn(self, line: str) -> None:
         """Write it at once."""
         self.log(line)
-
-    def stop(self) -> None:
-        """Do nothing: every line was written when it came."""
 
     def _is_due(self, tick: Tick) -> bool:
         last = self._written

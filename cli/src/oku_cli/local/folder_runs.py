@@ -1,26 +1,38 @@
 """Follows runs of a data folder in which other commands may start and end their stacks meanwhile.
 
 The stack of another command ends with its run, or dies; the ledger stays. `oku wait` and `oku run --once` ask
-here where a run is now, and ask again when that has changed.
+here where a run is now, and ask again when that has changed. A run with a key is made once: one that another
+command makes is followed, and resumed here if that command dies.
 """
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from oku_cli.backends.client import Client
+from oku_cli.backends.client import Client, RunGoneError
 from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, show_end
-from oku_cli.follow.run_start import build_title, try_add_intervals
+from oku_cli.follow.follower import Follower, show_end, try_add_intervals
+from oku_cli.follow.run_start import KeyNotice, RunStart, finish_deleted
 from oku_cli.follow.watch import Watch
-from oku_cli.process.interrupt import Interrupts
-from oku_cli.process.interrupt_hints import InterruptHints
+from oku_cli.local.local_run import refuse_detaching, run_locally
+from oku_cli.local.stack_plan import StackPlan
+from oku_cli.process.interrupt import Interrupts, SignalAction
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
+from oku_core.accounting.run_state import FINAL_STATES
+from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
 from oku_core.summary.summary import Summary
 
 POLL_S = 0.2
+_STARTS_S = 30.0
+"""How long the stack of another command may take to start."""
+_SUBMITS_S = 5.0
+"""How long it may take then to submit the run with the key."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +49,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class FolderRuns:
-    """The runs of a folder.
-
-    Attributes:
-        folder: the folder.
-        watch: says how to show a run.
-        interrupts: the signals to this command.
-    """
+    """The runs of a folder, as a command shows them."""
 
     folder: DataDir
     watch: Watch
@@ -52,9 +58,7 @@ class FolderRuns:
     async def open(self, message: str, patience_s: float) -> tuple[LedgerBackend, Stack | None]:
         """The ledger of the folder, and the stack of another command if one runs there.
 
-        Args:
-            message: what a signal leaves behind meanwhile.
-            patience_s: how long a stack may take to start or to end.
+        A stack has `patience_s` to start or to end; a signal meanwhile ends the command with the message.
 
         Raises:
             FolderHeldError: it took longer.
@@ -76,18 +80,12 @@ class FolderRuns:
         await self.interrupts.cut(asyncio.sleep(POLL_S), message)
 
     async def follow(self, stack: Stack, known: Summary) -> Summary | None:
-        """Follow a run on the stack of another command to its end; None if the stack ended before.
-
-        Args:
-            stack: that has the run.
-            known: the summary of the run as it stands.
-        """
-        title = build_title(known.name or known.run, known.target, known.load)
+        """Follow a run on the stack of another command to its end; None if the stack ended before."""
         hints = InterruptHints(self.folder.flags, outlives=True)
         try:
             async with Client(stack.endpoint) as client:
                 follower = Follower(client, self.watch, hints, self.interrupts, lifetime=stack)
-                return await follower.follow(known.run, title, known=known)
+                return await follower.join(known)
         except UnreachableError:
             return None
 
@@ -95,3 +93,70 @@ class FolderRuns:
         """Show and write the summary of a run at rest; return the exit code."""
         hints = InterruptHints(self.folder.flags, folder=self.folder.absolute)
         return show_end(self.watch, await try_add_intervals(ledger, summary), hints)
+
+
+class KeyedSpec(NamedTuple):
+    """A spec that is sent once for its key, which outlives its run by `keep_keys_s`."""
+
+    key: str
+    spec: Spec
+    keep_keys_s: float
+
+
+@dataclass(frozen=True)
+class LocalOnce:
+    """A run that is made once for its key."""
+
+    data_dir: DataDir
+    plan: StackPlan
+    start: RunStart
+    keyed: KeyedSpec
+    watch: Watch
+
+    async def carry_out(self) -> ExitCode:
+        """Make, resume or follow the run, or show its end.
+
+        Raises:
+            UserError: another run holds the folder, or SIGTERM is to detach the command.
+        """
+        refuse_detaching(self.watch)
+        runs = FolderRuns(self.data_dir, self.watch, Interrupts(self.watch.on_sigterm))
+        notice, held_since = KeyNotice(self.keyed.key), None
+        while True:
+            try:
+                if (code := await self._try(runs, notice)) is not None:
+                    return code
+                held_since = None
+            except FolderHeldError:
+                held_since = held_since or time.monotonic()
+                if time.monotonic() - held_since > _SUBMITS_S:
+                    raise
+            await runs.pause(describe_unbegun(None))
+
+    async def _try(self, runs: FolderRuns, notice: KeyNotice) -> ExitCode | None:
+        """Do what the state of the run asks for; None if that has changed meanwhile."""
+        ledger, stack = await runs.open(describe_unbegun(None), _STARTS_S)
+        try:
+            record = ledger.find_submitted(*self.keyed)
+        except RunGoneError as error:
+            return finish_deleted(error.summary, self.watch, str(error))
+        if record is None:
+            return await run_locally(self.data_dir, self.plan, self.start, self.watch, runs.interrupts)
+        notice.report(record.run, record.state)
+        if stack is not None and not record.is_at_rest:
+            summary = await runs.follow(stack, await ledger.fetch_summary(record.run))
+            if summary is None:
+                return await self._stop(runs, record.run) if runs.interrupts.received else None
+            return await runs.show_end(ledger, summary)
+        if record.state in FINAL_STATES:
+            return await runs.show_end(ledger, await ledger.fetch_summary(record.run))
+        start = RunStart.resume(record.run, record.spec)
+        return await run_locally(self.data_dir, self.plan, start, self.watch, runs.interrupts)
+
+    async def _stop(self, runs: FolderRuns, run: str) -> ExitCode:
+        """End as a signal says that came while the other command died."""
+        ledger = LedgerBackend.settle(self.data_dir)
+        if runs.interrupts.received is SignalAction.CANCEL:
+            with suppress(UserError):  # it is over already
+                await ledger.cancel(run)
+        return await runs.show_end(ledger, await ledger.fetch_summary(run))

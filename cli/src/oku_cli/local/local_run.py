@@ -37,13 +37,6 @@ async def run_locally(
 ) -> ExitCode:
     """Start a stack, begin a run on it, follow it until it rests, and leave its report in the folder.
 
-    Args:
-        data_dir: the stack's folder.
-        plan: the shape of the stack.
-        start: submits or resumes the run.
-        watch: says how to show the run, and what SIGTERM does.
-        interrupts: the signals that make the user leave it, if they are caught already.
-
     Raises:
         UserError: SIGTERM is to detach the command: a local run does not outlive it.
     """
@@ -130,13 +123,7 @@ def build_plan(
 
 
 def check_memory(spec: Spec, workers: int, find_file: FindFile) -> None:
-    """Refuse a spec with a `UserError` whose bodies do not fit into the memory that its workers share here.
-
-    Args:
-        spec: what is to be run.
-        workers: how many there will be.
-        find_file: finds bodies that are files.
-    """
+    """Refuse a spec whose bodies do not fit into the memory that its workers share here."""
     in_flight = min(spec.find_window(workers), spec.requests)
     if fault := find_memory_fault(spec, in_flight, find_memory_limit() // workers, find_file):
         raise UserError(fault)

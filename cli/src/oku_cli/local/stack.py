@@ -36,11 +36,9 @@ class StackError(Exception):
 
 
 class LocalStack:
-    """Runs a local stack for one run, and keeps it alive until it is ended.
+    """Runs a local stack for one run in a folder that the caller holds, and keeps it alive until it is ended.
 
     Args:
-        data_dir: its data folder, held by the caller.
-        plan: what it consists of.
         log: takes a line for people when a child has died; it may be replaced.
     """
 

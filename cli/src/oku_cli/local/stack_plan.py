@@ -35,15 +35,9 @@ class StackPlan:
     """Describes what a local stack consists of.
 
     Args:
-        workers: the number of workers.
         servers: the number of delay server processes; 0 for none.
-        delay: the delay of the delay servers.
-        seed: the seed of their delays.
         spreads_addresses: whether each worker sends from a loopback address of its own.
-        secrets: the secrets that its runs may name.
         coordinator_environment: settings of the coordinator as environment variables, secret ones among them.
-        has_loki: whether results go to a Loki besides the ledger.
-        confinement: whether user code is confined to its own files.
     """
 
     workers: int
@@ -76,14 +70,7 @@ _CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StackSockets:
-    """Where a stack listens.
-
-    Args:
-        api: of the coordinator's API.
-        files: of the files of runs.
-        servers: of the delay servers, one for each process.
-        broker: the path of the broker's socket.
-    """
+    """Where a stack listens; its delay servers have a socket for each process."""
 
     api: Sequence[socket.socket]
     files: Sequence[socket.socket]
@@ -104,11 +91,7 @@ def build_url(listening: Sequence[socket.socket]) -> str:
 def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> Iterator[Child]:
     """Build the children in the order of their start: broker, coordinator, and the others.
 
-    Args:
-        plan: the shape of the stack.
-        data_dir: its folder, held by the caller.
-        sockets: where it listens.
-        token: the token of its API.
+    The caller holds the folder.
     """
     # The key stays in the folder: the broker may still have messages of a stack that was killed.
     message_key = data_dir.keep_message_key()

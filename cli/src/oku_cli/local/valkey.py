@@ -22,11 +22,7 @@ USERS_FILE = Path(__file__).with_name("users.acl")
 
 
 def build_users(passwords: Mapping[str, str]) -> str:
-    """Build the lines of a configuration with these users.
-
-    Args:
-        passwords: random ones, by user.
-    """
+    """Build the lines of a configuration with these users, whose passwords are random."""
     users = USERS_FILE.read_text()
     for user, password in passwords.items():
         digest = hashlib.sha256(password.encode()).hexdigest()
@@ -96,11 +92,6 @@ def build_config(folder: Path, socket: Path, users: str = "") -> str:
     The file is synchronised once a second. It loses nothing when the process is killed, and at most a second
     when the machine crashes; the ledger makes up for that. It looks 100 times a second (instead of 10) for
     calls whose time is over and for the signal to end, so that a run does not wait for it.
-
-    Args:
-        folder: for its data.
-        socket: where it listens.
-        users: the lines of its users; without any, anyone who can open the socket may do anything.
     """
     return f"""\
 port 0

@@ -1,10 +1,11 @@
 """The options that say where results go besides the ledger: a Loki, and as whom."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, naming, option
+from oku_cli.options.option_group import OptionGroup, Parsed, add_options, naming, option
 from oku_core.errors import UserError
 from oku_core.spec.values.quantity import parse_size
 
@@ -80,17 +81,17 @@ class LokiOptions:
         return {variable: str(values[name]) for name, (_, variable, _) in _HELP.items() if values[name]}
 
 
-def loki_options(command: CommandT) -> CommandT:
-    """`--loki` and what belongs to it."""
-    for name, (metavar, variable, text) in reversed(_HELP.items()):
-        is_outbox = name == "loki_outbox"
-        add = option(
-            OptionGroup.LOKI, f"--{name.replace('_', '-')}", metavar=metavar, envvar=variable, help=text,
-            type=Parsed("size", parse_outbox_bytes) if is_outbox else None,
-            default="256MB" if is_outbox else None, show_default=is_outbox,
-        )  # fmt: skip
-        command = add(command)
-    return command
+def _build_option(name: str, metavar: str, variable: str, text: str) -> Callable[[Any], Any]:
+    is_outbox = name == "loki_outbox"
+    return option(
+        OptionGroup.LOKI, f"--{name.replace('_', '-')}", metavar=metavar, envvar=variable, help=text,
+        type=Parsed("size", parse_outbox_bytes) if is_outbox else None,
+        default="256MB" if is_outbox else None, show_default=is_outbox,
+    )  # fmt: skip
+
+
+loki_options = add_options(*(_build_option(name, *texts) for name, texts in _HELP.items()))
+"""`--loki` and what belongs to it."""
 
 
 def pick_loki_options(options: dict[str, Any]) -> LokiOptions:
@@ -98,9 +99,3 @@ def pick_loki_options(options: dict[str, Any]) -> LokiOptions:
     picked = LokiOptions(**{name: options.pop(name) for name in _HELP})
     picked.build_target()
     return picked
-
-
-def refuse_loki(options: LokiOptions) -> None:
-    """A remote coordinator has its own Loki, or none."""
-    if options.loki:
-        raise UserError("--loki: is a setting of the coordinator; it cannot be combined with --coordinator")

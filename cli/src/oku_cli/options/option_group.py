@@ -5,13 +5,13 @@ one line with the flag. Every command that has `--json` prints its result, and n
 output.
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -128,6 +128,36 @@ def option(group: str, *declarations: str, **attributes: Any) -> Callable[[Comma
     return click.option(*declarations, cls=GroupedOption, group=group, **attributes)
 
 
+def add_options(*options: Callable[[Any], Any]) -> Callable[[CommandT], CommandT]:
+    """Add options to a command, in the order in which its help lists them."""
+
+    def add(command: CommandT) -> CommandT:
+        return functools.reduce(lambda added, each: each(added), reversed(options), command)
+
+    return add
+
+
+def add_joined_options(
+    name: str, pick: Callable[[dict[str, Any]], object], *options: Callable[[Any], Any]
+) -> Callable[[CommandT], CommandT]:
+    """Add options that a command gets as one value.
+
+    Args:
+        name: the parameter of the command that gets the value.
+        pick: takes the options out of all of the command, and makes the value of them.
+        options: as `add_options` takes them.
+    """
+
+    def add(command: CommandT) -> CommandT:
+        @functools.wraps(command)
+        def take(**values: Any) -> Any:
+            return command(**{name: pick(values)}, **values)
+
+        return add_options(*options)(cast("CommandT", take))
+
+    return add
+
+
 def write_examples(examples: Mapping[str, str], formatter: click.HelpFormatter) -> None:
     """Write command lines, each in a line of its own however long it is."""
     if not examples:
@@ -160,7 +190,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic only since c
 
 def build_duration(least: str, most: str) -> Parsed:
     """The type of a duration within bounds, in seconds."""
-    return Parsed("duration", partial(parse_duration_between, least=least, most=most))
+    return Parsed("duration", functools.partial(parse_duration_between, least=least, most=most))
 
 
 @contextmanager
@@ -173,11 +203,7 @@ def naming(source: str) -> Iterator[None]:
 
 
 def json_option(what: str) -> Callable[[CommandT], CommandT]:
-    """`--json`; the command gets it as `as_json`.
-
-    Args:
-        what: the result: `the summary`.
-    """
+    """`--json`, which prints this as JSON; the command gets it as `as_json`."""
     return option(OptionGroup.OUTPUT, "--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 

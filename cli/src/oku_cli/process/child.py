@@ -58,13 +58,7 @@ NO_INPUTS = ChildInputs()
 class Child:
     """Runs a process that dies with this one, writes to a file and does not get the terminal's Ctrl-C.
 
-    Args:
-        name: the name shown to people.
-        command: the command to run.
-        log: the file for its output.
-        environment: its complete environment.
-        folder: its working directory; None for that of this process.
-        inputs: what else it gets.
+    Its environment is complete.
     """
 
     def __init__(

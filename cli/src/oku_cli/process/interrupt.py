@@ -36,10 +36,6 @@ class InterruptedAtOnceError(Exception):
 class Interrupts:
     """Catches the signals from its creation until the event loop ends.
 
-    Args:
-        on_sigterm: what SIGTERM does.
-        on_others: what Ctrl-C and SIGHUP do.
-
     Attributes:
         received: what the last signal does, also if it was taken; None before the first.
     """

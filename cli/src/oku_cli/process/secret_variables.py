@@ -35,13 +35,7 @@ _TRACER = "TracerPid:"
 
 
 def hand_over(connection: socket.socket, pid: int, variables: Mapping[str, str]) -> None:
-    """Wait until the child is closed to others, and send it the variables; close the socket in any case.
-
-    Args:
-        connection: our end of the socket.
-        pid: the process id of the child.
-        variables: their values by name.
-    """
+    """Wait until the child is closed to others, and send it the variables; close the socket in any case."""
     connection.settimeout(_PATIENCE_S)
     with connection, suppress(OSError):  # others notice a child that has ended
         if connection.recv(len(_READY)) and is_closed(pid):

@@ -17,7 +17,7 @@ from oku_core.http_client.tls import build_tls
 from oku_core.messaging.lease import Lease
 from oku_core.process.redaction import redact, redact_beginning
 from oku_core.process.supervision import Supervisor
-from oku_core.spec.files import SpecFiles, list_files
+from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import FilledSpec, SecretSource, SpecSources
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
@@ -33,23 +33,14 @@ SHOWN_BODY_BYTES = 16 << 10
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A request that can be sent from here.
-
-    Attributes:
-        request: with the text of its body and with its secrets.
-        tls: how to speak TLS.
-    """
+    """A request that can be sent from here, with the text of its body and with its secrets."""
 
     request: RunRequest
     tls: ssl.SSLContext | None
 
 
 async def prepare(request: RunRequest, sources: SpecSources) -> PreparedRequest:
-    """Read what a request needs of this machine.
-
-    Args:
-        request: with the text of its body.
-        sources: the files and secrets that its spec names.
+    """Read what a request, which has the text of its body, needs of this machine.
 
     Raises:
         EngineError, SecretError, TlsError: it cannot be sent from here.
@@ -149,12 +140,6 @@ async def iterate_once(
 ) -> ShownIterationOutcome:
     """Make an iteration and wait for what becomes of it.
 
-    Args:
-        iteration: of a run.
-        filled: what its engine is given.
-        secrets: where its secrets are from.
-        files: those that it names.
-
     Raises:
         EngineError: user code cannot be run.
     """
@@ -163,12 +148,11 @@ async def iterate_once(
     printed.addHandler(_Printed(logging.INFO))
     printed.setLevel(logging.INFO)
     spec = filled.spec
-    known = {file.digest: file for file in list_files(spec)}
     feed = Feed()
     # It is the user's own code, on the user's own machine: it sees what it would see there.
     isolation = Isolation(choose_environment(os.environ, [EVERYTHING]))
     context = EngineContext(
-        find_file=lambda digest: files.find(known[digest]),
+        find_file=files.find,
         isolation=isolation,
         secrets=(*filled.secrets, *secrets.find_visible(isolation.environment)),
     )

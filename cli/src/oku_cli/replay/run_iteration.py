@@ -22,14 +22,7 @@ _ROW, _INDEX = "row", "rows"
 
 @dataclass(frozen=True)
 class RunIteration:
-    """An iteration of a run.
-
-    Attributes:
-        run: the id of the run.
-        index: of the iteration.
-        spec: of the run.
-        row: the row of its data; None if the run has none.
-    """
+    """An iteration of a run; it has no row if the run has no data."""
 
     run: str
     index: int
@@ -49,14 +42,7 @@ class RunIteration:
 
 
 async def fetch_iteration(backend: RunBackend, run: str, index: int, spec: Spec) -> RunIteration:
-    """Fetch what the iteration of an index is, but for files.
-
-    Args:
-        backend: has the run.
-        run: its id.
-        index: one that the run has.
-        spec: of the run.
-    """
+    """Fetch an iteration of a run, but for its files."""
     return RunIteration(run, index, spec, await RunData(backend, run, spec).fetch(index, most=1))
 
 
@@ -72,13 +58,7 @@ def refuse_setup(iteration: RunIteration) -> None:
 async def prepare_iteration(
     backend: RunBackend, iteration: RunIteration, folder: Path
 ) -> tuple[Spec, SpecFiles]:
-    """Fetch the files of an iteration into a folder; returns a spec that has its row alone, and the files.
-
-    Args:
-        backend: has its run.
-        iteration: of the run.
-        folder: where the files go, which nobody else may read.
-    """
+    """Fetch the files of an iteration into a private folder; returns a spec with its row alone, and them."""
     spec = msgspec.structs.replace(make_single(iteration.spec), data=None, workers=1)
     files = await fetch_files(backend, iteration.run, list_files(spec), folder)
     if iteration.row is not None:

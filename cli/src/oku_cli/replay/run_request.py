@@ -29,14 +29,7 @@ _DELAY_SERVER = "http://delay-server"
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A request of a run.
-
-    Attributes:
-        run: the id of the run.
-        index: of the request.
-        spec: of this kind of request alone.
-        row: the row of its data; None if the run has none.
-    """
+    """A request of a run: its spec is of this kind of request alone; it has no row if the run has no data."""
 
     run: str
     index: int
@@ -77,14 +70,7 @@ async def fetch_spec_of_index(backend: RunBackend, run: str, index: int, flag: s
 async def fetch_request(
     backend: RunBackend, run: str, index: int, spec: Spec, *, is_to_be_sent: bool
 ) -> RunRequest:
-    """Fetch what the request of an index is made of, but for files.
-
-    Args:
-        backend: has the run.
-        run: its id.
-        index: of the request.
-        spec: of the run.
-        is_to_be_sent: whether its target must still be there; Oku's own delay servers are not.
+    """Fetch a request of a run, but for its files.
 
     Raises:
         UserError: nobody is there to be asked.
@@ -99,17 +85,10 @@ async def fetch_request(
 
 
 async def fetch_files(backend: RunBackend, run: str, wanted: Iterable[FileRef], folder: Path) -> SpecFiles:
-    """Fetch files of a run into a folder.
-
-    Args:
-        backend: has the run.
-        run: its id.
-        wanted: which files.
-        folder: where they go, which nobody else may read.
-    """
+    """Fetch files of a run into a private folder."""
     for file in wanted:
         (folder / file.digest).write_bytes(await backend.fetch_run_file(run, file.digest))
-    return SpecFiles(EVERYWHERE.folders, lambda file: folder / file.digest)
+    return SpecFiles(EVERYWHERE.folders, folder.joinpath)
 
 
 def fill_in_body(request: RunRequest, files: SpecFiles) -> RunRequest:

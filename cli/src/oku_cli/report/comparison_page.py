@@ -11,11 +11,11 @@ from oku_cli.comparison.comparison_tables import (
 )
 from oku_cli.comparison.obstacles import SIDES
 from oku_cli.report.charts.chart import build_section
-from oku_cli.report.charts.distributions import ShownDistribution
+from oku_cli.report.charts.histogram_chart import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.document import ReadOut, build_document
-from oku_cli.report.head import build_flags, format_utc
 from oku_cli.report.markup import Html, build_html_table, build_note, element, join
+from oku_cli.report.summary_sections import build_flags, format_utc
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import in_units

@@ -13,11 +13,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 class ReadOut:
-    """Collects what the script needs: the numbers that the pointer can read out of the charts.
-
-    Args:
-        unit: what the charts count.
-    """
+    """Collects what the script needs: the numbers that the pointer can read out of the charts."""
 
     def __init__(self, unit: Unit = Unit.REQUEST) -> None:
         self._unit = unit

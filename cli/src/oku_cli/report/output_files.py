@@ -1,19 +1,36 @@
-"""Writes the files that are made from the history of a run, and prints a note for each of them."""
+"""Makes files of the history of a run, writes them, and prints a note for each: pages, JSON, CSV."""
 
+import csv
+import io
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
-from oku_cli.report.exports import mask_head
-from oku_cli.report.history_reader import RunHistory, RunHistoryReader
+import msgspec
+
+from oku_cli.report.hgrm import build_hgrm
+from oku_cli.report.history_reader import RunHistory, RunHistoryReader, decode_head
+from oku_cli.report.masking import mask_spec
+from oku_cli.terminal.ci_commands import defuse
 from oku_cli.terminal.printable import escape_json, needs_ascii, write_note
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.errors import UserError
+from oku_core.results.lines import build_sample_fields
+from oku_core.results.sample import LIVE_QUANTILES
 from oku_core.spec.values.quantity import format_bytes
+from oku_core.tables.time_tables import LATENCY
 
 STANDARD_OUTPUT = "-"
+CSV_COLUMNS = (
+    "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
+    "active_s", "requests_ended", "requests_sent", "requests_planned", "phase", *OUTCOMES, "bytes_received",
+    "rate_rps", "in_flight", "mean_ms", *LIVE_QUANTILES, "workers", "lag_s", "clock_bound_s",
+)  # fmt: skip
+"""The columns as docs/metrics.md describes them; `at` is the Unix time at which a sample ended."""
 
 
 class HistoryFormat(Protocol):
@@ -24,11 +41,7 @@ class HistoryFormat(Protocol):
 
 
 class OutputStream:
-    """Takes the content of a file, and knows how much that is: a pipe cannot tell.
-
-    Args:
-        file: where it is written.
-    """
+    """Takes the content of a file, and knows how much that is: a pipe cannot tell."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -122,12 +135,7 @@ def _build_error(error: ValueError) -> UserError:
 
 
 def check_output(flag: str, path: str) -> None:
-    """Raise `UserError` early if it is already clear that a file cannot be written.
-
-    Args:
-        flag: the flag that asked for it.
-        path: where to write it; `-` is standard output.
-    """
+    """Raise `UserError` early if it is clear that a file, or standard output for `-`, cannot be written."""
     if path == STANDARD_OUTPUT:
         return
     if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
@@ -136,11 +144,7 @@ def check_output(flag: str, path: str) -> None:
 
 @contextmanager
 def open_output(flag: str, path: str) -> Iterator[OutputStream]:
-    """Open a file for writing, and print a note once a file on disk is complete.
-
-    Args:
-        flag: the flag that asked for it.
-        path: where to write it; `-` is standard output.
+    """Open a file, or standard output for `-`, and print a note once a file on disk is complete.
 
     Raises:
         UserError: the file cannot be written.
@@ -156,3 +160,27 @@ def open_output(flag: str, path: str) -> Iterator[OutputStream]:
     except OSError as error:
         raise UserError(f"{flag}: {path}: {error.strerror}") from error
     write_note(f"wrote {path} ({format_bytes(stream.size)})")
+
+
+def mask_head(line: bytes) -> bytes:
+    """Mask the secrets in the first line of a history; no later line contains any."""
+    head = decode_head(line)
+    return msgspec.json.encode(msgspec.structs.replace(head, spec=mask_spec(head.spec)))[:-1]
+
+
+def build_csv(history: RunHistory) -> str:
+    """Write one line for each sample; unknown values are empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    states = [event for event in history.events if event.state is not None]
+    for sample in history.samples:
+        entered = bisect_right(states, sample.at, key=lambda event: event.at)
+        state = states[entered - 1].state if entered else ""
+        writer.writerow({"at": round(sample.at, 3), "state": state, **build_sample_fields(sample)})
+    return defuse(text.getvalue())
+
+
+def build_hgrm_text(history: RunHistory) -> str:
+    """Write the latencies of the whole run as HdrHistogram text, in ms."""
+    return build_hgrm(LATENCY.decode(history.summary))

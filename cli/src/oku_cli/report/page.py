@@ -9,26 +9,27 @@ import yaml
 
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.report.charts.chart import build_chart, build_section, name_units
-from oku_cli.report.charts.concurrency import build_in_flight_chart
 from oku_cli.report.charts.coverage_chart import build_lease_chart, build_strips
-from oku_cli.report.charts.distributions import list_distributions
-from oku_cli.report.charts.heatmap import build_heatmap
-from oku_cli.report.charts.histogram_chart import build_histogram_chart
+from oku_cli.report.charts.histogram_chart import (
+    build_histogram_chart,
+    build_overlay_chart,
+    list_distributions,
+)
+from oku_cli.report.charts.latency_chart import build_due_chart, build_heatmap, build_quantile_chart
+from oku_cli.report.charts.load_chart import build_in_flight_chart, build_rate_chart, build_trouble_chart
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, build_run_over_time, build_track
-from oku_cli.report.charts.overlay import build_overlay_chart
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.charts.planned_load import build_plan
-from oku_cli.report.charts.quantiles import build_due_chart, build_quantile_chart
-from oku_cli.report.charts.rate import build_rate_chart, build_trouble_chart
 from oku_cli.report.charts.timeline import build_timeline, clip_start
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
-from oku_cli.report.head import build_account, build_head, describe_state
 from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.markup import Html, build_titled_table, element
 from oku_cli.report.masking import has_mask, mask_spec
 from oku_cli.report.summary_sections import (
+    build_account,
     build_failure_section,
+    build_head,
     build_name_section,
     build_outcome_section,
     build_phase_section,
@@ -36,6 +37,7 @@ from oku_cli.report.summary_sections import (
     build_target_section,
     build_threshold_section,
     build_worker_section,
+    describe_state,
 )
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample

@@ -1,4 +1,9 @@
-"""Provides the console that all views write to; it shows foreign text and never obeys it."""
+"""Provides the console that all views write to, and the few styles that they use, by meaning.
+
+The console shows foreign text and never obeys it. Styles use only the terminal's own foreground and its basic
+colours, never a background and never dim, so that they are readable on dark and light terminals. No meaning
+is carried by colour alone.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,14 +14,24 @@ from rich.text import Text
 
 from oku_cli.terminal.printable import UNPRINTABLE, make_printable
 
+STRONG = "bold"
+"""Marks a number that the reader looks for."""
+GOOD = "green"
+"""Marks what is as it should be."""
+CAUTION = "magenta"
+"""Marks what deserves a look. Yellow is unreadable on white."""
+BAD = "bold red"
+"""Marks what is wrong."""
+ACCENT = "cyan"
+"""Colours bars and lines that only draw a shape, never text."""
+MOST_COLUMNS = 100
+"""A wider terminal stays empty on the right: longer lines are hard to follow."""
+
 
 class Terminal(Console):
     """Writes as a rich console does, but reads no markup or emoji in text and shows control characters.
 
     A text is one line unless the terminal is too narrow for it; two lines are two texts.
-
-    Args:
-        options: the options of rich's own console.
     """
 
     def __init__(self, **options: Any) -> None:

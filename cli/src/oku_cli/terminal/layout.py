@@ -3,7 +3,7 @@
 At any width from `FEWEST_COLUMNS` on, no number is cut and none is separated from its unit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -11,10 +11,22 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from oku_cli.terminal.console import ACCENT, BAD, CAUTION, GOOD, STRONG
+from oku_core.accounting.run_state import RunState
+from oku_core.summary.judgement import Judgement
+
 FEWEST_COLUMNS = 40
 _LEAST_CONTENT = 44
 """With fewer columns beside them, labels stand above their contents."""
 _INDENT = 2
+JUDGEMENT_STYLES: Mapping[Judgement, str] = {
+    Judgement.GOOD: f"bold {GOOD}",
+    Judgement.NEUTRAL: STRONG,
+    Judgement.CAUTION: f"bold {CAUTION}",
+    Judgement.BAD: BAD,
+}
+"""The style of the state of a run, by what is to be thought of it."""
+_LEVELS = "▁▂▃▄▅▆"
 
 
 def build_sides(left: RenderableType, right: Text) -> Table:
@@ -142,3 +154,49 @@ class Labelled:
         for label, content in self._rows:
             table.add_row(label, content)
         yield table
+
+
+def build_state(state: RunState, judgement: Judgement, ok: str = "") -> Text:
+    """Build the state of a run in its colour, with the share that was ok, where that is known."""
+    return Text(" · ".join(filter(None, (state.value, ok))), style=JUDGEMENT_STYLES[judgement])
+
+
+class ProgressBar:
+    """Draws all requests as a bar: solid for accounted ones, hatched for ended ones not yet accounted."""
+
+    def __init__(self, accounted: int, done: int, requests: int) -> None:
+        self._counts = accounted, done, max(1, requests)
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Round cells down, so that a full bar means a full account."""
+        accounted, done, requests = self._counts
+        width = options.max_width
+        solid = min(width, width * accounted // requests)
+        hatched = min(width, width * done // requests) - solid
+        bar = Text("━" * solid, style=ACCENT, no_wrap=True, end="")
+        bar.append("╍" * hatched, style=ACCENT)
+        yield bar.append("─" * (width - solid - hatched), style="default")
+
+
+class Sparkline:
+    """Draws the rates of the last minute, or of as much of it as there is room for."""
+
+    def __init__(self, rates_rps: Sequence[float | None]) -> None:
+        self._rates_rps = rates_rps
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Draw the newest rates; the oldest are cut if there is no room."""
+        yield Text(build_sparkline(self._rates_rps)[-options.max_width :], style=ACCENT, no_wrap=True)
+
+
+def build_sparkline(rates_rps: Sequence[float | None]) -> str:
+    """Draw one character for each rate, on a scale up to the second largest; a blank for an unknown rate.
+
+    Delayed progress arrives at once: one second with all of it must not flatten the others.
+    """
+    known = sorted(rate for rate in rates_rps if rate is not None)
+    top = next(rate for rate in (*known[-2:], 1.0) if rate)
+    return "".join(
+        " " if rate is None else _LEVELS[min(len(_LEVELS) - 1, int(rate / top * len(_LEVELS)))]
+        for rate in rates_rps
+    )

@@ -12,8 +12,8 @@ from rich.console import ConsoleOptions, JustifyMethod, RenderableType, RenderRe
 from rich.table import Table as Grid
 from rich.text import Text
 
+from oku_cli.terminal.console import ACCENT, BAD, CAUTION, GOOD, STRONG
 from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.summary.judgement import Judgement
 from oku_core.tables.table import BarPart, Column, Rank, Role, Row, Table

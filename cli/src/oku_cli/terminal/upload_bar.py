@@ -8,11 +8,7 @@ from oku_cli.terminal.console import Terminal
 
 
 class UploadBar:
-    """Shows how far each file is.
-
-    Args:
-        quiet: whether nothing is shown.
-    """
+    """Shows how far each file is, unless it is quiet."""
 
     def __init__(self, *, quiet: bool) -> None:
         console = Terminal(stderr=True)

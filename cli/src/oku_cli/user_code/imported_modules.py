@@ -20,10 +20,6 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def parse_python(content: bytes, label: str) -> ast.Module:
     """The syntax tree of a Python file.
 
-    Args:
-        content: of the file.
-        label: how an error message names it.
-
     Raises:
         UserError: it is not Python.
     """
@@ -141,12 +137,7 @@ def _is_module(stem: Path) -> bool:
 
 
 def _list_names(node: ast.AST, package: tuple[str, ...] | None) -> Iterator[tuple[str, ...]]:
-    """The names that a statement imports, from the top.
-
-    Args:
-        node: of a syntax tree.
-        package: that of its module; None leaves out what is imported from there.
-    """
+    """The names that a statement imports, from the top; without a package, no relative ones."""
     if isinstance(node, ast.Import):
         yield from (tuple(alias.name.split(".")) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

@@ -16,10 +16,6 @@ _CACHES = frozenset({"__pycache__", "node_modules"})
 def list_included(path: Path, label: str) -> list[Path]:
     """A file, or the files of a folder and of those below it, in order.
 
-    Args:
-        path: what the user has named.
-        label: how an error message names it.
-
     Raises:
         UserError: it cannot be read, has nothing in it, or too much.
     """

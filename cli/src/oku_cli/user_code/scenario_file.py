@@ -18,7 +18,6 @@ class ScenarioFunctions(NamedTuple):
     """What a scenario has.
 
     Attributes:
-        hooks: those of `setup` and `teardown` that it has.
         row_line: the line in which it asks for the row of its iteration; None if it does not.
     """
 
@@ -28,10 +27,6 @@ class ScenarioFunctions(NamedTuple):
 
 def read_functions(tree: ast.Module, label: str) -> ScenarioFunctions | None:
     """The functions of a scenario; None if the file has no `async def scenario`.
-
-    Args:
-        tree: of the file.
-        label: how an error message names it.
 
     Raises:
         UserError: one of them is none that can be called with what there is.

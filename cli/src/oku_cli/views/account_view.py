@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import Flow, Labelled, build_sides
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
+from oku_cli.terminal.console import BAD, CAUTION, GOOD, STRONG
+from oku_cli.terminal.layout import Flow, Labelled, build_sides, build_state
 from oku_cli.terminal.printable import make_printable
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
 from oku_core.accounting.outcome import count_sent
@@ -168,14 +168,9 @@ def build_validity(flags: Sequence[Validity], unit: Unit = Unit.REQUEST) -> Rend
     return Labelled(rows, max((label.cell_len for label, _ in rows), default=0), gap=3)
 
 
-def describe_extent(validity: Validity, unit: Unit = Unit.REQUEST) -> str:
-    """Say how many requests a flag concerns: `1,234 requests, 12.34 %:`, without the share if it has none."""
-    return " ".join(_list_extent(validity, unit))
-
-
 def describe_flag(validity: Validity, unit: Unit) -> str:
-    """How many requests a flag concerns, and what it says of them."""
-    return f"{describe_extent(validity, unit)} {in_units(validity.detail, unit)}"
+    """How many requests a flag concerns, their share if they have one, and what it says of them."""
+    return " ".join([*_list_extent(validity, unit), in_units(validity.detail, unit)])
 
 
 def _list_extent(validity: Validity, unit: Unit) -> list[str]:

@@ -16,8 +16,8 @@ from oku_cli.comparison.comparison_tables import (
     list_quantile_tables,
 )
 from oku_cli.comparison.obstacles import SIDES
+from oku_cli.terminal.console import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.table_view import TableView
 from oku_cli.views.account_view import build_summary_state
 from oku_core.tables.formatting import format_date_minute

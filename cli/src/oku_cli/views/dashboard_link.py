@@ -30,24 +30,12 @@ def parse_grafana_url(text: str) -> str:
 
 
 def build_live_link(grafana: str, run: str, now: float) -> str:
-    """Build the URL of the dashboard of a run that begins now, which goes on with it.
-
-    Args:
-        grafana: what `parse_grafana_url` gave.
-        run: its id.
-        now: the Unix time.
-    """
+    """Build the URL of the dashboard of a run that begins now, which goes on with it."""
     return _build_link(grafana, run, now - _MARGIN_S, None)
 
 
 def build_summary_link(grafana: str, summary: Summary, now: float) -> str:
-    """Build the URL of the dashboard of a run in any state, with some time before and after the run.
-
-    Args:
-        grafana: what `parse_grafana_url` gave.
-        summary: of the run; as long as it is not at rest, the dashboard goes on with it.
-        now: the Unix time.
-    """
+    """Build the URL of the dashboard of a run, with some time before and after it."""
     ended = _find_end(summary, now)
     started = ended if summary.started_at is None else _parse_time(summary.started_at)
     until = ended + _MARGIN_S if summary.state in REST_STATES else None

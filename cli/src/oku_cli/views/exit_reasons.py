@@ -20,12 +20,7 @@ _VERBS = {ThresholdVerdict.FAILED: "failed", ThresholdVerdict.UNDECIDED: "is und
 
 
 class ExitReason(NamedTuple):
-    """Something that keeps the exit code from being 0.
-
-    Args:
-        code: the exit code that it asks for.
-        text: a sentence without its full stop.
-    """
+    """Something that asks for an exit code other than 0, as a sentence without its full stop."""
 
     code: ExitCode
     text: str
@@ -36,10 +31,8 @@ def list_exit_reasons(
 ) -> list[ExitReason]:
     """List the reasons, that for the exit code itself first; there are none exactly if it is 0.
 
-    Args:
-        summary: of the run.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
-        lost_output: why files or standard output could not be written.
+    An undecided threshold is one, unless that is allowed. `lost_output` says why files or standard output
+    could not be written.
     """
     lost = [ExitReason(ExitCode.WRONG_INPUT, text) for text in lost_output]
     return [*lost, *_iter_reasons(summary, allows_undecided=allows_undecided)]

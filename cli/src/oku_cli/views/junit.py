@@ -20,14 +20,7 @@ from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 
 class _Case(NamedTuple):
-    """A test case.
-
-    Attributes:
-        group: what kind it is of.
-        name: its name.
-        result: `failure`, `error` or `skipped`; empty if it has passed.
-        text: why.
-    """
+    """A test case; its result is `failure`, `error` or `skipped`, or empty if it has passed."""
 
     group: str
     name: str
@@ -38,13 +31,7 @@ class _Case(NamedTuple):
 def build_junit(
     summary: Summary, *, allows_undecided: bool = False, lost_output: Sequence[str] = ()
 ) -> bytes:
-    """Build the file.
-
-    Args:
-        summary: of a run at rest.
-        allows_undecided: whether an undecided threshold is skipped rather than an error.
-        lost_output: why other files or standard output could not be written.
-    """
+    """Build the file of a run at rest; an undecided threshold that is allowed counts as skipped."""
     cases = [*_iter_cases(summary, allows_undecided=allows_undecided), _judge_output(lost_output)]
     started_at = re.sub(r"(\.\d+)?Z$", "", summary.started_at or "")  # own text: a time of the ledger
     started = {"timestamp": started_at} if started_at else {}

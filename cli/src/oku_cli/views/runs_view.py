@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
-from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import MOST_COLUMNS, STRONG, build_state
+from oku_cli.terminal.console import MOST_COLUMNS, STRONG
+from oku_cli.terminal.layout import Flow, build_state
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import OPEN_END
 from oku_core.summary.judgement import judge_counts
@@ -127,12 +127,7 @@ class RunsTable:
 
 
 def build_runs_table(rows: Iterable[ListedRun], *, fits: bool = True) -> RenderableType:
-    """Build the table, or a line that says how to start the first run.
-
-    Args:
-        rows: the runs in any order.
-        fits: whether long loads and names are cut so that a line fits on the screen.
-    """
+    """Build the table, or a line on how to start the first run; to fit, it cuts loads and names."""
     newest = sorted(rows, key=lambda row: row.created_at, reverse=True)
     if not newest:
         return Text("No runs yet. Start one with `oku run`.")

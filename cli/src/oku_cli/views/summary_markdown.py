@@ -11,10 +11,9 @@ from oku_core.accounting.run_state import REST_STATES
 from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import format_count, format_ok
 from oku_core.tables.outcome_tables import build_failures, build_outcomes
-from oku_core.tables.phase_tables import build_phases
+from oku_core.tables.part_tables import build_names, build_phases, build_targets
 from oku_core.tables.summary_tables import build_figures
 from oku_core.tables.table import Rank, Role, Table, cut_rows
-from oku_core.tables.target_tables import build_names, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_times
 
@@ -25,13 +24,7 @@ _SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\`*_{}[
 def build_markdown(
     summary: Summary, *, allows_undecided: bool = False, lost_output: Sequence[str] = ()
 ) -> bytes:
-    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run.
-
-    Args:
-        summary: of the run.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
-        lost_output: why other files or standard output could not be written.
-    """
+    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run."""
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided, lost_output=lost_output)
     # What is escaped for Markdown has no mark any more; a block of code knows no escapes.
     return defuse("\n".join(_iter_lines(summary, reasons)) + "\n").encode()

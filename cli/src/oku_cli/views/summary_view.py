@@ -8,9 +8,8 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.console import BAD, GOOD, MOST_COLUMNS, STRONG, Terminal
 from oku_cli.terminal.layout import Flow, Labelled, PairGrid
-from oku_cli.terminal.palette import BAD, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_cli.views.account_view import (
@@ -37,12 +36,11 @@ from oku_core.tables.formatting import (
 )
 from oku_core.tables.outcome_tables import build_failures as build_failure_table
 from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
-from oku_core.tables.phase_tables import build_phases
+from oku_core.tables.part_tables import MOST_ROWS, build_names, build_phases, build_targets
+from oku_core.tables.summary_tables import list_worker_tables
 from oku_core.tables.table import Table, cut_rows
-from oku_core.tables.target_tables import MOST_ROWS, build_names, build_targets
 from oku_core.tables.threshold_tables import build_thresholds
-from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_times
-from oku_core.tables.worker_tables import list_worker_tables
+from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_times, list_notable_steps
 
 MOST_WORKERS = 8
 """Up to this many workers have a row each; of more, only the spread is shown."""
@@ -52,8 +50,6 @@ MOST_REASONS = 5
 """How many reasons for failed requests of user code are shown, of all names together."""
 BAR_COLUMNS = 22
 """Width of the longest bar where there is room for it."""
-_FEW_CONNECTIONS = 0.01
-_CONNECTING, _ANSWERING = ("connect", "TLS"), ("first byte", "transfer")
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
@@ -62,12 +58,7 @@ def print_summary(console: Terminal, summary: Summary, *, hint: str | None = Non
 
 
 def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableType:
-    """Build the end screen.
-
-    Args:
-        summary: the summary of a run in any state.
-        hint: a sentence on what to do next, such as how to resume, shown under the headline.
-    """
+    """Build the end screen of a run in any state; the hint, such as how to resume, is under the headline."""
     sections: list[RenderableType] = [build_headline(summary, hint)]
     columns = len("throughput" if summary.planned_rps is None else Time.RESPONSE_TIME.label)
     for list_rows in (_list_account, list_distributions, _list_context):
@@ -183,19 +174,15 @@ def _list_figures(table: Table) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _list_steps(summary: Summary) -> Iterator[Text]:
-    """The median and the 99th percentile of each step of requests that tells more than the latency does.
-
-    Making connections does where one was made for more than a hundredth of the requests, or with TLS; first
-    byte and transfer do where more than a hundredth of the answers came in several pieces.
-    """
-    timing, table = summary.timing_ms, build_steps(summary)
-    has_connections = timing.tls.requests or timing.connect.requests > _FEW_CONNECTIONS * summary.accounted
-    notable = [*(_CONNECTING if has_connections else []), *(_ANSWERING if timing.transfer.p99 else [])]
+    """The median and the 99th percentile of each notable step of requests."""
+    table, notable = build_steps(summary), {step.label: step for step in list_notable_steps(summary)}
     for row in table.rows:
         texts = {column.key: cell.text for column, cell in zip(table.columns, row.cells, strict=True)}
-        if (name := texts["step"]) in notable:
-            phrase = Text.assemble(f"{name} p50 ", (texts["p50"], STRONG), " p99 ", (texts["p99"], STRONG))
-            yield phrase.append(f" ({texts['requests']})") if name in _CONNECTING else phrase
+        if step := notable.get(texts["step"]):
+            phrase = Text.assemble(
+                f"{step.label} p50 ", (texts["p50"], STRONG), " p99 ", (texts["p99"], STRONG)
+            )
+            yield phrase.append(f" ({texts['requests']})") if step.is_connecting else phrase
 
 
 def _build_intervals(intervals_ms: QuantileIntervals) -> Flow:

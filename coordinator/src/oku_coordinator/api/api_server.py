@@ -38,12 +38,7 @@ _REFUSED = (
 
 
 class ApiServer:
-    """Serves an application on one listening socket.
-
-    Args:
-        api: the application, with a `RefusedCallers`.
-        limits: of its connections; by default those of a coordinator.
-    """
+    """Serves an application with a `RefusedCallers` on one listening socket."""
 
     def __init__(self, api: web.Application, limits: ConnectionLimits | None = None) -> None:
         self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=_SHUTDOWN_S)
@@ -83,14 +78,7 @@ class ApiServer:
 
 
 class ApiConnection(web.RequestHandler):
-    """One connection of the API, as aiohttp serves it, with its phases noted in the table.
-
-    Args:
-        manager: aiohttp's server.
-        loop: the running loop.
-        table: of all connections.
-        throttle: takes a line for what cannot be read.
-    """
+    """One connection of the API, as aiohttp serves it, with its phases noted in the table."""
 
     __slots__ = ("_answered", "_table", "_throttle", "_wire", "origin")
 

@@ -33,11 +33,9 @@ class _Kind:
 
 
 class LogThrottle:
-    """Passes on the first line of a kind at once, and of those of the next minute the last with their number.
+    """Passes the first line of a kind on, and the last of those of the next minute with their number.
 
-    Args:
-        log: takes the lines.
-        clock: monotonic seconds.
+    The clock is monotonic.
     """
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:

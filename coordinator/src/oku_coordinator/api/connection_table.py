@@ -82,12 +82,7 @@ class _Row:
 
 
 class ConnectionTable:
-    """Who is connected.
-
-    Args:
-        limits: what is allowed.
-        clock: monotonic seconds.
-    """
+    """Who is connected; the clock is monotonic."""
 
     def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._limits = limits

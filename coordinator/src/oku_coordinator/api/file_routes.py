@@ -157,12 +157,7 @@ _MOST_TRANSFERS = 64
 
 
 class _Transfer(web.FileResponse):
-    """A file, or the range of it that is asked for; the system copies it, not this process.
-
-    Args:
-        path: where it is.
-        transfers: how many more there may be.
-    """
+    """A file, or the range of it that is asked for; the system copies it, not this process."""
 
     def __init__(self, path: Path, transfers: asyncio.Semaphore) -> None:
         super().__init__(path, headers={"Content-Type": "application/octet-stream"})

@@ -26,16 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpServers:
-    """Opens them, and closes them again.
-
-    Args:
-        settings: where to listen.
-        foundation: the ledger, the clock, telemetry, and the key of tickets.
-        runs: what the calls act on.
-        scaling: scales pods, in a cluster.
-        file_store: has the files.
-        file_access: gets the address of the files.
-    """
+    """Opens the ports, and closes them again."""
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """The answers of the API that are streams: documents in pieces, ticks of a run as server-sent events."""
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -8,6 +9,7 @@ from contextlib import aclosing
 import msgspec
 from aiohttp import web
 
+from oku_coordinator.runs.run_documents import encode_summary
 from oku_coordinator.runs.runs import Runs
 
 _log = logging.getLogger(__name__)
@@ -51,8 +53,9 @@ async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
             if tick is None:
                 await response.write(_NO_TICK)
             else:
-                await _write_event(response, "tick", tick)
-        await _write_event(response, "end", await runs.summarize(run))
+                await _write_event(response, b"tick", msgspec.json.encode(tick))
+        summary = await runs.summarize(run)
+        await _write_event(response, b"end", await asyncio.to_thread(encode_summary, summary))
     except ConnectionResetError:
         pass  # the follower has left
     except sqlite3.OperationalError as error:
@@ -77,5 +80,5 @@ async def stream_pieces(request: web.Request, pieces: AsyncGenerator[bytes]) -> 
     return response
 
 
-async def _write_event(response: web.StreamResponse, event: str, data: msgspec.Struct) -> None:
-    await response.write(b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data)))
+async def _write_event(response: web.StreamResponse, event: bytes, data: bytes) -> None:
+    await response.write(b"event: %s\ndata: %s\n\n" % (event, data))

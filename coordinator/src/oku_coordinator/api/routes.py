@@ -48,7 +48,7 @@ from oku_coordinator.runs.file_keeper import NotUploadedError
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError
-from oku_coordinator.runs.run_documents import build_row_object, build_run_object
+from oku_coordinator.runs.run_documents import build_row_object, build_run_object, encode_summary
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.prometheus.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
@@ -103,16 +103,7 @@ def build_api(
     publisher: Publisher | None = None,
     scaling: Scaling | None = None,
 ) -> web.Application:
-    """The application.
-
-    Args:
-        runs: what the calls act on.
-        metrics: what `/metrics` shows.
-        token: what callers must bear.
-        troubles: say whether the coordinator is ready.
-        publisher: what takes lines to Loki, if anything does.
-        scaling: scales pods, in a cluster.
-    """
+    """The application; callers must bear the token."""
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
     require_token(api, token, metrics)
     exposed = MetricsCache(metrics)
@@ -162,6 +153,22 @@ def _build_submission(runs: Runs) -> Handler:
     return submit
 
 
+def _build_action(runs: Runs) -> Handler:
+    async def act(request: web.Request) -> web.Response:
+        run, action = request.match_info["run"], request.match_info["action"]
+        cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
+        actions: Mapping[str, Callable[[str], RunRecord]] = {
+            "pause": runs.pause,
+            "resume": runs.resume,
+            "cancel": cancel,
+        }
+        if action == "resume":
+            await runs.load(run)
+        return _json(build_run_object(actions[action](run)), status=202)
+
+    return act
+
+
 def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))
@@ -175,7 +182,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return response
 
     async def show(request: web.Request) -> web.Response:
-        return _json(await runs.summarize(request.match_info["run"]))
+        summary = await runs.summarize(request.match_info["run"])
+        return _answer(await asyncio.to_thread(encode_summary, summary))
 
     async def show_tables(request: web.Request) -> web.Response:
         run, phase = request.match_info["run"], request.query.get("phase")
@@ -193,19 +201,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def retry(request: web.Request) -> web.Response:
         return _json(build_run_object(runs.retry(request.match_info["run"])), status=201)
 
-    async def act(request: web.Request) -> web.Response:
-        cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
-        actions: Mapping[str, Callable[[str], RunRecord]] = {
-            "pause": runs.pause,
-            "resume": runs.resume,
-            "cancel": cancel,
-        }
-        return _json(
-            build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
-        )
-
     async def delete(request: web.Request) -> web.Response:
-        await asyncio.to_thread(runs.delete, request.match_info["run"])
+        await runs.delete(request.match_info["run"])
         return web.Response(status=204)
 
     return [
@@ -218,7 +215,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs/{run}/failures", show_failures),
         web.post("/api/runs/{run}/retry", retry),
         web.get("/api/runs/{run}/ticks", build_follower(runs)),
-        web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
+        web.post("/api/runs/{run}/{action:pause|resume|cancel}", _build_action(runs)),
     ]
 
 
@@ -313,4 +310,8 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def _json(document: object, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(document), status=status, content_type="application/json")
+    return _answer(msgspec.json.encode(document), status)
+
+
+def _answer(body: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json")

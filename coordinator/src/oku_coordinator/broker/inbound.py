@@ -1,8 +1,12 @@
-"""What comes in from the workers: received in a listener's thread, then handled in the event loop."""
+"""What comes in from the workers: received in a listener's thread, then handled in the event loop.
+
+While a thread has the ledger, the event loop may wait for it. Checkpoints come in one transaction at a time,
+each of which begins when the loop has nothing in hand: so whatever the loop does, it waits for one at most.
+"""
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
@@ -13,6 +17,10 @@ from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Supervisor
 
 _LISTENER_ENDS_S = 5.0
+_MOST_PARTS = 100
+"""In one transaction: with many targets a worker reports hundreds, and one takes 0.2 ms."""
+_LONGEST_TURN_S = 1.0
+"""How long checkpoints wait for the event loop."""
 
 
 class Receiver(Protocol):
@@ -36,12 +44,7 @@ class Handler(Protocol):
 
 
 class Inbound:
-    """Two listeners, one for checkpoints, one for progress.
-
-    Args:
-        app: the Celery application.
-        supervisor: of their threads.
-    """
+    """Two listeners, one for checkpoints, one for progress."""
 
     def __init__(self, app: App, supervisor: Supervisor) -> None:
         self._receiver: Receiver
@@ -77,12 +80,7 @@ class Inbound:
         return not self.progress.is_connected or now - caught_up_at > behind_s
 
     def start(self, receiver: Receiver, handler: Handler) -> None:
-        """Begin to listen; to be called in the running event loop.
-
-        Args:
-            receiver: keeps checkpoints durably and answers them, in a listener's thread.
-            handler: handles what is new, in the event loop.
-        """
+        """Begin to listen; to be called in the running event loop."""
         self._receiver, self._handler = receiver, handler
         self._loop = asyncio.get_running_loop()
         self.checkpoints.start()
@@ -97,12 +95,35 @@ class Inbound:
         """Wait until the last checkpoints are stored."""
         await asyncio.to_thread(self.checkpoints.join, _LISTENER_ENDS_S)
 
+    def wait_for_loop(self) -> None:
+        """Wait in a thread until the event loop has done what it is at."""
+        is_free = threading.Event()
+        self._loop.call_soon_threadsafe(is_free.set)
+        is_free.wait(_LONGEST_TURN_S)
+
     def _store(self, batches: Sequence[CheckpointBatch]) -> None:
-        receipts = self._receiver.receive(batches)
-        self._loop.call_soon_threadsafe(self._handler.handle_receipts, receipts)
+        for some in group_batches(batches):
+            self.wait_for_loop()
+            receipts = self._receiver.receive(some)
+            self._loop.call_soon_threadsafe(self._handler.handle_receipts, receipts)
 
     def _pass_on(self, heard: Sequence[Progress]) -> None:
         self._loop.call_soon_threadsafe(self._handler.handle_progress, heard)
 
     def _announce(self) -> None:
         self._loop.call_soon_threadsafe(self._handler.handle_connect)
+
+
+def group_batches(batches: Iterable[CheckpointBatch]) -> Iterator[list[CheckpointBatch]]:
+    """Batches for one transaction each: as many as have few enough parts, and at least one."""
+    group: list[CheckpointBatch] = []
+    left = _MOST_PARTS
+    for batch in batches:
+        parts = sum(len(checkpoint.parts) + len(checkpoint.inner) for checkpoint in batch.checkpoints)
+        if group and parts > left:
+            yield group
+            group, left = [], _MOST_PARTS
+        group.append(batch)
+        left -= parts
+    if group:
+        yield group

@@ -19,11 +19,7 @@ class _Waiting(NamedTuple):
 
 
 class OutboundQueue:
-    """A queue between those who send and the threads that do it; usable from any thread.
-
-    Args:
-        clock: monotonic seconds.
-    """
+    """A queue between callers and the threads that send; any thread may use it. The clock is monotonic."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -8,7 +8,7 @@ on another machine, the workers know what the clock was.
 import contextlib
 import logging
 import statistics
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from oku_core.process.private_files import write_private
 
 _log = logging.getLogger(__name__)
 
-_LISTEN_S = 2.5
+LISTEN_S = 2.5
 """How long to listen to workers that may know what the clock was: in this time most of them speak twice."""
 
 
@@ -84,11 +84,10 @@ class ClockStore:
                 known_ns = self._offsets_ns.get(progress.incarnation, offset_ns)
                 self._offsets_ns[progress.incarnation] = max(known_ns, offset_ns)
 
-    async def settle(self, listen: Callable[[float], Awaitable[object]]) -> None:
-        """Adopt the clock that the workers know."""
+    def settle(self) -> None:
+        """Adopt the clock that the workers know, once they were listened to for `LISTEN_S`."""
         if self.is_settled:
             return
-        await listen(_LISTEN_S)
         if self._offsets_ns:
             self._clock.adopt(find_median_offset_ns(self._offsets_ns.values()))
             _log.info("the clock goes on as %d workers know it", len(self._offsets_ns))

@@ -9,11 +9,7 @@ from oku_core.spec.values.file_reference import FileClaim
 
 
 class OffsetError(Exception):
-    """A piece does not begin where the file ends here.
-
-    Attributes:
-        stored: what there is of the file.
-    """
+    """A piece does not begin where the file ends here."""
 
     def __init__(self, stored: StoredFile) -> None:
         super().__init__(f"{stored.received} bytes of this file are here: go on with the next one")
@@ -21,11 +17,7 @@ class OffsetError(Exception):
 
 
 class Uploads:
-    """The files that are coming in; several may come at once, and a single one from several callers.
-
-    Args:
-        store: keeps them.
-    """
+    """The files that are coming in; several may come at once, and a single one from several callers."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store

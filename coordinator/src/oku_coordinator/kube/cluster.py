@@ -6,7 +6,6 @@ for a few fields of three objects; those are decoded here. Watches are not used:
 for those that end silently.
 """
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import aiohttp
@@ -15,8 +14,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.incluster_config import load_incluster_config
 
-from oku_coordinator.kube.pods import Pod, PodCondition, build_cost_patch, shorten
-from oku_coordinator.kube.scale_plan import build_scale_patch
+from oku_coordinator.kube.pods import COST_ANNOTATION, Pod, PodCondition, shorten
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
 
@@ -80,20 +78,14 @@ class _Refusal(msgspec.Struct):
     message: str = ""
 
 
-_decode_scale = JsonDecoder[DeploymentScale](DeploymentScale).decode
-_decode_deployment = JsonDecoder[_Deployment](_Deployment).decode
-_decode_pods = JsonDecoder[_PodList](_PodList).decode
-_decode_refusal = JsonDecoder[_Refusal](_Refusal).decode
+_SCALE: JsonDecoder[DeploymentScale] = JsonDecoder(DeploymentScale)
+_DEPLOYMENT: JsonDecoder[_Deployment] = JsonDecoder(_Deployment)
+_PODS: JsonDecoder[_PodList] = JsonDecoder(_PodList)
+_REFUSAL: JsonDecoder[_Refusal] = JsonDecoder(_Refusal)
 
 
 class Cluster:
-    """The Deployments and pods of one namespace. Every call may raise `ClusterError`.
-
-    Args:
-        namespace: of the Deployments and pods.
-        configuration: where the API is, and as whom.
-        timeout_s: of a call.
-    """
+    """The Deployments and pods of one namespace. Every call may raise `ClusterError`."""
 
     def __init__(self, namespace: str, configuration: Configuration, timeout_s: float = 5.0) -> None:
         self._namespace = namespace
@@ -103,11 +95,12 @@ class Cluster:
 
     async def fetch_scale(self, deployment: str) -> DeploymentScale:
         """The size of a Deployment."""
-        return _decode(_decode_scale, await self._call("GET", self._build_scale_path(deployment)))
+        return _decode(_SCALE, await self._call("GET", self._build_scale_path(deployment)))
 
     async def scale(self, deployment: str, replicas: int) -> None:
         """Set the size of a Deployment."""
-        await self._call("PATCH", self._build_scale_path(deployment), body=build_scale_patch(replicas))
+        body = {"spec": {"replicas": replicas}}
+        await self._call("PATCH", self._build_scale_path(deployment), body=body)
 
     async def fetch_failure(self, deployment: str) -> str:
         """Why no pods can be made for a Deployment, as Kubernetes says it; empty when they can.
@@ -120,19 +113,19 @@ class Cluster:
             if error.status == _FORBIDDEN:
                 return ""
             raise
-        conditions = _decode(_decode_deployment, content).status.conditions
+        conditions = _decode(_DEPLOYMENT, content).status.conditions
         failures = [each for each in conditions if each.type == "ReplicaFailure" and each.status == "True"]
         return shorten(failures[0].message) if failures else ""
 
     async def fetch_pods(self, selector: str) -> list[Pod]:
         """The pods with these labels."""
         path = f"/api/v1/namespaces/{self._namespace}/pods"
-        return _decode(_decode_pods, await self._call("GET", path, query=[("labelSelector", selector)])).items
+        return _decode(_PODS, await self._call("GET", path, query=[("labelSelector", selector)])).items
 
     async def set_cost(self, pod: str, cost: int) -> None:
         """Set the deletion cost of a pod."""
         path = f"/api/v1/namespaces/{self._namespace}/pods/{pod}"
-        await self._call("PATCH", path, body=build_cost_patch(cost))
+        await self._call("PATCH", path, body={"metadata": {"annotations": {COST_ANNOTATION: str(cost)}}})
 
     async def close(self) -> None:
         """Close its connections."""
@@ -182,16 +175,16 @@ def enter_cluster(namespace: str) -> Cluster:
     return Cluster(namespace, configuration)
 
 
-def _decode(decode: Callable[[bytes], _T], content: bytes) -> _T:
+def _decode(decoder: JsonDecoder[_T], content: bytes) -> _T:
     try:
-        return decode(content)
+        return decoder.decode(content)
     except JsonError as error:
         raise ClusterError(f"the answer is not one of Kubernetes: {error}") from error
 
 
 def _read_message(content: bytes) -> str:
     try:
-        message = _decode_refusal(content).message
+        message = _REFUSAL.decode(content).message
     except JsonError:
         message = ""
     return " ".join(message.split()) or "no reason given"

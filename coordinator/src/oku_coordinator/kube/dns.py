@@ -41,14 +41,7 @@ async def look_up(host: str) -> set[str]:
 
 
 class ServerDns:
-    """Compares what DNS says of the delay servers' name with their pods.
-
-    Args:
-        host: the name.
-        look_up: finds its addresses.
-        clock: monotonic seconds.
-        sleep: waits for some seconds.
-    """
+    """Compares what DNS says of the delay servers' name with their pods."""
 
     def __init__(
         self,

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.kube.cluster import enter_cluster
 from oku_coordinator.kube.dns import PodServers, ServerDns
 from oku_coordinator.kube.pods import PodReadiness
 from oku_coordinator.kube.scale_plan import check_bounds, choose_workers
-from oku_coordinator.kube.scaler import Scaler, describe
+from oku_coordinator.kube.scaler import Scaler
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import is_one_server
 from oku_coordinator.settings import KubeSettings
 from oku_coordinator.workers.assignment import WorkerLimits
@@ -85,8 +85,13 @@ class KubeFacade(WorkerLimits):
         return self._scaler.trouble
 
     def describe(self) -> dict[str, Any]:
-        """What may be scaled, and what is wrong; see `describe`."""
-        return describe(self._settings, self.trouble)
+        """What may be scaled, and what is wrong, as the API tells it."""
+        settings = self._settings
+        return {
+            "workers": settings.max_workers,
+            "servers": settings.max_servers if settings.servers else 0,
+            "trouble": self.trouble,
+        }
 
 
 def has_one_name(server_urls: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ worker becomes busy or idle, not with each lease: Kubernetes asks not to change 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -205,11 +204,6 @@ def find_cost_changes(pods: Iterable[Pod], held: Mapping[str, int]) -> dict[str,
     wanted = {pod.name: BUSY_COST if held.get(pod.name) else IDLE_COST for pod in pods}
     changes = {pod.name: wanted[pod.name] for pod in pods if pod.cost != wanted[pod.name]}
     return dict(sorted(changes.items(), key=lambda change: -change[1]))
-
-
-def build_cost_patch(cost: int) -> dict[str, Any]:
-    """What sets the deletion cost of a pod, as a merge patch."""
-    return {"metadata": {"annotations": {COST_ANNOTATION: str(cost)}}}
 
 
 def _say(reason: str, message: str) -> str:

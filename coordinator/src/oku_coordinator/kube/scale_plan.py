@@ -5,7 +5,6 @@ while. In between they belong to whoever scales by hand.
 """
 
 import math
-from typing import Any
 
 from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
@@ -43,17 +42,8 @@ def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
     return max(least, min(spec.servers, settings.max_servers)) if spec.servers else max(least, current)
 
 
-def build_scale_patch(replicas: int) -> dict[str, Any]:
-    """What sets the size of a Deployment, as a merge patch of its `scale`."""
-    return {"spec": {"replicas": replicas}}
-
-
 class IdleClock:
-    """Says once when nothing has been active or pending for a while.
-
-    Args:
-        idle_s: that while.
-    """
+    """Says once when nothing has been active or pending for `idle_s`."""
 
     def __init__(self, idle_s: float) -> None:
         self._idle_s = idle_s

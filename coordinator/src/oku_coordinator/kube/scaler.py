@@ -13,8 +13,8 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from oku_coordinator.event_loop import BackgroundService, LoopSignals
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.dns import ServerDns
 from oku_coordinator.kube.pods import (
@@ -29,10 +29,9 @@ from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_wo
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, run_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.settings import KubeSettings
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health
 
 LOOK_S = 2.0
 _MARK_S = 10.0
@@ -83,17 +82,10 @@ class CostMarker:
 _log = logging.getLogger(__name__)
 
 
-class Scaler:
-    """Scales the Deployments of workers and delay servers.
+class Scaler(BackgroundService):
+    """Scales the Deployments of workers and delay servers; at its end, sizes stay as they are."""
 
-    Args:
-        settings: names and bounds.
-        cluster: the API.
-        ledger: says which run has its turn, and who holds its leases.
-        signals: begin a round when a run may begin that could not before.
-        dns: by which workers find the delay servers; None when they need none.
-        clock: monotonic seconds.
-    """
+    service_name = "scaler"
 
     def __init__(
         self,
@@ -117,21 +109,12 @@ class Scaler:
         self._ready_for: str | None = None
         """The run whose delay servers are there."""
         self._cost_marker = CostMarker(cluster, clock)
-        self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why the last look came to nothing; empty when it did not."""
         self.workers = PodReadiness()
         """Of the run that has its turn, as of the last look."""
         self.servers = PodReadiness()
         """The same of delay servers, until it has begun."""
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Begin to look."""
-        self._task = supervisor.start("scaler", self._watch)
-
-    async def end(self) -> None:
-        """Stop looking; sizes stay as they are."""
-        await cancel([self._task])
 
     def has_servers(self, run: RunRecord) -> bool:
         """Whether the delay servers of a run are there, or it wants none."""
@@ -156,7 +139,7 @@ class Scaler:
         else:
             self._record_trouble(self._cost_marker.trouble)
 
-    async def _watch(self, health: Health) -> None:
+    async def _work(self, health: Health) -> None:
         while True:
             await self.scale()
             health.note_well()
@@ -251,12 +234,3 @@ class Scaler:
         elif self.trouble and not trouble:
             _log.info("Kubernetes answers again")
         self.trouble = trouble
-
-
-def describe(settings: KubeSettings, trouble: str) -> dict[str, Any]:
-    """What may be scaled, as the API tells it."""
-    return {
-        "workers": settings.max_workers,
-        "servers": settings.max_servers if settings.servers else 0,
-        "trouble": trouble,
-    }

@@ -22,8 +22,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import schedule_table
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
-from oku_coordinator.workers.flight_records import FlightRecords
-from oku_coordinator.workers.worker_state import WorkerState
+from oku_coordinator.workers.worker_state import FlightRecords, WorkerState
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState

@@ -2,13 +2,15 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 
 from oku_coordinator.ledger.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring, waves
 from oku_coordinator.ledger.rules.leases.expiring import FindLost, FindReached
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
+from oku_coordinator.ledger.tables.accounts import account_table
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import ExpiryReason, LeaseSpan
 
@@ -74,6 +76,24 @@ def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> 
                 expiring.pause_interrupted(t, run, now, goes_on=run == but)
         except BreachError:
             _log.exception("a run has failed", extra={"run": run})
+
+
+def load_account(ledger: Ledger, run: str) -> None:
+    """Read the account of a run that is about to have its turn into memory, and check it.
+
+    A run of many parts takes a second, in which the ledger is free. What cannot be loaded here is read, and
+    its fault reported, when it is needed.
+    """
+    with suppress(UnknownRunError, BreachError):
+        with ledger.read() as t:
+            record = run_table.fetch_run(t, run)
+            if record.is_active or account_table.is_in_memory(t, run):
+                return
+        with closing(ledger.open_reader()) as reader, reader.read() as t:
+            account = account_table.load_account(t, run)
+        with ledger.read() as t:
+            if run_table.fetch_run(t, run) == record:  # nothing was accounted meanwhile
+                t.accounts.setdefault(run, account)
 
 
 def drop_accounted_waves(ledger: Ledger, run: str) -> None:

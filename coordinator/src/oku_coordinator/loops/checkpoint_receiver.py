@@ -1,11 +1,11 @@
-"""Receives checkpoints: a transaction of the ledger, or several, then an answer to each worker.
+"""Receives checkpoints: a transaction of the ledger, then an answer to each worker.
 
 It runs in the thread of a listener, so that answers wait for nothing else.
 """
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.active_run import ActiveRuns
@@ -22,8 +22,6 @@ from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__name__)
 
-_MOST_PARTS = 500
-"""In one transaction: with many targets a worker reports hundreds, and other writers wait meanwhile."""
 _MEANINGLESS = frozenset(
     {MessageVerdict.LATE, MessageVerdict.FOREIGN, MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN}
 )
@@ -52,8 +50,8 @@ class CheckpointReceiver:
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
         """Apply checkpoints to the ledger, answer and count them."""
         begun = self.timer()
-        receipts = [receipt for some in _group(batches) for receipt in self._apply(some)]
-        self.broker.send_controls(build_controls(receipts, self.active_runs))
+        receipts = self._apply(batches)
+        self.broker.send(build_controls(receipts, self.active_runs))
         verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
         self.metrics.count_messages(verdicts, self.timer() - begun)
         return receipts
@@ -67,21 +65,6 @@ class CheckpointReceiver:
                     return intake.take_in(t, batches, self.active_runs.allow, now)
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
-
-
-def _group(batches: Iterable[CheckpointBatch]) -> Iterator[list[CheckpointBatch]]:
-    """Batches for one transaction each: as many as have few enough parts, and at least one."""
-    group: list[CheckpointBatch] = []
-    left = _MOST_PARTS
-    for batch in batches:
-        parts = sum(len(checkpoint.parts) + len(checkpoint.inner) for checkpoint in batch.checkpoints)
-        if group and parts > left:
-            yield group
-            group, left = [], _MOST_PARTS
-        group.append(batch)
-        left -= parts
-    if group:
-        yield group
 
 
 def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:

@@ -4,25 +4,24 @@ Runs are removed in the background, some rows and pages at a time; it goes on wh
 The same key sends nothing twice.
 """
 
-import asyncio
 import logging
 import math
 import time
-from asyncio import sleep
+from asyncio import sleep, to_thread
 from contextlib import closing, suppress
 from pathlib import Path
 
-import msgspec
-
+from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.run_documents import encode_summary
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor
+from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec, list_differences
 
@@ -81,7 +80,7 @@ def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
             return None
     with closing(ledger.open_reader()) as reader, reader.read() as t:
         snapshot = snapshots.fetch_snapshot(t, run)
-    return RunEnd(now, msgspec.json.encode(build_summary(snapshot, now)))
+    return RunEnd(now, encode_summary(build_summary(snapshot, now)))
 
 
 _log = logging.getLogger(__name__)
@@ -93,7 +92,7 @@ _REST_S = 0.01
 """A pause between two transactions, in which others get their turn."""
 
 
-class Retention:
+class Retention(BackgroundService):
     """Applies a rule to the runs of a ledger.
 
     Args:
@@ -103,6 +102,8 @@ class Retention:
         clock: Unix time.
         files: keeps the files of the runs.
     """
+
+    service_name = "retention"
 
     def __init__(
         self,
@@ -118,15 +119,6 @@ class Retention:
         self._clock = clock
         self._files = files
 
-    def start(self, supervisor: Supervisor) -> None:
-        """Begin to work in the background."""
-        self._task = supervisor.start("retention", self._work)
-
-    async def end(self) -> None:
-        """Stop; the next process removes what is left."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
     async def delete_surplus(self) -> None:
         """Delete the runs that the rule does not keep."""
         rule = self._rule
@@ -137,7 +129,7 @@ class Retention:
             surplus = deletion_table.find_surplus(t, rule.keep_runs, before)
         for run in surplus:
             with suppress(UnknownRunError, RunInUseError):  # others have had their turn meanwhile
-                delete_run(self._ledger, run, self._clock())
+                await delete_run(self._ledger, run, self._clock())
             await sleep(_REST_S)
 
     def forget_keys(self) -> None:
@@ -184,9 +176,9 @@ class Retention:
             await sleep(_LOOK_S)
 
 
-def delete_run(ledger: Ledger, run: str, now: float) -> None:
+async def delete_run(ledger: Ledger, run: str, now: float) -> None:
     """Begin to delete a run, as `begin_deletion` does, and say so."""
-    end = build_end(ledger, run, now)
+    end = await to_thread(build_end, ledger, run, now)
     with ledger.change() as t:
         lines = deletion_table.begin_deletion(t, run, end)
     lost = f"; {lines:,} of its lines were still waiting for Loki and are lost" if lines else ""

@@ -1,4 +1,4 @@
-"""A run as JSON documents: as it is listed, its history, its failed requests, the rows of its data.
+"""A run as JSON documents: its summary, its row in lists, its history, its failed requests, rows of its data.
 
 A run may have millions of leases, so the history is never in memory as a whole. Its first line has all that
 exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
@@ -6,8 +6,7 @@ reader (`oku_cli.report.history_reader`) can go line by line, and keep only what
 failed requests.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -25,9 +24,19 @@ from oku_core.errors import UserError
 from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunPeriod, RunRows
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.summary.summary import Summary
 
 _SAMPLES_AT_ONCE = 100
+
+
+def encode_summary(summary: Summary) -> bytes:
+    """The JSON of a summary, to be called in a thread; it has 12 MB with a hundred targets in as many stages.
+
+    No other thread runs while msgspec encodes, so each phase is encoded by itself.
+    """
+    phases = [msgspec.Raw(msgspec.json.encode(phase)) for phase in summary.phases]
+    return msgspec.json.encode(msgspec.structs.replace(summary, phases=phases))
 
 
 def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
@@ -48,7 +57,7 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
         periods = schedule_table.fetch_periods(t, run)
     head = {
         "at": now,
-        "summary": summary,
+        "summary": msgspec.Raw(encode_summary(summary)),
         "spec": build_mapping(spec),
         "extent": extent,
         "periods": [RunPeriod(*period) for period in periods],
@@ -108,7 +117,7 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted: range) -> RunRows:
+def read_run_rows(run: str, spec: Spec, find_file: FindFile, wanted: range) -> RunRows:
     """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
 
     Args:
@@ -131,7 +140,7 @@ def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted
         raise UserError(f"{len(wanted):,} rows are wanted, and one answer has at most {MOST_ROWS:,}")
     data = spec.data
     try:
-        rows = read_rows(find_file(data.digest), find_file(data.index), data.table, data.rows, wanted)
+        rows = read_rows(data.locate(find_file), wanted)
     except DataError as error:
         raise UserError(f"data {data.name} cannot be used: {error}") from error
     return RunRows(run=run, start=wanted.start, rows=rows)

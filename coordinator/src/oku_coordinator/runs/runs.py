@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.event_loop import LoopSignals
+from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run, find_submitted
@@ -131,6 +131,10 @@ class Runs:
         is_out = state not in (RunState.PENDING, RunState.PAUSED)
         return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
 
+    async def load(self, run: str) -> None:
+        """Read a run that is to be resumed into memory, so that nothing in the event loop waits for that."""
+        await asyncio.to_thread(batches.load_account, self._ledger, run)
+
     def resume(self, run: str) -> RunRecord:
         """Put a run that is paused, or that failed with a true account, into the queue again.
 
@@ -173,9 +177,9 @@ class Runs:
         self.followers.announce_rest()
         return record
 
-    def delete(self, run: str) -> None:
+    async def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""
-        delete_run(self._ledger, run, self._clock())
+        await delete_run(self._ledger, run, self._clock())
 
     def fetch_spec(self, run: str) -> Spec:
         """What a run was asked to do."""

@@ -103,12 +103,7 @@ class NamedServers:
 
 
 class ServedCounter:
-    """Sums what the servers say.
-
-    Args:
-        servers: where they are; those that share their counts tell the same sum, which is taken once.
-        ledger: says which were seen with a run.
-    """
+    """Sums what the servers say; those that share their counts tell the same sum, which is taken once."""
 
     def __init__(self, servers: ServerFinder, ledger: Ledger) -> None:
         self._servers = servers

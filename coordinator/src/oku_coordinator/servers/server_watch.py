@@ -15,14 +15,14 @@ import logging
 import time
 from collections.abc import Sequence
 
+from oku_coordinator.event_loop import BackgroundService, LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor
 
 _log = logging.getLogger(__name__)
 
@@ -35,15 +35,10 @@ LONGEST_GAP_S = 30.0
 its defaults by minutes."""
 
 
-class ServerWatch:
-    """Looks at the delay servers of the run that has its turn.
+class ServerWatch(BackgroundService):
+    """Looks at the delay servers of the run that has its turn."""
 
-    Args:
-        counter: asks the servers.
-        ledger: keeps what was seen.
-        signals: begin a round when a run may begin that could not before.
-        clock: Unix time.
-    """
+    service_name = "delay servers"
 
     def __init__(
         self,
@@ -61,7 +56,6 @@ class ServerWatch:
         self._misses = 0
         """Looks before a run that came to nothing."""
         self._is_asked = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to watch; to be called before anything can end the run that is active."""
@@ -69,11 +63,7 @@ class ServerWatch:
             run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
             self._judge_gap(run)
-        self._task = supervisor.start("delay servers", self._watch)
-
-    async def end(self) -> None:
-        """Stop watching."""
-        await cancel([self._task])
+        super().start(supervisor)
 
     def may_begin(self, run: RunRecord) -> bool:
         """Whether the servers were looked at, or the run wants none; if not, they are looked at soon."""
@@ -151,7 +141,7 @@ class ServerWatch:
             seen = work_table.fetch_servers(t, run.run)
         return any(answer.forgotten for answer in answers if answer.store not in seen)
 
-    async def _watch(self, health: Health) -> None:
+    async def _work(self, health: Health) -> None:
         while True:
             await self.check()
             health.note_well()

@@ -9,12 +9,13 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 
+from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.rules.leases.closing import fetch_coverage, measure_extent
 from oku_coordinator.ledger.tables import lease_table, run_table
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health
 from oku_core.results.coverage import build_coverage_lines
 from oku_core.results.lines import Fields
 
@@ -23,7 +24,7 @@ _SHARE = 0.05
 """Reading takes at most this share of the time: a space in very many slices is looked at less often."""
 
 
-class CoverageRecorder:
+class CoverageRecorder(BackgroundService):
     """Records coverage as long as its task runs.
 
     Args:
@@ -32,20 +33,12 @@ class CoverageRecorder:
         timer: monotonic seconds.
     """
 
+    service_name = "coverage"
+
     def __init__(self, ledger: Ledger, clock: Clock, timer: Clock = time.monotonic) -> None:
         self._ledger = ledger
         self._clock = clock
         self._timer = timer
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Start to record."""
-        self._task = supervisor.start("coverage", self._work)
-
-    async def end(self) -> None:
-        """Stop."""
-        if self._task is not None:
-            await cancel([self._task])
 
     def record(self) -> None:
         """Record the coverage of the active run, if there is one whose lines are kept."""

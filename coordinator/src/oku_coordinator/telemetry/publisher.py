@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
+from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.tables import outbox_table
@@ -16,7 +17,7 @@ from oku_coordinator.loki.endpoint import LokiTarget
 from oku_coordinator.loki.pusher import LokiPusher
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.process.clock import SteadyClock
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health
 from oku_core.results.event import Event, EventType
 
 _log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ _DROP_TO = 0.9
 """An outbox over its bound is cut back to this share of the bound, so that this lasts a while."""
 
 
-class Publisher:
+class Publisher(BackgroundService):
     """Publishes lines as long as its task runs.
 
     Args:
@@ -42,6 +43,8 @@ class Publisher:
         metrics: count lines.
         clock: gives lines their times.
     """
+
+    service_name = "publisher"
 
     def __init__(
         self, ledger: Ledger, target: LokiTarget, most_bytes: int, metrics: Metrics, clock: SteadyClock
@@ -54,22 +57,15 @@ class Publisher:
         self.trouble = ""
         """Why Loki does not take lines; empty while it does."""
         self._refused = self._dropped = 0
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Start to publish."""
-        self._task = supervisor.start("publisher", self._publish)
 
     async def end(self, grace_s: float = LAST_LINES_S) -> None:
         """Publish the waiting lines for at most `grace_s`, then stop."""
-        if self._task is None:
-            return
         deadline = time.monotonic() + grace_s
         while (  # noqa: ASYNC110  # the ledger is asked, it does not call
             self._measure().lines and not self.trouble and time.monotonic() < deadline
         ):
             await asyncio.sleep(0.05)
-        await cancel([self._task])
+        await super().end()
 
     async def bound(self) -> None:
         """Drop lines beyond the bound of the outbox, a few at a time so that other tasks can run."""
@@ -100,7 +96,7 @@ class Publisher:
             "trouble": self.trouble,
         }
 
-    async def _publish(self, health: Health) -> None:
+    async def _work(self, health: Health) -> None:
         # Each beginning has a pusher of its own: it asks first which of the lines Loki has already.
         async with LokiPusher(self._target, on_trouble=self._record_trouble) as pusher:
             while True:

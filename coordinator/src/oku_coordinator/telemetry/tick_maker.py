@@ -8,9 +8,10 @@ from oku_coordinator.ledger.rules.snapshots import Standing
 from oku_coordinator.ledger.rules.tick_lines import find_whole
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.summary.part_summaries import MOST_IN_TICK, build_failures
-from oku_core.accounting.account import Account, sum_counts
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
+from oku_core.accounting.outcome import sum_counts
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.sample import build_sample
 from oku_core.spec.load_plan import build_load_plan

@@ -34,15 +34,7 @@ _COUNTED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED})
 
 
 class CircuitBreaker:
-    """Watches one run.
-
-    Args:
-        ledger: keeps the runs.
-        roster: the live workers, and what they refuse.
-        assignment: which of them the run has.
-        readiness: says whether more workers are coming.
-        clock: Unix time.
-    """
+    """Watches one run, in Unix time."""
 
     def __init__(
         self,

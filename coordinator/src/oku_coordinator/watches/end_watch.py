@@ -16,13 +16,7 @@ container at once."""
 
 
 class EndWatch:
-    """Keeps the last figures of runs at rest, and tries again until it has them.
-
-    Args:
-        ledger: knows the runs whose last figures have not been kept.
-        runs: keeps them, and tells followers.
-        clock: monotonic seconds.
-    """
+    """Keeps the last figures of runs at rest, and tries again until it has them."""
 
     def __init__(self, ledger: Ledger, runs: Runs, clock: Clock = time.monotonic) -> None:
         self._ledger = ledger

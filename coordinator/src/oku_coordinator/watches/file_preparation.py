@@ -24,14 +24,7 @@ _UNPREPARED_EVERY_S, _PREPARED_EVERY_S = 2.0, 15.0
 
 
 class FilePreparation:
-    """Prepares the workers of one run.
-
-    Args:
-        ledger: has the result of its setup.
-        assignment: says which workers it has.
-        broker: the way to the workers.
-        file_access: lets workers fetch the files of the run.
-    """
+    """Prepares the workers of one run."""
 
     def __init__(
         self, ledger: Ledger, assignment: Assignment, broker: Broker, file_access: FileAccess
@@ -64,7 +57,7 @@ class FilePreparation:
         code = UserCode(spec=run.spec, setup=setup) if setup is not None and preparing else None
         due = self._find_due(run, preparing, now)
         tickets = self._file_access.build_tickets(files) if due else {}
-        self._broker.send_fetches(
+        self._broker.send(
             Fetch(
                 incarnation=incarnation,
                 run=run.run,

@@ -9,10 +9,11 @@ import contextlib
 import logging
 import time
 
+from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_core.process.clock import Clock
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health
 
 _log = logging.getLogger(__name__)
 
@@ -21,27 +22,15 @@ IDLE_S = 5.0
 """A file that was not written for this long is tested; one that cannot be used is tested each second."""
 
 
-class StorageWatch:
-    """Checks the health of the ledger's file each second.
+class StorageWatch(BackgroundService):
+    """Checks the health of the ledger's file each second."""
 
-    Args:
-        ledger: the ledger.
-        clock: monotonic seconds.
-    """
+    service_name = "ledger"
 
     def __init__(self, ledger: Ledger, clock: Clock = time.monotonic) -> None:
         self._ledger = ledger
         self._clock = clock
         self._said = ""
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self, supervisor: Supervisor) -> None:
-        """Begin to check in the background."""
-        self._task = supervisor.start("ledger", self._work)
-
-    async def end(self) -> None:
-        """Stop checking."""
-        await cancel([self._task])
 
     def check(self) -> None:
         """Test the file if it is time, and log a change of its health."""

@@ -14,10 +14,10 @@ import logging
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import TargetNotices
 from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES, build_no_counts, count_sent
 from oku_core.accounting.run_state import RunState, TransitionError
@@ -168,13 +168,7 @@ BACK_SHOWN_S = 10.0
 
 
 class TargetWatch:
-    """Watches the target of one run.
-
-    Args:
-        ledger: keeps the events, and the states of runs.
-        notices: show what there is to say.
-        signals: begin a round when a run was ended.
-    """
+    """Watches the target of one run."""
 
     def __init__(self, ledger: Ledger, notices: TargetNotices, signals: LoopSignals) -> None:
         self._ledger = ledger
@@ -185,13 +179,7 @@ class TargetWatch:
         self._back_at: float | None = None
 
     def record(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
-        """Record a second of the run.
-
-        Args:
-            run: the run.
-            tick: the second.
-            is_heard: whether its workers were heard in it; otherwise nobody knows what was ok.
-        """
+        """Record a second of the run. If its workers were not heard in it, nobody knows what was ok."""
         if run.state != RunState.RUNNING:
             self._reset()
         elif is_heard:

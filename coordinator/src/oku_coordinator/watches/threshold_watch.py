@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import history, lifecycle, snapshots
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables import threshold_table
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.summary.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
 from oku_core.accounting.lease_state import MessageVerdict
@@ -84,13 +84,7 @@ _log = logging.getLogger(__name__)
 
 
 class ThresholdWatch:
-    """Judges the thresholds of one run with each of its ticks.
-
-    Args:
-        ledger: keeps the account, and what is lost.
-        signals: begin a round when a run is ended.
-        clock: Unix time.
-    """
+    """Judges the thresholds of one run with each of its ticks, in Unix time."""
 
     def __init__(self, ledger: Ledger, signals: LoopSignals, clock: Clock) -> None:
         self._ledger = ledger

@@ -25,13 +25,9 @@ _LAST_CHECK_S = 5.0
 
 
 class Turn:
-    """The turn of one run.
+    """The turn of one run, which waits `start_within_s` for its workers unless its spec says otherwise.
 
-    Args:
-        ledger: keeps the queue.
-        readiness: knows which workers are there, and what else a run waits for.
-        start_within_s: how long a run waits for its workers, unless its spec says so.
-        clock: Unix time.
+    `clock` is Unix time.
     """
 
     def __init__(self, ledger: Ledger, readiness: Readiness, start_within_s: float, clock: Clock) -> None:
@@ -50,13 +46,7 @@ class Turn:
             self._since = now
 
     def begin(self, run: RunRecord, now: float, wall_now: float) -> RunRecord | None:
-        """Begin a pending run that has its turn, if it can; None while it waits.
-
-        Args:
-            run: the run.
-            now: monotonic seconds.
-            wall_now: Unix time.
-        """
+        """Begin a pending run that has its turn, if it can; None while it waits. `now` is monotonic."""
         waited_s = self._measure_turn_s(now)
         workers = self._readiness.count_workers(run)
         is_due = not workers.missing or waited_s >= self._find_start_within_s(run)

@@ -85,14 +85,7 @@ class NoWorkerLimits(WorkerLimits):
 
 @dataclass(kw_only=True)
 class Assignment:
-    """The workers of the run that has its turn. `settle` changes them; everything else only asks.
-
-    Args:
-        ledger: says who holds leases and hooks of the run, and who has worked on it.
-        roster: says who lives.
-        limits: how many workers each run gets.
-        monotonic: monotonic seconds.
-    """
+    """The workers of the run that has its turn. `settle` changes them; everything else only asks."""
 
     ledger: Ledger
     roster: Roster

@@ -11,8 +11,8 @@ and a half times the heartbeat interval, that which a worker had last and that w
 """
 
 import math
-from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from oku_coordinator.workers.worker_state import WorkerState
@@ -136,30 +136,18 @@ class Roster:
 
     def find_troubles(self) -> list[str]:
         """What workers that live say has failed, a line each, with how many more say the same."""
-        said = Counter(trouble for worker in self._workers.values() for trouble in worker.troubles)
-        first = {
-            trouble: name for name, worker in reversed(self._workers.items()) for trouble in worker.troubles
-        }
-        return [
-            f"worker {first[trouble]}: {trouble}" + (f" (and {count - 1:,} more)" if count > 1 else "")
-            for trouble, count in said.items()
-        ]
+        return _join_same(
+            (trouble, worker.name) for worker in self._workers.values() for trouble in worker.troubles
+        )
 
     def find_host_ends(self, run: str) -> list[str]:
         """Why processes of a run's user code ended lately: a line for each reason, with its count."""
-        ends = [
-            (worker.name, end)
+        return _join_same(
+            (f"the process of the user code has ended: {end.text}", worker.name)
             for worker in self._workers.values()
             for end in worker.host_ends
             if end.run == run
-        ]
-        counts = Counter(end.text for _, end in ends)
-        first = {end.text: name for name, end in reversed(ends)}
-        return [
-            f"worker {first[text]}: the process of the user code has ended: {text}"
-            + (f" (and {count - 1:,} more)" if count > 1 else "")
-            for text, count in counts.items()
-        ]
+        )
 
     def list_new_host_ends(self, progress: Progress) -> list[HostEnd]:
         """The ends that a worker reports for the first time; call this before `record`."""
@@ -279,6 +267,17 @@ class Roster:
         self._gone[incarnation] = None
         if len(self._gone) > _GONE_KEPT:
             del self._gone[next(iter(self._gone))]
+
+
+def _join_same(said: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each text, with the first worker that says it and how many more times it is said."""
+    workers: dict[str, list[str]] = {}
+    for text, worker in said:
+        workers.setdefault(text, []).append(worker)
+    return [
+        f"worker {names[0]}: {text}" + (f" (and {len(names) - 1:,} more)" if len(names) > 1 else "")
+        for text, names in workers.items()
+    ]
 
 
 def choose_heartbeat_interval_s(workers: int) -> float:

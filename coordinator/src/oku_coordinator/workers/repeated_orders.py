@@ -65,14 +65,9 @@ class Renewal:
         self._renewed_at = -math.inf
 
     def renew_used(self, turn: str, now: float) -> None:
-        """Order workers to leave that have run user code of another run than this one.
-
-        Args:
-            turn: the run that has its turn; empty if none has.
-            now: monotonic seconds.
-        """
+        """Order workers to leave that have run user code of another run than the one that has its turn."""
         if turn == self._turn and now - self._renewed_at < _RENEW_S:
             return
         self._turn, self._renewed_at = turn, now
         used = self._roster.find_used(turn)
-        self._broker.send_controls(Control(incarnation=worker.incarnation, renew=True) for worker in used)
+        self._broker.send(Control(incarnation=worker.incarnation, renew=True) for worker in used)

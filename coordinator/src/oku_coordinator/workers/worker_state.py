@@ -1,4 +1,6 @@
-"""What the coordinator knows of one worker: what it has said of itself, and how fast it is in its run.
+"""What the coordinator knows of workers: what each has said of itself, and how fast it is in its run.
+
+Of dead processes it knows how far they had gone, as far as others have found their flight records.
 
 Answers may come in bursts, as when a hundred requests take thirty seconds each. So the rate is a mean over
 the last ten seconds or over the time in which two windows are answered, whichever is longer; a run begins
@@ -6,13 +8,14 @@ with none.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.outcome import count_sent
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.lease import read_lease_run
-from oku_core.messaging.process_ends import HostEnd
+from oku_core.messaging.process_ends import FlightRecord, HostEnd
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 _SPAN_S = 10.0
@@ -22,11 +25,7 @@ _SILENT_S = 3.0
 
 
 class RunRate:
-    """The rate of one worker in one run.
-
-    Args:
-        run: the run.
-    """
+    """The rate of one worker in one run."""
 
     def __init__(self, run: str) -> None:
         self.run = run
@@ -170,3 +169,40 @@ class WorkerState:
     def _has_turn(self, run: str) -> bool:
         """Whether a run may have its turn. The last word on one before does not make its rate forgotten."""
         return self.rate.run in {"", run}
+
+
+_MOST_KEPT = 10_000
+"""Records of so many processes are kept, the newest."""
+
+
+class FlightRecords:
+    """The records that workers have told of; they are told of for a while, so a restart loses none."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, FlightRecord] = {}
+        self._used: dict[str, str] = {}
+        """By process, the run whose leases were compared with its record."""
+
+    def record(self, found: Iterable[FlightRecord]) -> bool:
+        """Take in records; whether one of them is new. The dead write no more, so the first one counts."""
+        fresh = [record for record in found if record.incarnation not in self._records]
+        for record in fresh:
+            self._records[record.incarnation] = record
+        while len(self._records) > _MOST_KEPT:
+            oldest = next(iter(self._records))
+            del self._records[oldest]
+            self._used.pop(oldest, None)
+        return bool(fresh)
+
+    def find_reached(self, lease: LeaseRecord) -> int | None:
+        """The first position of a lease that its process, which is dead, has certainly not taken."""
+        record = self._records.get(lease.incarnation)
+        return None if record is None else record.find_reached(lease.id)
+
+    def find_unused(self, run: str) -> list[str]:
+        """The dead processes whose records were not compared with the leases of a run before."""
+        return [incarnation for incarnation in self._records if self._used.get(incarnation) != run]
+
+    def record_used(self, run: str, incarnations: Iterable[str]) -> None:
+        """The records of these were compared with the leases of a run."""
+        self._used.update(dict.fromkeys(incarnations, run))

@@ -1,6 +1,7 @@
 """A running total of counts: what the requests of a phase and name, or of several, sum to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from oku_core.accounting.counts import Counts
@@ -16,6 +17,7 @@ from oku_core.accounting.outcome import (
     build_no_counts,
     count_answered,
     find_sum_fault,
+    sum_counts,
 )
 
 ReasonKey = tuple[int, str]
@@ -24,11 +26,11 @@ _NONE = Histogram()
 """Stands for a time that nothing was measured of; nothing is ever added to it."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class Account:
     """What the requests of one phase and name, or of several, sum to; the fields are those of `Counts`.
 
-    `times` has no entry for a time that nothing was measured of.
+    `times` has no entry for a time that nothing was measured of. Lists of counts are replaced, not changed.
 
     Attributes:
         totals: accounts of several that this one counts in: what it gains, they gain.
@@ -40,7 +42,7 @@ class Account:
     bytes_received: int = 0
     reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
     times: dict[Time, Histogram] = field(default_factory=dict)
-    totals: list["Account"] = field(default_factory=list, compare=False, repr=False)
+    totals: tuple["Account", ...] = field(default=(), compare=False, repr=False)
     _frozen: "Account | None" = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -56,10 +58,8 @@ class Account:
         """Fold in what has been gained; its reasons have indices."""
         if self._frozen is not None:
             self._frozen, self.times = None, self._copy_times()
-        for index, count in enumerate(gained.outcomes):
-            self.outcomes[index] += count
-        for index, count in enumerate(gained.not_sent):
-            self.not_sent[index] += count
+        self.outcomes = list(map(operator.add, self.outcomes, gained.outcomes))
+        self.not_sent = list(map(operator.add, self.not_sent, gained.not_sent))
         self.bytes_received += gained.bytes_received
         self.add_reasons(gained.statuses, gained.reasons)
         for time, histogram in gained.times.items():
@@ -96,10 +96,10 @@ class Account:
     def freeze(self) -> "Account":
         """The same, to read only, and the same object until something is gained; that does not change it.
 
-        Both have the same histograms until then, so it takes next to no memory.
+        Both have the same counts and histograms until then, so it takes next to no memory.
         """
         if self._frozen is None:
-            self._frozen = self._duplicate(dict(self.times))
+            self._frozen = self._duplicate(self.times)
         return self._frozen
 
     def copy(self) -> "Account":
@@ -112,8 +112,8 @@ class Account:
     def _duplicate(self, times: dict[Time, Histogram]) -> "Account":
         """Another account with the same figures, and with these histograms."""
         return Account(
-            outcomes=list(self.outcomes),
-            not_sent=list(self.not_sent),
+            outcomes=self.outcomes,
+            not_sent=self.not_sent,
             statuses=dict(self.statuses),
             bytes_received=self.bytes_received,
             reasons=dict(self.reasons),
@@ -166,8 +166,3 @@ def sum_accounts(accounts: Iterable[Account]) -> Account:
         for time in times
     }
     return total
-
-
-def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:
-    """The sum of several counts of outcomes."""
-    return [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]

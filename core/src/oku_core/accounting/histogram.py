@@ -11,7 +11,8 @@ import operator
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, chain, compress, pairwise
@@ -31,8 +32,9 @@ _IS_BIG_ENDIAN = sys.byteorder == "big"
 """What is packed is little-endian."""
 _TYPES = [(typecode, 256 ** array(typecode).itemsize - 1) for typecode in "BHIQ"]
 """The types of counts, and the highest count that each holds."""
-_NO_INDICES, _NO_COUNTS = array(_INDEX), array("B")
-"""Those of every empty histogram; they are replaced, never changed."""
+_WIDTHS = {typecode: array(_INDEX).itemsize + array(typecode).itemsize for typecode, _ in _TYPES}
+"""How many bytes a bucket and its count take."""
+_EMPTY = b"B"
 
 
 class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,8 +139,7 @@ def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
     those of these middles.
     """
     counts: dict[int, int] = {}
-    pairs = iter(latency.buckets)
-    for index, count in zip(pairs, pairs, strict=True):
+    for index, count in latency.filled():
         low_us, high_us = coarse_bounds_us(bucket_bounds_us(index)[0])
         middle_us = min(low_us + ((high_us - low_us) >> 1), HIGHEST_US)
         counts[middle_us] = counts.get(middle_us, 0) + count
@@ -160,37 +161,34 @@ def coarse_bounds_us(value_us: int) -> tuple[int, int]:
     return low_us, low_us + (1 << shift)
 
 
-class Histogram:
+class Histogram(msgspec.Struct, gc=False, eq=False):
     """Counts by bucket, with exact sum, minimum and maximum.
 
-    It is sparse at first: a sorted array of the buckets that hold something, and one of their counts, 3 to 10
-    bytes for each. Once it has merged twice as many buckets as there are, it becomes dense: one list of all
-    counts, 190 kB, to which buckets are added ten times as fast.
+    It is sparse at first: the buckets that hold something and their counts are packed into bytes, 3 to 10 for
+    each. Once it has merged twice as many buckets as there are, it becomes dense: one array of all counts,
+    190 kB, to which buckets are added ten times as fast. A run may have 30,000: Python's garbage collector
+    would go through all of them again and again, so they are hidden from it (`gc=False`).
     """
 
-    __slots__ = ("_counts", "_indices", "_merged", "max_us", "min_us", "sum_us", "total")
-
-    def __init__(
-        self, indices: "array[int] | None" = _NO_INDICES, counts: "array[int] | list[int]" = _NO_COUNTS
-    ) -> None:
-        self._indices = indices
-        """The buckets that `_counts` counts; None when it counts all of them."""
-        self._counts = counts
-        self._merged = 0
-        self.total = 0
-        self.sum_us = 0
-        self.min_us = 0
-        self.max_us = 0
+    _packed: bytes = _EMPTY
+    """The type of the counts, the filled buckets and their counts; unused while it is dense."""
+    _counts: "array[int] | None" = None
+    """The counts of all buckets while it is dense."""
+    _merged: int = 0
+    total: int = 0
+    sum_us: int = 0
+    min_us: int = 0
+    max_us: int = 0
 
     @classmethod
     def build_dense(cls) -> "Histogram":
         """An empty one that is dense, for many snapshots to be merged."""
-        return cls(None, [0] * BUCKETS)
+        return cls(_counts=_build_no_counts())
 
     @property
     def is_dense(self) -> bool:
         """Whether it has a count for every bucket."""
-        return self._indices is None
+        return self._counts is not None
 
     def record(self, value_us: int) -> None:
         """Count one latency in µs; one outside the range counts at the nearer end."""
@@ -218,86 +216,40 @@ class Histogram:
     def _add_counts(self, buckets: Sequence[int]) -> None:
         """Add pairs of index and count in one flat list, with rising indices."""
         self._merged += len(buckets) // 2
-        if self._indices is not None and self._merged > _MOST_MERGED:
+        if self._counts is None and self._merged > _MOST_MERGED:
             self._make_dense()
-        pairs = iter(buckets)
-        if self._indices is None:
-            counts = self._counts
-            for index, count in zip(pairs, pairs, strict=True):
-                counts[index] += count
-        elif len(buckets) > len(self._indices):
-            merged = dict(zip(self._indices, self._counts, strict=True))
-            for index, count in zip(pairs, pairs, strict=True):
-                merged[index] = merged.get(index, 0) + count
-            indices = sorted(merged)
-            self._indices = array(_INDEX, indices)
-            self._counts = _pack([merged[index] for index in indices])
-        else:
-            self._insert(self._indices, pairs)
-
-    def _insert(self, indices: "array[int]", pairs: Iterator[int]) -> None:
-        """Add a few pairs to many buckets."""
-        counts, place = self._counts, 0
+        if self._counts is None:
+            self._packed = _merge(self._packed, buckets)
+            return
+        counts, pairs = self._counts, iter(buckets)
         for index, count in zip(pairs, pairs, strict=True):
-            place = bisect_left(indices, index, place)
-            is_known = place < len(indices) and indices[place] == index
-            try:
-                if is_known:
-                    counts[place] += count
-                else:
-                    counts.insert(place, count)
-            except OverflowError:
-                counts = self._counts = _pack(counts, counts[place] + count if is_known else count)
-                if is_known:
-                    counts[place] += count
-                else:
-                    counts.insert(place, count)
-            if not is_known:
-                indices.insert(place, index)
+            counts[index] += count
 
     def _make_dense(self) -> None:
-        counts = [0] * BUCKETS
+        counts = _build_no_counts()
         for index, count in self.filled():
             counts[index] = count
-        self._indices, self._counts = None, counts
+        self._packed, self._counts = _EMPTY, counts
 
     def pack(self) -> bytes:
         """Its buckets as bytes, of which `unpack` makes it again; both are fast: a ledger has thousands."""
-        indices, counts = self._indices, self._counts
-        if indices is None or not isinstance(counts, array):
-            filled = list(self.filled())
-            indices = array(_INDEX, [index for index, _ in filled])
-            counts = _pack([count for _, count in filled])
-        if _IS_BIG_ENDIAN:
-            indices, counts = indices[:], counts[:]
-            indices.byteswap()
-            counts.byteswap()
-        return counts.typecode.encode() + indices.tobytes() + counts.tobytes()
+        packed = self._packed if self._counts is None else _pack(dict(self.filled()))
+        return _swap(packed) if _IS_BIG_ENDIAN else packed
 
     @classmethod
     def unpack(cls, packed: bytes, *, sum_us: int, min_us: int, max_us: int) -> "Histogram":
         """The histogram of these bytes and figures; `ValueError` if they do not belong together."""
-        typecode, size = packed[:1].decode("latin-1"), len(packed) - 1
-        if typecode not in dict(_TYPES):
-            raise ValueError("no packed histogram")
-        indices, counts = array(_INDEX), array(typecode)
-        width = indices.itemsize + counts.itemsize
-        if not size or size % width:
-            raise ValueError("a packed histogram is cut short")
-        cut = 1 + size // width * indices.itemsize
-        indices.frombytes(packed[1:cut])
-        counts.frombytes(packed[cut:])
         if _IS_BIG_ENDIAN:
-            indices.byteswap()
-            counts.byteswap()
+            packed = _swap(packed)
+        indices, counts = _split(packed)
+        if not indices:
+            raise ValueError("a packed histogram is cut short")
         if (indices[0], indices[-1]) != (bucket_index(min_us), bucket_index(max_us)):
             raise ValueError("minimum and maximum are not in the first and last bucket of a packed histogram")
-        histogram = cls(indices, counts)
-        histogram.total = sum(counts)
-        if not histogram.total:
+        total = sum(counts)
+        if not total:
             raise ValueError("a packed histogram holds nothing")
-        histogram.sum_us, histogram.min_us, histogram.max_us = sum_us, min_us, max_us
-        return histogram
+        return cls(packed, total=total, sum_us=sum_us, min_us=min_us, max_us=max_us)
 
     def build_latency(self) -> HistogramSnapshot:
         """The same histogram in the form that is sent."""
@@ -308,10 +260,8 @@ class Histogram:
 
     def copy(self) -> "Histogram":
         """A copy that goes its own way."""
-        indices = None if self._indices is None else self._indices[:]
-        twin = Histogram(indices, self._counts[:])
-        twin.total, twin.sum_us, twin.min_us, twin.max_us = self.total, self.sum_us, self.min_us, self.max_us
-        return twin
+        counts = None if self._counts is None else self._counts[:]
+        return msgspec.structs.replace(self, _counts=counts)
 
     @property
     def mean_us(self) -> float:
@@ -330,42 +280,95 @@ class Histogram:
         """The same for each quantile, in one pass over the buckets."""
         if not self.total:
             return [0 for _ in quantiles]
-        indices, counts = self._indices, self._counts
-        if indices is None:
-            filled = list(self.filled())
-            return find_values_us(filled, [find_rank(each, self.total) for each in quantiles], self.max_us)
+        ranks = [find_rank(each, self.total) for each in quantiles]
+        if self._counts is not None:
+            return find_values_us(self.filled(), ranks, self.max_us)
+        indices, counts = _split(self._packed)
         reached = list(accumulate(counts))
-        return [
-            min(bucket_bounds_us(indices[bisect_left(reached, find_rank(each, self.total))])[1], self.max_us)
-            for each in quantiles
-        ]
+        return [min(bucket_bounds_us(indices[bisect_left(reached, rank)])[1], self.max_us) for rank in ranks]
 
     def count_between(self, cuts: Sequence[int]) -> list[int]:
         """How many latencies are in the buckets from each of these indices up to the next; the cuts rise."""
-        if self._indices is None:
+        if self._counts is not None:
             # Mostly, all lie close together.
             first, last = bucket_index(self.min_us), bucket_index(self.max_us)
             return [
                 sum(self._counts[low:high]) if low <= last and first < high else 0
                 for low, high in pairwise(cuts)
             ]
-        places = (bisect_left(self._indices, cut) for cut in cuts)
-        return [sum(self._counts[low:high]) if low < high else 0 for low, high in pairwise(places)]
+        indices, counts = _split(self._packed)
+        places = (bisect_left(indices, cut) for cut in cuts)
+        return [sum(counts[low:high]) if low < high else 0 for low, high in pairwise(places)]
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Index and count of every bucket that holds something, in rising order."""
-        if self._indices is not None:
-            return zip(self._indices, self._counts, strict=True)
+        if self._counts is None:
+            return zip(*_split(self._packed), strict=True)
         # Mostly, all lie close together: far fewer than tens of thousands need to be walked over.
         first = bucket_index(self.min_us)
         return _pair_filled(self._counts[first : bucket_index(self.max_us) + 1], first)
 
 
-def _pack(counts: Sequence[int], highest: int = 0) -> "array[int]":
-    """Counts in an array of the smallest type that also holds `highest`."""
-    highest = max(highest, max(counts, default=0))
+def _build_no_counts() -> "array[int]":
+    """A zero for each bucket."""
+    return array("Q", bytes(8 * BUCKETS))
+
+
+def _merge(packed: bytes, buckets: Sequence[int]) -> bytes:
+    """The bytes of a sparse histogram with some pairs of bucket and count added to it."""
+    indices, counts = _split(packed)
+    if len(buckets) <= len(indices):  # a few come to many
+        with suppress(OverflowError):
+            return _insert(packed[:1], indices, counts, buckets)
+        indices, counts = _split(packed)
+    merged, pairs = dict(zip(indices, counts, strict=True)), iter(buckets)
+    for index, count in zip(pairs, pairs, strict=True):
+        merged[index] = merged.get(index, 0) + count
+    return _pack(merged)
+
+
+def _insert(typecode: bytes, indices: "array[int]", counts: "array[int]", buckets: Sequence[int]) -> bytes:
+    """The same in place; `OverflowError` if a count needs a larger type."""
+    place, pairs = 0, iter(buckets)
+    for index, count in zip(pairs, pairs, strict=True):
+        place = bisect_left(indices, index, place)
+        if place < len(indices) and indices[place] == index:
+            counts[place] += count
+        else:
+            counts.insert(place, count)
+            indices.insert(place, index)
+    return typecode + indices.tobytes() + counts.tobytes()
+
+
+def _pack(filled: Mapping[int, int]) -> bytes:
+    """Counts by bucket as bytes, with the smallest type that holds them."""
+    indices = array(_INDEX, sorted(filled))
+    highest = max(filled.values(), default=0)
     typecode = next(typecode for typecode, most in _TYPES if highest <= most)
-    return array(typecode, counts)
+    counts = array(typecode, map(filled.__getitem__, indices))
+    return typecode.encode() + indices.tobytes() + counts.tobytes()
+
+
+def _split(packed: bytes) -> "tuple[array[int], array[int]]":
+    """The buckets and their counts in the bytes of a sparse histogram; `ValueError` if they are none."""
+    typecode, size = packed[:1].decode("latin-1"), len(packed) - 1
+    if typecode not in _WIDTHS:
+        raise ValueError("no packed histogram")
+    if size % _WIDTHS[typecode]:
+        raise ValueError("a packed histogram is cut short")
+    indices, counts = array(_INDEX), array(typecode)
+    cut = 1 + size // _WIDTHS[typecode] * indices.itemsize
+    indices.frombytes(packed[1:cut])
+    counts.frombytes(packed[cut:])
+    return indices, counts
+
+
+def _swap(packed: bytes) -> bytes:
+    """The same with the other order of bytes."""
+    indices, counts = _split(packed)
+    indices.byteswap()
+    counts.byteswap()
+    return packed[:1] + indices.tobytes() + counts.tobytes()
 
 
 def sum_histograms(histograms: Iterable[Histogram]) -> Histogram:
@@ -377,11 +380,13 @@ def sum_histograms(histograms: Iterable[Histogram]) -> Histogram:
             merged[index] = merged.get(index, 0) + count
     if not filled:
         return Histogram()
-    indices = sorted(merged)
-    total = Histogram(array(_INDEX, indices), _pack([merged[index] for index in indices]))
-    total.total, total.sum_us = sum(each.total for each in filled), sum(each.sum_us for each in filled)
-    total.min_us, total.max_us = min(each.min_us for each in filled), max(each.max_us for each in filled)
-    return total
+    return Histogram(
+        _pack(merged),
+        total=sum(each.total for each in filled),
+        sum_us=sum(each.sum_us for each in filled),
+        min_us=min(each.min_us for each in filled),
+        max_us=max(each.max_us for each in filled),
+    )
 
 
 def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
@@ -391,8 +396,7 @@ def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
     for latency in latencies:
         if not latency.buckets:
             continue
-        pairs = iter(latency.buckets)
-        for index, count in zip(pairs, pairs, strict=True):
+        for index, count in latency.filled():
             counts[index] = counts.get(index, 0) + count
         sum_us += latency.sum_us
         min_us, max_us = min(min_us, latency.min_us), max(max_us, latency.max_us)
@@ -411,14 +415,10 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
     Raises:
         ValueError: the later one does not contain the earlier one.
     """
-    pairs = iter(earlier.buckets)
-    before = dict(zip(pairs, pairs, strict=True))
-    take = before.pop
+    before = dict(earlier.filled())
     buckets: list[int] = []
-    pairs = iter(later.buckets)
-    for index, count in zip(pairs, pairs, strict=True):
-        added = count - take(index, 0)
-        if added:
+    for index, count in later.filled():
+        if added := count - before.pop(index, 0):
             buckets += (index, added)
     if before or min(buckets[1::2], default=0) < 0:
         raise ValueError("a bucket holds fewer than before")
@@ -431,6 +431,7 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
     )
 
 
+@lru_cache(maxsize=4096)  # the parts of a run have few different totals
 def find_rank(quantile: float | Fraction, total: int) -> int:
     """Which of `total` values in ascending order, from 1, is a quantile (0 to 1): the nearest rank.
 
@@ -442,13 +443,7 @@ def find_rank(quantile: float | Fraction, total: int) -> int:
 
 
 def find_values_us(filled: Iterable[tuple[int, int]], ranks: Iterable[int], max_us: int) -> list[int]:
-    """The values of some ranks, each the upper end of its bucket, but none above the exact maximum.
-
-    Args:
-        filled: index and count of buckets, in rising order.
-        ranks: up to the sum of the counts, as `find_rank` gives them.
-        max_us: the exact largest value.
-    """
+    """The values of ranks of `find_rank`, each the upper end of its bucket, none above the maximum."""
     buckets = list(filled)
     if not buckets:
         return [0 for _ in ranks]

@@ -19,9 +19,6 @@ Range = tuple[int, int]
 class IndexRanges:
     """Ranges in rising order that are disjoint and not empty; immutable.
 
-    Args:
-        ranges: the ranges.
-
     Raises:
         ValueError: a range is empty, begins below 0, or does not lie behind the one before it.
     """
@@ -91,11 +88,7 @@ def _get_start(piece: Range) -> int:
 
 
 class Room:
-    """How many ranges several sets may still have together.
-
-    Args:
-        ranges: how many.
-    """
+    """How many ranges several sets may still have together."""
 
     __slots__ = ("left",)
 
@@ -104,11 +97,7 @@ class Room:
 
 
 class RangeSet:
-    """A set that grows position by position.
-
-    Args:
-        room: for its ranges; without any left it takes only what makes one of them longer.
-    """
+    """A set that grows position by position; without room left it takes only what makes a range longer."""
 
     __slots__ = ("_room", "_starts", "_stops")
 

@@ -72,6 +72,11 @@ def build_no_causes() -> list[int]:
     return [0] * len(NOT_SENT_CAUSES)
 
 
+def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:
+    """The sum of several counts of outcomes."""
+    return [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]
+
+
 def is_account(counts: Sequence[int]) -> bool:
     """Whether these are counts, one for each of `OUTCOMES`."""
     return len(counts) == len(OUTCOMES) and min(counts) >= 0

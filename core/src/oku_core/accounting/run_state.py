@@ -94,12 +94,7 @@ class TearingDownError(TransitionError):
 
 
 def is_resumable(state: RunState, *, is_broken: bool) -> bool:
-    """Whether a run at rest can go on.
-
-    Args:
-        state: the state of the run.
-        is_broken: whether its account did not balance.
-    """
+    """Whether a run at rest can go on; one is broken if its account did not balance."""
     return state == RunState.PAUSED or (state == RunState.FAILED and not is_broken)
 
 

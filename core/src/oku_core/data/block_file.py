@@ -2,28 +2,40 @@
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from oku_core.data.data_format import DataError
-from oku_core.data.scan import LONGEST_ROW_BYTES, OFFSET_BYTES, ROWS_OF_BLOCK
+from oku_core.data.scan import LONGEST_ROW_BYTES, OFFSET_BYTES, ROWS_OF_BLOCK, DataTable
+
+
+class ScannedFile(NamedTuple):
+    """A file of rows that is here.
+
+    Attributes:
+        data_path: the file.
+        index_path: its row index.
+        table: its format and columns.
+        rows: how many rows it has.
+    """
+
+    data_path: Path
+    index_path: Path
+    table: DataTable
+    rows: int
 
 
 class BlockFile:
     """Reads the blocks of a file.
 
-    Args:
-        data_path: the file.
-        index_path: its row index.
-        rows: how many rows it has.
-
     Raises:
         DataError: the files cannot be opened, or are not of this size.
     """
 
-    def __init__(self, data_path: Path, index_path: Path, rows: int) -> None:
+    def __init__(self, scanned: ScannedFile) -> None:
+        rows = scanned.rows
         self._files: list[int] = []
         try:
-            for path in (data_path, index_path):
+            for path in (scanned.data_path, scanned.index_path):
                 self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
             self._size: Final = os.fstat(self._files[0]).st_size
             index_size = os.fstat(self._files[1]).st_size

@@ -78,11 +78,7 @@ def find_line(content: bytes, place: int) -> bytes:
 
 
 class JsonRows:
-    """Checks the rows of a table.
-
-    Args:
-        columns: the keys that every object must have.
-    """
+    """Checks the rows of a table, each of which must have these columns."""
 
     def __init__(self, columns: Collection[str]) -> None:
         self._columns = tuple(columns)

@@ -8,10 +8,9 @@ side. Where lanes leave out so many rows that each block is asked for one, that 
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from oku_core.data.block_file import BlockFile
+from oku_core.data.block_file import BlockFile, ScannedFile
 from oku_core.data.csv_rows import find_row, parse_columns, parse_rows
 from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import Escape
@@ -23,6 +22,7 @@ CACHE_BYTES = 8 << 20
 CACHED_BLOCKS = 64
 """How many blocks a reader keeps at most: more of them would only be in the way in the caches of a CPU."""
 
+_UNREADABLE = (OSError, ValueError, IndexError, csv.Error)
 _ROW_BYTES, _VALUE_BYTES = 120, 40
 """What a parsed row, and each of its values, takes beside its text, about."""
 
@@ -31,7 +31,7 @@ Row = tuple[bytes, ...]
 
 
 class Value(NamedTuple):
-    """What of each row is wanted.
+    """A value wanted from each row.
 
     Attributes:
         column: the name of the column.
@@ -43,7 +43,7 @@ class Value(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """What is known of a block.
+    """A block of which rows are cached.
 
     Attributes:
         rows: the places of all of its rows, or of one.
@@ -70,11 +70,8 @@ class RowReader:
     """Reads rows of a file; not for several threads at a time.
 
     Args:
-        data_path: the file.
-        index_path: its row index.
-        table: its format and columns.
-        rows: how many rows it has.
-        values: what of each row is wanted, at least one.
+        scanned: the file.
+        values: the values wanted from each row, at least one.
 
     Attributes:
         values: as given.
@@ -87,10 +84,9 @@ class RowReader:
         DataError: the files cannot be opened, or are not of this size.
     """
 
-    def __init__(
-        self, data_path: Path, index_path: Path, table: DataTable, rows: int, values: Sequence[Value]
-    ) -> None:
-        self._rows: Final = rows
+    def __init__(self, scanned: ScannedFile, values: Sequence[Value]) -> None:
+        table = scanned.table
+        self._rows: Final = scanned.rows
         self.values: Final = tuple(values)
         self._columns: Final = tuple(dict.fromkeys(value.column for value in values))
         self._written: Final = [(self._columns.index(value.column), value.escape) for value in values]
@@ -98,19 +94,11 @@ class RowReader:
         self._find: Final = find_row if self._is_csv else find_line
         self._width: Final = len(table.columns)
         self._places: Final = [table.columns.index(column) for column in self._columns]
-        self._known: Final = _KnownRows(rows, self._load)
+        self._known: Final = _KnownRows(scanned.rows, self._load)
         self.read: Final[Callable[[int], Row]] = self._known.__getitem__
         self._blocks: dict[int, _Block] = {}
         self.cached_bytes = 0
-        self._file: Final = BlockFile(data_path, index_path, rows)
-
-    def __enter__(self) -> Self:
-        """Nothing is read yet."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the files."""
-        self.close()
+        self._file: Final = BlockFile(scanned)
 
     def close(self) -> None:
         """Close the files."""
@@ -130,10 +118,8 @@ class RowReader:
                 rows = self._parse(self._find(content, place))
             if len(rows) != len(places):
                 raise ValueError("a row is missing")
-        except OSError as error:
-            raise DataError(f"data cannot be read: {error.strerror}") from error
-        except (ValueError, IndexError, csv.Error) as error:
-            raise DataError(f"the data or its row index is damaged: {error}") from error
+        except _UNREADABLE as error:
+            raise _explain(error) from error
         size = len(content) + len(rows) * (_ROW_BYTES + _VALUE_BYTES * len(self.values))
         self._keep(number, _Block(places, size, rest), rows)
         return rows[row - places.start]
@@ -148,7 +134,7 @@ class RowReader:
         if (known := self._blocks.pop(number, None)) is not None:
             self.cached_bytes -= known.size
         if self.cached_bytes + block.size > CACHE_BYTES or len(self._blocks) == CACHED_BLOCKS:
-            # All at once: that costs a row next to nothing. What is wanted again is read again.
+            # All at once: that costs a row next to nothing. Rows that are wanted again are read again.
             self._blocks.clear()
             self._known.clear()
             self.cached_bytes = 0
@@ -168,13 +154,9 @@ class RowReader:
 class RowValues:
     """Gives the values of a row as they are written into a request, whatever the index is.
 
-    Args:
-        values: what of the row is wanted.
-        row: its values by their columns.
-
     Attributes:
-        values: as given.
-        row: as given; another one may take its place.
+        values: the values wanted from the row.
+        row: its values by their columns; another one may take its place.
     """
 
     def __init__(self, values: Sequence[Value], row: Mapping[str, str] | None = None) -> None:
@@ -197,17 +179,10 @@ MOST_CHARACTERS = 16 << 20
 """So much text some rows have together, their columns counted with each."""
 
 
-def read_rows(data_path: Path, index_path: Path, table: DataTable, rows: int, wanted: range) -> list[TextRow]:
+def read_rows(scanned: ScannedFile, wanted: range) -> list[TextRow]:
     """The rows of some requests in a row; the rows begin anew after the last.
 
     Long rows are fewer than asked for, but at least one: together they have no more than `MOST_CHARACTERS`.
-
-    Args:
-        data_path: the file.
-        index_path: its row index.
-        table: its format and columns.
-        rows: how many rows it has.
-        wanted: the indices of the requests.
 
     Raises:
         DataError: the files cannot be read, or are not what they should be.
@@ -215,21 +190,25 @@ def read_rows(data_path: Path, index_path: Path, table: DataTable, rows: int, wa
     known, block = -1, list[TextRow]()
     found: list[TextRow] = []
     characters = 0
-    with closing(BlockFile(data_path, index_path, rows)) as file:
+    with closing(BlockFile(scanned)) as file:
         try:
             for index in wanted:
-                number, place = divmod(index % rows, ROWS_OF_BLOCK)
+                number, place = divmod(index % scanned.rows, ROWS_OF_BLOCK)
                 if number != known:
-                    known, block = number, _parse(file.read(number), table)
+                    known, block = number, _parse(file.read(number), scanned.table)
                 characters += sum(len(column) + len(value) for column, value in block[place].items())
                 if found and characters > MOST_CHARACTERS:
                     break
                 found.append(block[place])
-        except OSError as error:
-            raise DataError(f"data cannot be read: {error.strerror}") from error
-        except (ValueError, IndexError, csv.Error) as error:
-            raise DataError(f"the data or its row index is damaged: {error}") from error
+        except _UNREADABLE as error:
+            raise _explain(error) from error
     return found
+
+
+def _explain(error: Exception) -> DataError:
+    if isinstance(error, OSError):
+        return DataError(f"data cannot be read: {error.strerror}")
+    return DataError(f"the data or its row index is damaged: {error}")
 
 
 def _parse(content: bytes, table: DataTable) -> list[TextRow]:

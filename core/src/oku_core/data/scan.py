@@ -10,7 +10,6 @@ import re
 import stat
 import sys
 from array import array
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -90,21 +89,14 @@ def read_table(path: Path, name: str) -> DataTable:
         return _read_table(_read_chunk(file, name), name, file_format)[0]
 
 
-def scan(
-    path: Path,
-    name: str,
-    index_path: Path,
-    use: Use = NO_USE,
-    on_progress: Callable[[int], None] = lambda _: None,
-) -> Scan:
+def scan(path: Path, name: str, index_path: Path, use: Use = NO_USE) -> Scan:
     """Read a file of data from end to end, and write its row index.
 
     Args:
         path: where it is.
         name: what the user calls it; its end says the format.
-        index_path: where the row index goes; what is there is replaced.
-        use: what must be so in every row for the requests to be made.
-        on_progress: hears now and then how many bytes have been read.
+        index_path: where the row index goes; a file that is there is replaced.
+        use: the columns that requests need in every row.
 
     Raises:
         DataError: it cannot be read, it changed meanwhile, or a line of it is wrong.
@@ -116,7 +108,6 @@ def scan(
         scanner = _Scanner(name, file_format, use, index)
         while chunk := _read_chunk(file, name):
             scanner.add(chunk)
-            on_progress(scanner.size)
         found = scanner.finish()
         _check_unchanged(path, name, before, os.fstat(file.fileno()), found.size)
     return found
@@ -280,7 +271,7 @@ def _read_table(chunk: bytes, name: str, file_format: DataFormat) -> tuple[DataT
 
 
 def _check_unchanged(path: Path, name: str, before: os.stat_result, after: os.stat_result, size: int) -> None:
-    """Compare a file with what it was, and with what is at its path now."""
+    """Compare a file with its former state, and with the file at its path now."""
     try:
         now = path.stat()
     except OSError as error:

@@ -73,9 +73,6 @@ def open_datagram_socket(host: str, port: int) -> socket.socket:
 def adopt_sockets(numbers: Sequence[int]) -> list[socket.socket]:
     """Take over listening sockets that the parent process has opened.
 
-    Args:
-        numbers: the file descriptors of the sockets.
-
     Raises:
         UserError: one of the descriptors is not a listening socket.
     """

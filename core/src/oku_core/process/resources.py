@@ -28,11 +28,7 @@ class ControlGroup(NamedTuple):
 
 
 def list_control_groups(root: Path = ROOT) -> list[ControlGroup]:
-    """The control groups of this process; none if the system has none.
-
-    Args:
-        root: the root of the file system.
-    """
+    """The control groups of this process; none if the system has none."""
     try:
         content = (root / _OWN).read_bytes()
     except OSError:
@@ -75,9 +71,6 @@ def find_memory_limit(root: Path = ROOT) -> int:
     """How many bytes this process may use: what its control groups allow, or else the memory of the machine.
 
     A container has a control group; with version 1, only a process within the container sees its limit.
-
-    Args:
-        root: the root of the file system.
     """
     mount = root / MOUNT
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]

@@ -11,11 +11,7 @@ AGAIN = "again"
 
 
 class Coverage:
-    """A request space in equal parts, with how much of each is in which state or was taken back.
-
-    Args:
-        extent: the index behind the last one of interest; what lies beyond is left out.
-    """
+    """A request space up to `extent` in equal parts, with how much of each is in which state."""
 
     def __init__(self, extent: int) -> None:
         self._extent = extent
@@ -49,12 +45,9 @@ class Coverage:
 def build_coverage_lines(
     slices: Iterable[Slice], again: Iterable[tuple[int, int]], extent: int
 ) -> Iterator[Mapping[str, Any]]:
-    """A line for each part of the request space.
+    """A line for each part of the request space up to `extent`.
 
-    Args:
-        slices: the slices of the space now.
-        again: the ranges `[start, stop)` that were taken back; each counts, even where they overlap.
-        extent: the index behind the last one of interest.
+    The ranges `[start, stop)` that were taken back all count, even where they overlap.
     """
     coverage = Coverage(extent)
     for piece in slices:

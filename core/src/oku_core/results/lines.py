@@ -257,15 +257,10 @@ def format_bound(bound_ms: float) -> str:
 def build_worker_line(
     run: str, latest: Progress, seconds: float, requests_ended: int, cpu_share: float, lag_s: float
 ) -> Fields:
-    """The line of what a worker did of a run.
+    """The line of what a worker did of a run in some seconds.
 
-    Args:
-        run: the id of the run.
-        latest: the worker's latest progress.
-        seconds: the length of the time that the other arguments cover.
-        requests_ended: how many requests of the run ended in that time.
-        cpu_share: the mean share of a processor in that time.
-        lag_s: the largest lateness of its event loop in that time, while it had work of the run.
+    `cpu_share` is its mean share of a processor in them, and `lag_s` the largest lateness of its event loop
+    while it had work of the run.
     """
     done = latest.runs.get(run, RunProgress())
     quantiles = build_latencies_ms(done.times)

@@ -17,7 +17,7 @@ from oku_core.accounting import histogram
 from oku_core.accounting.counts import LiveCounts
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
-from oku_core.accounting.outcome import build_no_counts, count_sent
+from oku_core.accounting.outcome import build_no_counts, count_sent, sum_counts
 
 _NONE = HistogramSnapshot()
 
@@ -176,7 +176,7 @@ def merge(samples: Sequence[Sample]) -> Sample:
     if len(samples) == 1:
         return samples[0]
     seconds = sum(sample.seconds for sample in samples)
-    outcomes = _sum_up(sample.outcomes for sample in samples)
+    outcomes = sum_counts(sample.outcomes for sample in samples)
     times = _merge_times([sample.times for sample in samples])
     figures = build_latencies_ms(times)
     return msgspec.structs.replace(
@@ -268,7 +268,3 @@ def _average_in_flight(samples: Iterable[Sample]) -> float | None:
     seen = [(sample.in_flight, sample.seconds) for sample in samples if sample.in_flight is not None]
     seen_s = sum(seconds for _, seconds in seen)
     return sum(in_flight * seconds for in_flight, seconds in seen) / seen_s if seen_s else None
-
-
-def _sum_up(rows: Iterable[Sequence[int]]) -> list[int]:
-    return [sum(column) for column in zip(*rows, strict=True)]

@@ -122,15 +122,10 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
 
 
 def join(samples: Sequence[Sample], rows: Iterable[SeriesRow], requests: int) -> list[Sample]:
-    """Add the counts of a series to the samples of the seconds in which the requests ended.
+    """Add the counts of a series to the samples of their seconds; both are in order of time.
 
     Seconds without a sample, for which the coordinator was away, get samples with what is known of them. So
     all outcomes sum to those of the series and those that the samples had.
-
-    Args:
-        samples: of a run, in order of time.
-        rows: the series of the same run, in order of time.
-        requests: the size of its request space.
     """
     spans = find_seconds(samples)
     seen, unseen = assign(spans, rows)

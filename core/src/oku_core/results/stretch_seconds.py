@@ -104,13 +104,7 @@ class SeriesSeconds:
 
 
 def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSecond | None:
-    """The second of a sample, with the times of requests; None if not all of it is one of the run.
-
-    Args:
-        sample: as it was made.
-        period: the newest period of activity of the run.
-        plan: what was to be sent.
-    """
+    """The second of a sample, with the times of requests; None if not all of it is in the newest period."""
     first_at = sample.at - sample.seconds - LEFT_OUT_S
     begin_s, end_s = period.schedule_s(first_at), period.schedule_s(sample.at)
     length_s = math.inf if plan.length_s is None else plan.length_s

@@ -31,11 +31,6 @@ class Block:
     The arrival at an area x under the rate, from the start of the block, is due `2x / (r + √(r² + 2ax))`
     seconds into it, r the rate at its start and a the slope: one formula for up, down and flat, from 0 and
     to 0.
-
-    Args:
-        schedule: the schedule.
-        number: the number of the block.
-        first: how many arrivals are due before it.
     """
 
     def __init__(self, schedule: Schedule, number: int, first: int) -> None:
@@ -91,12 +86,6 @@ class RandomBlock(Block):
 
     The arrivals of a Poisson process in the cells are independent of each other, given how many lie in each.
     A block with few arrivals has one cell.
-
-    Args:
-        schedule: the schedule.
-        number: the number of the block.
-        first: how many arrivals are due before it.
-        count: how many are due in it.
     """
 
     def __init__(self, schedule: Schedule, number: int, first: int, count: int) -> None:

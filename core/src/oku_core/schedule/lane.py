@@ -55,11 +55,6 @@ class _Cell(NamedTuple):
 class Lane:
     """The arrivals of a lane.
 
-    Args:
-        schedule: the schedule.
-        wave: a wave of it.
-        number: which lane, from 0.
-
     Raises:
         ValueError: the wave has no such lane, or does not lie in the schedule.
     """
@@ -259,7 +254,7 @@ class Lane:
 
 
 def clip_ranges(ranges: Sequence[Range], first: int, last: int) -> list[Range]:
-    """What of ranges in rising order lies in `first <= p < last`."""
+    """The parts of ranges in rising order that lie in `first <= p < last`."""
     clipped: list[Range] = []
     for number in range(bisect_right(ranges, first, key=itemgetter(1)), len(ranges)):
         start, stop = ranges[number]

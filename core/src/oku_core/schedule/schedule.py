@@ -11,14 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from oku_core.schedule.poisson import BlockCounts
 from oku_core.schedule.stage import Arrivals, Stage
 
 _HALF = Fraction(1, 2)
+_get_name, _get_begin = attrgetter("stage.name"), attrgetter("begin_s")
+_get_first_block, _get_stop = attrgetter("first_block"), attrgetter("stop")
 
-Time = int | float | Fraction
+Seconds = int | float | Fraction
 """Seconds of a schedule's clock; a float means exactly the number that it is."""
 
 
@@ -120,7 +123,7 @@ class Schedule:
         """The highest rate, in requests per second over all workers."""
         return max(stage.peak for stage in self.stages)
 
-    def mean_rate(self, begin_s: Time = 0, end_s: Time | None = None) -> Fraction | None:
+    def mean_rate(self, begin_s: Seconds = 0, end_s: Seconds | None = None) -> Fraction | None:
         """The mean rate between two times, or until the end, in requests per second over all workers.
 
         It is None if there is no time between them.
@@ -129,20 +132,12 @@ class Schedule:
         end = self.duration_s if end_s is None else min(Fraction(end_s), self.duration_s)
         return (self._area_before(end) - self._area_before(begin)) / (end - begin) if begin < end else None
 
-    def rate_at(self, time_s: Time) -> Fraction:
-        """The rate at a time, in requests per second over all workers; 0 outside of the schedule."""
-        time = Fraction(time_s)
-        if not 0 <= time < self.duration_s:
-            return Fraction(0)
-        segment = self.find_segment(time)
-        return segment.stage.level_after(time - segment.begin_s)
-
-    def count_before(self, time_s: Time) -> int:
+    def count_before(self, time_s: Seconds) -> int:
         """B(t): how many arrivals are due before a time; of Poisson ones, at the borders of stages."""
         time = min(max(Fraction(time_s), Fraction(0)), self.duration_s)
         return self.find_segment(time).count_before(time)
 
-    def find_segment(self, time_s: Time) -> Segment:
+    def find_segment(self, time_s: Seconds) -> Segment:
         """The segment that a time lies in; the last one for the end of the schedule."""
         return self.segments[max(0, bisect_right(self.segments, time_s, key=_get_begin) - 1)]
 
@@ -191,19 +186,3 @@ def _list_phases(segments: Iterable[Segment]) -> Iterable[Phase]:
     for name, group in groupby(segments, _get_name):
         parts = list(group)
         yield Phase(name, parts[0].begin_s, parts[-1].end_s, parts[0].first, parts[-1].stop)
-
-
-def _get_name(segment: Segment) -> str:
-    return segment.stage.name
-
-
-def _get_begin(segment: Segment) -> Fraction:
-    return segment.begin_s
-
-
-def _get_first_block(segment: Segment) -> int:
-    return segment.first_block
-
-
-def _get_stop(phase: Phase) -> int:
-    return phase.stop

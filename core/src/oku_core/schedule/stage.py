@@ -103,8 +103,3 @@ class ConcurrencyPlan:
 def share_of(total: int, rank: int, of: int) -> int:
     """What the worker with a rank from 0 has of a total that `of` workers share as evenly as it goes."""
     return total // of + (rank < total % of)
-
-
-def count_in_flight(rate: float | Fraction, latency_s: float) -> int:
-    """How many are in flight at a rate per second if each takes so long: Little's law, rounded up."""
-    return math.ceil(round(float(rate) * latency_s, 6))

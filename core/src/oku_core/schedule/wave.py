@@ -75,10 +75,6 @@ class Wave(msgspec.Struct, frozen=True):
         share, rest = divmod(self.count, self.lanes)
         return lane * share + min(lane, rest)
 
-    def lane_length(self, lane: int) -> int:
-        """How many arrivals a lane has."""
-        return self.offset(lane + 1) - self.offset(lane)
-
     def lane_range(self, lane: int) -> tuple[int, int]:
         """The coordinates `[start, stop)` of a lane."""
         return self.begin + self.offset(lane), self.begin + self.offset(lane + 1)

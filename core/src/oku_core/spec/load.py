@@ -1,6 +1,6 @@
 """The load of a spec over time: its stages, schedule and phases, and which of its keys contradict each other.
 
-`rules` tells what a fault is.
+`rules` defines a fault.
 """
 
 import math
@@ -131,12 +131,7 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
 
 
 def iter_load_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """Yield keys that contradict each other, or ask for what no run can do; each assumes none before it.
-
-    Args:
-        spec: a spec whose load is not yet complete.
-        given: the keys that the user gave.
-    """
+    """Yield keys that contradict each other, or ask for what no run can do; each assumes none before it."""
     yield from _iter_conflicts(spec, given)
     yield from _iter_stage_faults(spec)
     plan = "stages" if spec.stages else "rate" if spec.is_open else "duration"

@@ -90,10 +90,10 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
         url: the whole URL.
         method: the HTTP method.
         headers: all headers that the spec gives it.
-        body: what is sent; None if there is no body.
+        body: None if there is no body.
         is_json: whether what placeholders stand for is escaped as in a string of JSON.
         columns: what placeholders may stand for, beside the index.
-        expect: what answers must be like.
+        expect: the checks of responses.
     """
 
     name: str = ""
@@ -154,12 +154,7 @@ class RequestMix:
 
 
 def pick_request(spec: Spec, index: int) -> Spec:
-    """A spec whose only kind of request is that which an index of another spec asks.
-
-    Args:
-        spec: with URLs, its own or those of its targets.
-        index: of the request.
-    """
+    """A spec whose only kind of request is that which an index of a spec with URLs asks."""
     mix = RequestMix(spec)
     place = mix.turns[index % len(mix.turns)]
     if not spec.targets:

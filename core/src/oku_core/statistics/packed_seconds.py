@@ -48,13 +48,9 @@ class PackedSeconds:
 
 
 def pack_seconds(samples: Sequence[Sample], time: Time) -> PackedSeconds:
-    """Pack one of the distributions of kept samples.
+    """Pack one of the distributions of kept samples, which are in order of time.
 
     The samples of a long run are merged into longer ones, the newest not yet: all are brought to one length.
-
-    Args:
-        samples: in order of time.
-        time: which of them.
     """
     bin_s = _choose_bin_s(samples)
     histograms: list[list[HistogramSnapshot]] = [

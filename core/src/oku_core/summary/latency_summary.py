@@ -15,7 +15,7 @@ SUMMARY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99_9"
 _NONE = HistogramSnapshot()
 
 
-class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
+class LatencySummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Milliseconds; None when nothing was answered. Exact: min, mean, max. Quantiles: within 0.1 %."""
 
     min: float | None = None
@@ -28,7 +28,7 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
     max: float | None = None
 
 
-class StepSummary(LatencySummary, frozen=True, kw_only=True):
+class StepSummary(LatencySummary, frozen=True, kw_only=True, gc=False):
     """How long one step of requests took, in milliseconds; None if no request has it.
 
     `requests` is how many have it, and the mean is exact. All else is within 0.1 %.
@@ -47,7 +47,7 @@ class QuantileIntervals(msgspec.Struct, frozen=True, kw_only=True):
     p99_9: tuple[float, float] | None = None
 
 
-class TimingSummary(msgspec.Struct, frozen=True, kw_only=True):
+class TimingSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How the time of requests is split.
 
     `connect` is TCP and `tls` the handshake after it, of requests for which a connection was made, answered

@@ -140,24 +140,14 @@ class PlannedSeconds(NamedTuple):
     deviation: float = 0.0
 
     def is_off(self, skew_s: float = 0.0) -> bool:
-        """Whether the plan was missed.
-
-        Args:
-            skew_s: how well the workers knew the clock: so much may be sent in the second beside.
-        """
+        """Whether the plan was missed; as much as is due in `skew_s` may be sent in the second beside."""
         allowed = max(_MOST_OFF_REQUESTS, MOST_OFF * self.due)
         allowed += _DEVIATIONS * self.deviation + skew_s * self.due / self.seconds
         return abs(self.sent - self.due) > allowed
 
 
 def check_plan(seconds: Iterable[PlannedSeconds], load: Load, skew_s: float = 0.0) -> PlanSummary:
-    """Compare what was sent with what was due, and say why they differ.
-
-    Args:
-        seconds: of the run.
-        load: what else is known of it.
-        skew_s: how well the workers knew the clock.
-    """
+    """Compare what was sent with what was due, and say why they differ; clocks agree to `skew_s`."""
     judged, off, missed = 0, 0, 0
     for part in seconds:
         judged += part.seconds

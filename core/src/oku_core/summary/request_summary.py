@@ -7,7 +7,7 @@ from oku_core.accounting.outcome import Outcome
 from oku_core.summary.latency_summary import LatencySummary, TimingSummary
 
 
-class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
+class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All outcomes; of a run, they sum to `accounted`."""
 
     ok: int
@@ -22,7 +22,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
     exception: int = 0
 
 
-class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):
+class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why requests were not sent; they sum to the outcome `not_sent`."""
 
     in_flight_cap: int = 0
@@ -30,7 +30,7 @@ class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):
     not_dealt: int = 0
 
 
-class AnswerSummary(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What some requests came to: their outcomes, statuses and latencies."""
 
     outcomes: OutcomeCounts
@@ -44,7 +44,7 @@ class AnswerSummary(msgspec.Struct, frozen=True, kw_only=True):
         return figures
 
 
-class RequestSummary(AnswerSummary, frozen=True, kw_only=True):
+class RequestSummary(AnswerSummary, frozen=True, kw_only=True, gc=False):
     """What requests of the account came to: those of a run, a phase or a target.
 
     `latency_ms` is from sending to the end; in a run with a rate, `response_time_ms` is from when a request
@@ -58,7 +58,7 @@ class RequestSummary(AnswerSummary, frozen=True, kw_only=True):
     timing_ms: TimingSummary = TimingSummary()
 
 
-class TargetSummary(RequestSummary, frozen=True, kw_only=True):
+class TargetSummary(RequestSummary, frozen=True, kw_only=True, gc=False):
     """What went to one target of a run that has several, in the whole run or in one phase.
 
     `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` is of those that were sent

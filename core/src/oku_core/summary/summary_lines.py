@@ -28,7 +28,9 @@ MOST_SUMMARY_WORKERS = 1000
 
 def build_summary_line(summary: Summary) -> Fields:
     """The line of a run at rest, without what has lines of its own, or very many workers."""
-    fields: dict[str, Any] = msgspec.to_builtins(summary)
+    phases = [msgspec.structs.replace(phase, targets=[]) for phase in summary.phases]
+    short = msgspec.structs.replace(summary, phases=phases, targets=[], inner_requests=[])
+    fields: dict[str, Any] = msgspec.to_builtins(short)
     for part in (fields, *fields["phases"]):
         del part["targets"]
     del fields["inner_requests"]

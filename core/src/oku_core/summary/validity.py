@@ -112,11 +112,7 @@ def flag_growth(
 ) -> list[LeaseFlag]:
     """The flags that a lease gets between two of its checkpoints; none if they concern no request.
 
-    Args:
-        before: the figures of the earlier checkpoint.
-        after: the figures of the later one.
-        covered_before: how many requests the earlier one covered.
-        covered: how many requests the later one covers.
+    `covered_before` and `covered` are how many requests the checkpoints cover.
     """
     # All requests of a lease are suspect once the clock was set, those from before that time, too.
     set_since = covered_before if before.clock_step_s else 0

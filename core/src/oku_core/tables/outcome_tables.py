@@ -37,12 +37,7 @@ _CAUSES = {
 
 
 def build_outcomes(summary: Summary, load: Spec | None = None) -> Table:
-    """Build the table of the outcomes that occurred, and always `ok`; causes are parts of `not_sent`.
-
-    Args:
-        summary: of the run.
-        load: a spec with its load; None if that is not known.
-    """
+    """Build the table of the outcomes that occurred, and always `ok`; causes are parts of `not_sent`."""
     columns = _build_share_columns("outcome", in_units("requests", summary.unit))
     rows: list[Row] = []
     for outcome in Outcome:

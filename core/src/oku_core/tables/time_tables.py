@@ -56,11 +56,15 @@ class ShownTime(NamedTuple):
 
 
 class ShownStep(NamedTuple):
-    """A step of a request as it is shown: its names, and from where to where it is measured."""
+    """A step of a request as it is shown: its names, and from where to where it is measured.
+
+    A step of connecting is one that a request on a kept connection does not have.
+    """
 
     key: str
     label: str
     detail: str
+    is_connecting: bool = False
 
 
 LATENCY = ShownTime(Time.LATENCY, "sent to end", "answered requests")
@@ -71,14 +75,15 @@ TIMES = (
 )
 """The times whose distributions are shown; all but the first exist in runs with a rate alone."""
 STEPS = (
-    ShownStep("connect", "connect", "TCP, of requests for which a connection was made"),
-    ShownStep("tls", "TLS", "handshake on these connections"),
+    ShownStep("connect", "connect", "TCP, of requests for which a connection was made", is_connecting=True),
+    ShownStep("tls", "TLS", "handshake on these connections", is_connecting=True),
     ShownStep("first_byte", "first byte", "sent to first byte of the answer"),
     ShownStep("transfer", "transfer", "first byte to end of the answer"),
 )
 """The steps of a request."""
 FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 """The figures of a distribution, as fields of its summary."""
+_FEW_CONNECTIONS = 0.01
 _STEP_FIGURES = {
     "min": Rank.SPARE, "mean": Rank.SPARE, "p50": Rank.ESSENTIAL, "p90": Rank.SPARE, "p99": Rank.ESSENTIAL,
     "max": Rank.USEFUL,
@@ -92,9 +97,8 @@ def name_figure(figure: str) -> str:
 
 def list_times(parts: Sequence[RequestSummary]) -> list[ShownTime]:
     """List the times that some of these parts of a run have, and the latency in any case."""
-    parts = list(parts)
     return [
-        time for time in TIMES if time is TIMES[0] or any(time.pick(part).max is not None for part in parts)
+        time for time in TIMES if time is LATENCY or any(time.pick(part).max is not None for part in parts)
     ]
 
 
@@ -140,6 +144,17 @@ def build_steps(summary: Summary) -> Table:
         for figure, rank in _STEP_FIGURES.items()
     ]
     return build_table("steps", "Connections and transfer", columns, _iter_steps(summary))
+
+
+def list_notable_steps(summary: Summary) -> list[ShownStep]:
+    """List the steps of requests that tell more than the latency does.
+
+    Making connections does where one was made for more than a hundredth of the requests, or with TLS; first
+    byte and transfer do where more than a hundredth of the answers came in several pieces.
+    """
+    timing = summary.timing_ms
+    has_connections = timing.tls.requests or timing.connect.requests > _FEW_CONNECTIONS * summary.accounted
+    return [step for step in STEPS if (has_connections if step.is_connecting else timing.transfer.p99)]
 
 
 def build_target_steps(targets: Sequence[TargetSummary]) -> Table:

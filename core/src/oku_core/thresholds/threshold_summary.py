@@ -51,9 +51,7 @@ class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
 def sum_up(verdicts: Collection[ThresholdVerdict], *, is_nothing_ok: bool = False) -> ThresholdVerdict | None:
     """The verdict on a run from those on its thresholds; None if there is nothing to judge by.
 
-    Args:
-        verdicts: on its thresholds.
-        is_nothing_ok: whether it is over and none of its requests was ok, which fails it in any case.
+    A run that is over and had no request that was ok fails in any case.
     """
     if is_nothing_ok or ThresholdVerdict.FAILED in verdicts:
         return ThresholdVerdict.FAILED

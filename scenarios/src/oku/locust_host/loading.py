@@ -103,7 +103,7 @@ def _open_rows(spec: Spec, paths: Mapping[str, str]) -> NamedRows | None:
         return None
     values = [Value(column, AS_TEXT) for column in data.columns]
     try:
-        reader = RowReader(Path(paths[data.digest]), Path(paths[data.index]), data.table, data.rows, values)
+        reader = RowReader(data.locate(lambda digest: Path(paths[digest])), values)
     except DataError as error:
         raise LoadError(f"data {data.name} cannot be used: {error}") from error
     return NamedRows(reader, data.columns)

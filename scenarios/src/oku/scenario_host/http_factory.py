@@ -44,7 +44,7 @@ class SpecTls:
 
     def __init__(self, spec: Spec, paths: Mapping[str, Path]) -> None:
         self._spec = spec
-        self._files = SpecFiles(EVERYWHERE.folders, lambda file: paths[file.digest])
+        self._files = SpecFiles(EVERYWHERE.folders, paths.__getitem__)
         self._settings: ssl.SSLContext | None = None
 
     def build(self) -> ssl.SSLContext:
@@ -77,10 +77,7 @@ def open_rows(message: Start, spec: Spec) -> RowReader | None:
     values = [Value(column, AS_TEXT) for column in data.columns]
     for header in spec.headers:
         values += Template.parse(header.value, data.columns, IN_HEADER).values
-    paths = _find_files(message)
-    return RowReader(
-        paths[data.digest], paths[data.index], data.table, data.rows, list(dict.fromkeys(values))
-    )
+    return RowReader(data.locate(_find_files(message).__getitem__), list(dict.fromkeys(values)))
 
 
 def _find_files(message: Start | Call) -> dict[str, Path]:

@@ -1,20 +1,70 @@
 """The delay and the fault that a request gets, from its name and its overrides.
 
 A numeric name is an index, and index and seed decide: every run and every engine meets the same delays and
-faults. A request with any other name gets both at random.
+faults. A request with any other name gets both at random. By the headers `Oku-Delay` and `Oku-Seed` a request
+overrides the delay and the seed of the server: a coordinator cannot restart the servers of a cluster for each
+run.
 """
 
+from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from oku_core.spec.values.delay import Delay
+from oku_core.digits import parse_digits
+from oku_core.errors import format_value
+from oku_core.spec.values.delay import DELAY_HEADER, SEED_HEADER, Delay, parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
-from oku_server.behaviour.overrides import Overrides
 
 _INDEX_DIGITS = 18
 """Longer numbers are not indices: a spec has at most 10**15 requests."""
 _LAST_NUMBER = 1 - 2.0**-53
+MOST_OVERRIDES = 64
+"""How many different overrides are cached: a load generator repeats the same ones in every request."""
+MAX_SEED = 2**63 - 1
+"""The largest seed of a run."""
+
+
+class Overrides(NamedTuple):
+    """The delay and the seed that a request asks for; where one is None, the server's own applies."""
+
+    delay: Delay | None = None
+    seed: int | None = None
+
+
+NO_OVERRIDES = Overrides()
+
+
+class OverridesError(Exception):
+    """A header is not valid; the message is one line with the header, its value and the allowed values."""
+
+
+@lru_cache(maxsize=MOST_OVERRIDES)
+def parse_overrides(delay: bytes | None, seed: bytes | None) -> Overrides:
+    """Parse the values of the two headers; None stands for a header that the request does not have.
+
+    Raises:
+        OverridesError: a value is not valid.
+    """
+    return Overrides(
+        None if delay is None else _read_delay(delay), None if seed is None else _read_seed(seed)
+    )
+
+
+def _read_delay(value: bytes) -> Delay:
+    try:
+        return parse_delay(value.decode())
+    except UnicodeDecodeError:
+        raise OverridesError(f"{DELAY_HEADER}: {value[:60]!r} is not UTF-8") from None
+    except ValueError as error:
+        raise OverridesError(f"{DELAY_HEADER}: {error}") from None
+
+
+def _read_seed(value: bytes) -> int:
+    if (seed := parse_digits(value, MAX_SEED)) is not None:
+        return seed
+    shown = format_value(value.decode("latin-1"))
+    raise OverridesError(f"{SEED_HEADER}: {shown} is not a whole number between 0 and {MAX_SEED}")
 
 
 class DelayPlan(NamedTuple):

@@ -40,11 +40,7 @@ class Timers(Protocol):
 
 
 class TimingWheel:
-    """Buckets of waiters by the tick in which they are due.
-
-    Args:
-        timers: of the event loop.
-    """
+    """Buckets of waiters by the tick in which they are due."""
 
     def __init__(self, timers: Timers) -> None:
         self._call_later = timers.call_later

@@ -5,16 +5,34 @@
 | `/-/healthz` | `ok` |
 | `/-/served?run=RUN` | JSON, see `Description` |
 | `/-/announce?run=RUN` | the same; from here on the count of the run is kept, whatever names others send |
+
+The memory of the server's processes is what the operating system reports; the summaries of runs have it.
 """
 
 import json
 import logging
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol, TypedDict
 from urllib.parse import parse_qsl
 
+from oku_core.process.resources import measure_peak_rss_mb
 from oku_server.counts.count_table import NO_RUN, is_run
 from oku_server.http.planned_response import Content, build_text
-from oku_server.process_sizes import ProcessSize
+
+_PROC = Path("/proc")
+_FRESH_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class ProcessSize(TypedDict):
+    """A process and its peak resident memory so far, in MB of 10**6 bytes."""
+
+    pid: int
+    peak_rss_mb: float
 
 
 class Description(TypedDict):
@@ -40,9 +58,6 @@ class Describe(Protocol):
         """Describe a run, and announce it first if asked to; may raise `OSError`."""
 
 
-_log = logging.getLogger(__name__)
-
-
 def answer_admin(name: bytes, target: bytes, describe: Describe) -> Content:
     """The response to a request for `name`, whose query is in `target`."""
     if name == b"-/healthz":
@@ -61,3 +76,43 @@ def answer_admin(name: bytes, target: bytes, describe: Describe) -> Content:
         _log.exception("the counts cannot be read")
         return build_text(b"500 Internal Server Error", b"the counts cannot be read\n")
     return Content(b"200 OK", json.dumps(description).encode(), b"application/json")
+
+
+class RecentSizes:
+    """The sizes of all processes that share the port, read at most once a second because anybody may ask."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._sizes: list[ProcessSize] = []
+        self._stale_at = time.monotonic()
+
+    def list(self) -> list[ProcessSize]:
+        """The sizes of all processes, at most one second old."""
+        if (now := time.monotonic()) >= self._stale_at:
+            self._sizes, self._stale_at = list_sizes(self._processes), now + _FRESH_S
+        return self._sizes
+
+
+def list_sizes(processes: int) -> list[ProcessSize]:
+    """The sizes of all processes that share the port, or of this one alone if the system shows no others.
+
+    Args:
+        processes: how many processes share the port; several are children of one parent.
+    """
+    sizes = sorted(_list_siblings(), key=lambda size: size["pid"]) if processes > 1 else []
+    return sizes or [ProcessSize(pid=os.getpid(), peak_rss_mb=measure_peak_rss_mb())]
+
+
+def _list_siblings() -> Iterator[ProcessSize]:
+    parent = str(os.getppid())
+    for status in _PROC.glob("[0-9]*/status"):
+        try:
+            # The names of processes may have any bytes.
+            lines = status.read_text(encoding="utf-8", errors="replace").split("\n")
+            fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        except OSError:
+            continue  # the process has ended
+        if fields.get("PPid") == parent and "VmHWM" in fields:
+            yield ProcessSize(
+                pid=int(fields["Pid"]), peak_rss_mb=int(fields["VmHWM"].split()[0]) * 1024 / 1e6
+            )

@@ -9,8 +9,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from oku_server.behaviour.fault import Fault
-from oku_server.behaviour.overrides import Overrides
-from oku_server.behaviour.planner import DelayPlan, Planner
+from oku_server.behaviour.planner import DelayPlan, Overrides, Planner
 
 CLOSE = b"Connection: close\r\n"
 KEEP_ALIVE = b"Connection: keep-alive\r\n"

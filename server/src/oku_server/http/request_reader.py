@@ -11,8 +11,7 @@ from typing import NamedTuple
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from oku_core.spec.values.delay import DELAY_HEADER, RUN_HEADER, SEED_HEADER
-from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides, OverridesError, parse_overrides
-from oku_server.behaviour.planner import find_name
+from oku_server.behaviour.planner import NO_OVERRIDES, Overrides, OverridesError, find_name, parse_overrides
 from oku_server.counts.count_table import NO_RUN, CountTable
 from oku_server.http.planned_response import CLOSE, KEEP_ALIVE
 
@@ -55,9 +54,6 @@ class HeadTooLargeError(Exception):
 
 class RequestReader:
     """Reads the requests of one connection.
-
-    Args:
-        counts: counts the requests that are received.
 
     Attributes:
         requests: the complete requests, in order; the connection removes those that it responds to.

@@ -25,11 +25,7 @@ class SlowRequest(Protocol):
 
 
 class RequestTimeouts:
-    """The incomplete requests of one process, in the order in which they time out.
-
-    Args:
-        timers: of the event loop.
-    """
+    """The incomplete requests of one process, in the order in which they time out."""
 
     def __init__(self, timers: Timers) -> None:
         self._call_later = timers.call_later

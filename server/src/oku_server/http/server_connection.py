@@ -24,11 +24,7 @@ _LINGER_NOT = struct.pack("ii", 1, 0)
 
 
 class ServerConnection(asyncio.Protocol):
-    """The protocol of one connection.
-
-    Args:
-        service: the service of the process.
-    """
+    """The protocol of one connection."""
 
     __slots__ = (
         "_is_blocked",

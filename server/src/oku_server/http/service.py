@@ -7,8 +7,7 @@ these planners are kept.
 
 from functools import lru_cache
 
-from oku_server.behaviour.overrides import MOST_OVERRIDES, NO_OVERRIDES, Overrides
-from oku_server.behaviour.planner import Planner
+from oku_server.behaviour.planner import MOST_OVERRIDES, NO_OVERRIDES, Overrides, Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Describe, answer_admin
@@ -20,14 +19,6 @@ from oku_server.http.request_timeouts import RequestTimeouts
 
 class DelayService:
     """The delay server behind the connections of one process.
-
-    Args:
-        planner: decides on delay and fault.
-        body: the body of a proper response.
-        counts: the count table of this process.
-        wheel: wakes the connections whose requests have waited long enough.
-        request_timeouts: refuses requests that take too long to arrive.
-        describe: tells what the server knows about itself and a run.
 
     Attributes:
         head_cache: the request heads that need no parser.

@@ -119,9 +119,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
 
 
 def _build_order(number: int) -> LeaseOrder:
-    return LeaseOrder(
-        worker=f"w{number % _WORKERS}", incarnation="b", size=lambda _: LEASE_LENGTH, limit=lambda size: size
-    )
+    return LeaseOrder(f"w{number % _WORKERS}", "b", LEASE_LENGTH, LEASE_LENGTH)
 
 
 def _build_batch(lease: LeaseRecord) -> CheckpointBatch:

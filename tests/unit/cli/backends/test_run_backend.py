@@ -11,7 +11,7 @@ from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_cli.backends.run_backend import RunData, fetch_spec, find_run, open_backend, open_failures
+from oku_cli.backends.run_backend import RunData, RunPlace, fetch_spec, find_run, open_failures
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
@@ -26,7 +26,7 @@ from oku_core.spec.spec import Spec
 async def test_a_coordinator_that_was_named_is_asked_first(tmp_path: Path) -> None:
     """It does not matter what runs in the data folder."""
     endpoint = Endpoint("http://h:1", "t", ["--coordinator", "http://h:1"])
-    async with open_backend(endpoint, tmp_path) as backend:
+    async with RunPlace(endpoint, DataDir(tmp_path)).open() as backend:
         assert isinstance(backend, Client)
         assert backend.flags == ["--coordinator", "http://h:1"]
 
@@ -36,14 +36,14 @@ async def test_a_folder_is_asked_through_the_stack_that_runs_in_it(tmp_path: Pat
     folder = DataDir(tmp_path)
     with folder.held():
         folder.write_stack(Endpoint("http://127.0.0.1:1", "t"), {})
-        async with open_backend(None, tmp_path) as backend:
+        async with RunPlace(None, DataDir(tmp_path)).open() as backend:
             assert isinstance(backend, Client)
             assert backend.flags == ["--data-dir", str(tmp_path)]
 
 
 async def test_a_folder_at_rest_is_asked_through_its_ledger(tmp_path: Path) -> None:
     """No process has to be started to look at a run."""
-    async with open_backend(None, tmp_path) as backend:
+    async with RunPlace(None, DataDir(tmp_path)).open() as backend:
         assert isinstance(backend, LedgerBackend)
         assert backend.flags == ["--data-dir", str(tmp_path)]
 

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Group
 from tests.kit.outcomes import make_counts
 
-from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.live_figures import list_causes, list_distributions, list_plan
+from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.plain import build_line
 from oku_cli.live.trend import TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change
 
-from oku_cli.commands import report, resume, run, runs, show
-from oku_cli.main import COMMANDS, MODULES, oku
+from oku_cli.main import COMMANDS, oku
 from oku_cli.options.option_group import (
     GroupedCommand,
     GroupedOption,
@@ -126,7 +124,8 @@ HEADINGS = {
 
 def find_command(name: str) -> click.Command:
     """One command of `oku`."""
-    command: click.Command = import_module(f"oku_cli.commands.{MODULES.get(name, name)}").command
+    command = oku.get_command(click.Context(oku), name)
+    assert command is not None
     return command
 
 
@@ -217,28 +216,27 @@ def test_an_error_names_the_variable_that_gave_the_value(
     assert f"Invalid value for {hint} is not" in ended.output
 
 
-@pytest.mark.parametrize("module", [run, resume, show, report, runs])
-def test_json_takes_no_value_in_any_command(module: object) -> None:
+@pytest.mark.parametrize("name", ["run", "resume", "show", "report", "runs"])
+def test_json_takes_no_value_in_any_command(name: str) -> None:
     """A word has one meaning, whichever command it is given to."""
-    command: click.Command = module.command  # type: ignore[attr-defined]
-    options = {flag: each for each in command.params for flag in each.opts}
+    options = {flag: each for each in find_command(name).params for flag in each.opts}
     option = options["--json"]
     assert isinstance(option, click.Option)
     assert option.is_flag
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments", "hint"),
+    ("name", "arguments", "hint"),
     [
-        (run.command, ["--json", "-"], "--summary-json FILE"),
-        (run.command, ["spec.yaml", "--json", "summary.json"], "--summary-json FILE"),
-        (resume.command, ["r1", "--json", "summary.json"], "--summary-json FILE"),
-        (report.command, ["r1", "--json", "r1.json"], "redirect it"),
+        ("run", ["--json", "-"], "--summary-json FILE"),
+        ("run", ["spec.yaml", "--json", "summary.json"], "--summary-json FILE"),
+        ("resume", ["r1", "--json", "summary.json"], "--summary-json FILE"),
+        ("report", ["r1", "--json", "r1.json"], "redirect it"),
     ],
 )
-def test_a_file_after_json_is_refused(command: click.Command, arguments: list[str], hint: str) -> None:
+def test_a_file_after_json_is_refused(name: str, arguments: list[str], hint: str) -> None:
     """A summary that was meant to be written must not be read as a spec."""
-    result = CliRunner().invoke(command, arguments)
+    result = CliRunner().invoke(find_command(name), arguments)
     assert isinstance(result.exception, UserError)
     assert str(result.exception).startswith(f"--json: prints to standard output and takes no file; {hint}")
 
@@ -246,15 +244,14 @@ def test_a_file_after_json_is_refused(command: click.Command, arguments: list[st
 def test_runs_are_listed_as_json(tmp_path: Path) -> None:
     """The list is that of the API, newest first and as long as it was asked for."""
     folder = tmp_path / "data"
-    result = CliRunner().invoke(runs.command, ["--json", "--data-dir", str(folder)], standalone_mode=False)
+    command, place = find_command("runs"), ["--json", "--data-dir", str(folder)]
+    result = CliRunner().invoke(command, place, standalone_mode=False)
     assert json.loads(result.stdout) == []
     folder.mkdir(mode=0o700)
     ledger = Ledger(folder / "ledger.sqlite3")
     for second, name in enumerate(("r1", "r2")):
         change(ledger, create_run, name, Spec(requests=5), float(second))
     ledger.close()
-    result = CliRunner().invoke(
-        runs.command, ["--json", "--limit", "1", "--data-dir", str(folder)], standalone_mode=False
-    )
+    result = CliRunner().invoke(command, [*place, "--limit", "1"], standalone_mode=False)
     assert [(listed["run"], listed["requests"]) for listed in json.loads(result.stdout)] == [("r2", 5)]
     assert result.stderr == "these are the newest 1; --all lists all of them\n"

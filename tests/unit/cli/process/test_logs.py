@@ -4,10 +4,12 @@ import logging
 import subprocess
 import sys
 import threading
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path, PurePath
 
 import click
 import pytest
@@ -162,7 +164,7 @@ def test_no_line_has_a_secret_of_a_url(formatter: logging.Formatter) -> None:
 
 
 Read = Callable[[], list[dict[str, str]]]
-_NAMES = ("", "oku_core", "oku_coordinator", "oku_workers", "oku_server", "oku_cli")
+_NAMES = ("", *logs.list_own_packages())
 
 
 @contextmanager
@@ -235,6 +237,17 @@ def test_libraries_say_less(read_log: Read, level: str, own: str, libraries: str
     # The least of each comes first.
     first = {line["logger"]: line["level"] for line in reversed(read_log())}
     assert first == {"oku_workers.x": own, "kombu.x": libraries}
+
+
+def test_every_package_of_the_distribution_logs_as_oku_does() -> None:
+    """Scenarios, too, whose package has the name of the distribution."""
+    project = tomllib.loads(Path(__file__).parents[4].joinpath("pyproject.toml").read_text())
+    folders = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    names = {PurePath(folder).name for folder in folders}
+    with apart():
+        logs.set_level("debug")
+        assert {name for name in names if logging.getLogger(name).level != logging.DEBUG} == set()
+    assert "oku" in names
 
 
 def test_a_fact_of_the_process_is_in_every_line(read_log: Read) -> None:

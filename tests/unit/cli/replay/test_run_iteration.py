@@ -1,5 +1,6 @@
 import hashlib
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ async def prepare(spec: Spec, folder: Path) -> tuple[Spec, Mapping[str, str] | N
     backend = Backend()
     iteration = await fetch_iteration(backend, "r1", 7, spec)  # type: ignore[arg-type]
     prepared, files = await prepare_iteration(backend, iteration, folder)  # type: ignore[arg-type]
-    return prepared, iteration.row, files.find(SCENARIO.file)
+    return prepared, iteration.row, files.find(SCENARIO.file.digest)
 
 
 async def test_an_iteration_has_its_files_and_no_load(tmp_path: Path) -> None:
@@ -74,8 +75,7 @@ async def test_an_iteration_has_its_row_whatever_its_index_is(tmp_path: Path, ki
     assert data is not None
     assert (data.rows, data.repeat, data.format, set(data.columns)) == (1, True, kind, set(ROW))
     values = [Value(column, AS_TEXT) for column in ROW]
-    paths = [tmp_path / file.digest for file in data.list_files()]
-    with RowReader(paths[0], paths[1], data.table, data.rows, values) as reader:
+    with closing(RowReader(data.locate(tmp_path.joinpath), values)) as reader:
         assert [value.decode() for value in reader.read(7)] == list(ROW.values())
 
 

@@ -10,8 +10,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.summaries import make_outcomes
 
-from oku_cli.report.history_reader import RunHistory, RunHistoryReader
-from oku_cli.report.lease_bands import LeaseBands
+from oku_cli.report.history_reader import LeaseBands, RunHistory, RunHistoryReader
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState

@@ -10,6 +10,7 @@ from oku_cli.report.markup import (
     join,
 )
 from oku_core.summary.judgement import Judgement
+from oku_core.tables.part_tables import build_targets
 from oku_core.tables.table import (
     Cell,
     Column,
@@ -22,7 +23,6 @@ from oku_core.tables.table import (
     build_table,
     cut_rows,
 )
-from oku_core.tables.target_tables import build_targets
 
 
 def test_text_is_escaped_in_markup() -> None:

@@ -14,12 +14,11 @@ from tests.kit.runs import summaries
 from tests.kit.runs.summaries import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
 
-from oku_cli.report.charts.distributions import ShownDistribution
+from oku_cli.report.charts.histogram_chart import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
-from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.hgrm import build_percentile_rows
-from oku_cli.report.history_reader import RunHistory
-from oku_cli.report.lease_bands import LeaseBands
+from oku_cli.report.history_reader import LeaseBands, RunHistory
+from oku_cli.report.output_files import build_csv, build_hgrm_text
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.summary.part_summaries import build_figures
 from oku_coordinator.telemetry.tick_maker import TargetTicks

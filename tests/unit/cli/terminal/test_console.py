@@ -9,10 +9,8 @@ from tests.kit.runs.summaries import make_worker
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import run_async
-from oku_cli.live.frame import SeenTick, build_frame
-from oku_cli.live.live_view import LiveView
-from oku_cli.live.plain import PlainView
-from oku_cli.live.screen import QuietView
+from oku_cli.live.live_view import LiveView, SeenTick, build_frame
+from oku_cli.live.plain import PlainView, View
 from oku_cli.live.trend import TrendTracker
 from oku_cli.process.interrupt import InterruptedAtOnceError
 from oku_cli.process.interrupt_hints import build_hint
@@ -108,7 +106,7 @@ def test_lines_on_standard_error_show_what_others_wrote(capsys: pytest.CaptureFi
         raise InterruptedAtOnceError(EVIL)
 
     report_mistake(EVIL)
-    QuietView().warn(EVIL)
+    View().warn(EVIL)
     run_async(fail())
 
     lines = capsys.readouterr().err.split("\n")

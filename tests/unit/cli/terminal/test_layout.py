@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oku_cli.live.frame import SeenTick, build_frame
 from oku_cli.live.live_figures import measure_rates
+from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.runs_view import ListedRun, build_runs_table

@@ -10,7 +10,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_core.summary.judgement import Judgement
 from oku_core.summary.latency_summary import LatencySummary
-from oku_core.tables.phase_tables import build_phases
+from oku_core.tables.part_tables import build_names, build_phases
 from oku_core.tables.table import (
     BarPart,
     Cell,
@@ -24,7 +24,6 @@ from oku_core.tables.table import (
     build_row,
     build_table,
 )
-from oku_core.tables.target_tables import build_names
 
 Render = Callable[..., list[str]]
 NAME = Column(key="name", head="name", role=Role.NAME)

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from tests.kit.runs.summaries import make_outcomes
 
-from oku_cli.terminal.palette import BAD
+from oku_cli.terminal.console import BAD
 from oku_cli.views.account_view import (
     build_headline,
     build_hooks,

@@ -21,12 +21,12 @@ from yarl import URL
 
 from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.routes import build_api
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs

@@ -21,17 +21,12 @@ class Machine:
         store.begin(is_run_active=is_run_active)
         return clock, store
 
-    async def settle(self, store: ClockStore, *heard: tuple[str, float | None, float]) -> None:
+    def settle(self, store: ClockStore, *heard: tuple[str, float | None, float]) -> None:
         """Let workers speak while the clock is looked for: their incarnations, what they know, and when."""
-
-        async def listen(_: float) -> None:
-            for incarnation, coordinator_at, now in heard:
-                progress = Progress(
-                    worker="w", incarnation=incarnation, at=0.0, coordinator_at=coordinator_at
-                )
-                store.record_progress([progress], now)
-
-        await store.settle(listen)
+        for incarnation, coordinator_at, now in heard:
+            progress = Progress(worker="w", incarnation=incarnation, at=0.0, coordinator_at=coordinator_at)
+            store.record_progress([progress], now)
+        store.settle()
 
 
 @pytest.fixture
@@ -86,11 +81,11 @@ def test_a_clock_that_was_set_is_kept(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"kernel": 1}', "\0"])
-async def test_a_file_that_cannot_be_read_is_no_clock(machine: Machine, content: str) -> None:
+def test_a_file_that_cannot_be_read_is_no_clock(machine: Machine, content: str) -> None:
     """It is replaced."""
     machine.path.write_text(content)
     clock, store = machine.start(is_run_active=True)
-    await machine.settle(store)
+    machine.settle(store)
     assert clock.now() == machine.wall
     assert "boot" in machine.path.read_text()
 
@@ -102,7 +97,7 @@ def test_a_full_disk_stops_nobody(machine: Machine, tmp_path: Path) -> None:
     assert clock.now() == machine.wall
 
 
-async def test_on_another_machine_workers_know_what_the_clock_was(machine: Machine) -> None:
+def test_on_another_machine_workers_know_what_the_clock_was(machine: Machine) -> None:
     """Of each worker the word counts that came fastest, and of all workers the one in the middle."""
     machine.kernel = ""
     clock, store = machine.start(is_run_active=True)
@@ -113,27 +108,27 @@ async def test_on_another_machine_workers_know_what_the_clock_was(machine: Machi
         ("c", None, 61.00),
         ("d", 9999.0, 61.00),
     ]
-    await machine.settle(store, *heard)
+    machine.settle(store, *heard)
     assert store.is_settled
     machine.monotonic = 61.01
     assert clock.now() == pytest.approx(5001.0, abs=1e-6)
     assert store.describe().offset_ns == pytest.approx(4_939_990_000_000, abs=1000)
 
 
-async def test_a_clock_that_nobody_knows_is_that_of_the_machine(machine: Machine) -> None:
+def test_a_clock_that_nobody_knows_is_that_of_the_machine(machine: Machine) -> None:
     """It is kept for the next coordinator then."""
     clock, store = machine.start(is_run_active=True)
-    await machine.settle(store, ("a", None, 60.0))
+    machine.settle(store, ("a", None, 60.0))
     assert clock.now() == machine.wall
     machine.wall += 3600
     again, _ = machine.start(is_run_active=True)
     assert again.now() == clock.now()
 
 
-async def test_what_workers_say_of_a_clock_that_is_known_changes_nothing(machine: Machine) -> None:
+def test_what_workers_say_of_a_clock_that_is_known_changes_nothing(machine: Machine) -> None:
     """The coordinator tells them."""
     clock, store = machine.start(is_run_active=False)
-    await machine.settle(store, ("a", 5000.0, 60.0))
+    machine.settle(store, ("a", 5000.0, 60.0))
     assert clock.now() == machine.wall
 
 

@@ -11,12 +11,12 @@ from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
@@ -46,6 +46,12 @@ async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: K
     await facade.end()
     assert facade.describe() == {"workers": 8, "servers": 4, "trouble": ""}
     assert facade.servers is not None
+
+
+def test_where_there_are_no_delay_servers_none_may_be_scaled(ledger: Ledger) -> None:
+    """The API tells 0 of them."""
+    bare = KubeSettings(namespace="oku", workers="w")
+    assert KubeFacade(bare, [], ledger, LoopSignals()).describe()["servers"] == 0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from oku_coordinator.kube.pods import (
     BUSY_COST,
     COST_ANNOTATION,
     Pod,
-    build_cost_patch,
     find_cost_changes,
 )
 
@@ -156,8 +155,3 @@ def test_busy_workers_are_deleted_last() -> None:
     changes = find_cost_changes(pods, held)
     assert changes == {"busy": BUSY_COST, "idle-now": 0, "strange": 0}
     assert next(iter(changes)) == "busy"
-
-
-def test_a_cost_is_an_annotation_among_others() -> None:
-    """A merge patch leaves the others as they are; annotations are texts."""
-    assert build_cost_patch(100) == {"metadata": {"annotations": {COST_ANNOTATION: "100"}}}

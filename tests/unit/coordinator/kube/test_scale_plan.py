@@ -2,7 +2,6 @@ import pytest
 
 from oku_coordinator.kube.scale_plan import (
     IdleClock,
-    build_scale_patch,
     check_bounds,
     choose_servers,
     choose_workers,
@@ -86,8 +85,3 @@ def test_what_is_idle_is_told_once() -> None:
     clock.record_run()
     assert not clock.is_due(2000.0)
     assert clock.is_due(2060.0)
-
-
-def test_only_the_size_of_a_deployment_is_patched() -> None:
-    """The rest of the Deployment does not matter."""
-    assert build_scale_patch(0) == {"spec": {"replicas": 0}}

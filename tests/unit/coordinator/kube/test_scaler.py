@@ -11,7 +11,7 @@ from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.dns import NAMED_WITHIN_S, PodServers, ServerDns, build_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, SERVERS_WITHIN_S, PodReadiness, find_cost_changes
-from oku_coordinator.kube.scaler import Scaler, describe
+from oku_coordinator.kube.scaler import Scaler
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -351,7 +351,7 @@ async def test_what_the_api_refuses_is_told_once_and_tried_again(
     for _ in range(3):
         await world.look()
         assert kubernetes.replicas["w"] == 0
-    assert "etcd" in describe(SETTINGS, world.scaler.trouble)["trouble"]
+    assert "etcd" in world.scaler.trouble
     await world.look()
     assert kubernetes.replicas["w"] == 4
     assert world.scaler.trouble == ""
@@ -511,13 +511,6 @@ async def test_the_task_goes_on_after_what_nobody_foresaw(
         await looks.get()
     await world.scaler.end()
     assert "scaler: RuntimeError: unforeseen" in caplog.text
-
-
-def test_who_asks_is_told_what_may_be_scaled() -> None:
-    """Where there are no delay servers, 0 of them may be scaled."""
-    assert describe(SETTINGS, "") == {"workers": 8, "servers": 4, "trouble": ""}
-    bare = KubeSettings(namespace="oku", workers="w")
-    assert describe(bare, "403")["servers"] == 0
 
 
 async def test_delay_servers_are_found_by_their_pods(cluster: Cluster, kubernetes: Kubernetes) -> None:

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from oku_coordinator.leasing.delivery import AskedEnds
 from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
-from oku_coordinator.leasing.ranges.balance import find_excess, find_uneven
 from oku_coordinator.leasing.ranges.sizing import (
-    Hands,
-    HeldLease,
+    Backlog,
     choose_sizes,
+    find_excess,
     find_full,
     find_most_held,
+    find_uneven,
     find_weight,
 )
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -30,59 +30,64 @@ _ROUND_UP = 2.0
 
 
 @st.composite
-def draw_hands(draw: st.DrawFn, window: int, number: int, rates: st.SearchStrategy[float | None]) -> Hands:
-    """The hands of one worker with up to four leases, some of which only wait for their last answers."""
+def draw_backlogs(
+    draw: st.DrawFn, window: int, number: int, rates: st.SearchStrategy[float | None]
+) -> Backlog:
+    """The backlog of one worker with up to four leases, some of which only wait for their last answers."""
     rate_rps = draw(rates)
     most_rps = draw(st.one_of(st.just(math.inf), RATES)) if rate_rps is None else rate_rps
-    leases = tuple(
-        HeldLease(f"{number}.{place}", taken, taken + untaken)
+    leases = {
+        f"{number}.{place}": (taken, taken + untaken)
         for place, (taken, untaken) in enumerate(
             draw(st.lists(st.tuples(st.integers(0, 10**5), st.integers(0, 10**6)), max_size=4))
         )
-    )
+    }
     taken = draw(st.integers(0, 10**6))
-    return Hands(f"w{number}", f"b{number}", window, leases, rate_rps, most_rps, taken, 0)
+    return Backlog(f"w{number}", f"b{number}", window, leases, rate_rps, most_rps, taken, 0)
 
 
 @st.composite
-def draw_fleets(draw: st.DrawFn, rates: st.SearchStrategy[float | None]) -> list[Hands]:
+def draw_fleets(draw: st.DrawFn, rates: st.SearchStrategy[float | None]) -> list[Backlog]:
     """A few workers with the same window."""
     window = draw(WINDOWS)
-    return [draw(draw_hands(window, number, rates)) for number in range(draw(st.integers(1, 6)))]
+    return [draw(draw_backlogs(window, number, rates)) for number in range(draw(st.integers(1, 6)))]
 
 
-def deal(fleet: Sequence[Hands], pending: int, range_size: int | None = None) -> list[tuple[Hands, int]]:
+def deal(fleet: Sequence[Backlog], pending: int, range_size: int | None = None) -> list[tuple[Backlog, int]]:
     """Who gets leases of which size, with the first hundred of them."""
     weight = sum(find_weight(each, None) for each in fleet)
     return choose_sizes(fleet, pending, weight=weight, range_size=range_size, most=100)
 
 
-def give(fleet: Sequence[Hands], chosen: Sequence[tuple[Hands, int]]) -> list[Hands]:
-    """The hands that have what was chosen for them."""
+def give(fleet: Sequence[Backlog], chosen: Sequence[tuple[Backlog, int]]) -> list[Backlog]:
+    """The backlogs that have what was chosen for them."""
     sizes: dict[str, list[int]] = {each.worker: [] for each in fleet}
     for each, size in chosen:
         sizes[each.worker].append(size)
     return [
         each._replace(
-            leases=(*each.leases, *(HeldLease(f"n{n}", 0, size) for n, size in enumerate(sizes[each.worker])))
+            leases={
+                **each.leases,
+                **{f"{n}": (0, size) for n, size in enumerate(sizes[each.worker], len(each.leases))},
+            }
         )
         for each in fleet
     ]
 
 
-def fill(fleet: list[Hands], range_size: int | None = None) -> list[Hands]:
-    """The hands once nobody gets any more."""
+def fill(fleet: list[Backlog], range_size: int | None = None) -> list[Backlog]:
+    """The backlogs once nobody gets any more."""
     while chosen := deal(fleet, _PENDING, range_size):
         fleet = give(fleet, chosen)
     return fleet
 
 
-def shorten_all(fleet: Sequence[Hands], asked: AskedEnds) -> Iterator[Hands]:
-    """The hands once all workers have done what they are asked."""
+def shorten_all(fleet: Sequence[Backlog], asked: AskedEnds) -> Iterator[Backlog]:
+    """The backlogs once all workers have done what they are asked."""
     for each in fleet:
         ends = asked.get(each.incarnation, {})
         yield each._replace(
-            leases=tuple(lease._replace(end=ends.get(lease.id, lease.end)) for lease in each.leases)
+            leases={lease: (taken, ends.get(lease, end)) for lease, (taken, end) in each.leases.items()}
         )
 
 
@@ -119,18 +124,18 @@ def test_a_worker_may_go_on_while_its_coordinator_restarts_unless_one_was_lost(
 
 @given(draw_fleets(st.none() | RATES), st.integers(1, 10**7))
 def test_no_lease_is_above_thirty_seconds_of_work_but_for_one_window(
-    fleet: list[Hands], pending: int
+    fleet: list[Backlog], pending: int
 ) -> None:
-    """All leases together are no more than is pending, and those of one worker fill its hands but once."""
+    """All leases together are no more than is pending, and those of one worker fill its backlog but once."""
     chosen = deal(fleet, pending)
     assert all(size >= 1 for _, size in chosen)
     assert sum(size for _, size in chosen) <= pending
     given_before = Counter[str]()
-    for hands, size in chosen:
-        if hands.rate_rps is not None:
-            assert size <= max(hands.window, 30 * hands.rate_rps)
-        assert hands.untaken + given_before[hands.worker] < find_full(hands)
-        given_before[hands.worker] += size
+    for backlog, size in chosen:
+        if backlog.rate_rps is not None:
+            assert size <= max(backlog.window, 30 * backlog.rate_rps)
+        assert backlog.untaken + given_before[backlog.worker] < find_full(backlog)
+        given_before[backlog.worker] += size
 
 
 @given(st.integers(1, 100), WINDOWS, st.integers(1, 10**6), st.none() | RATES)
@@ -141,23 +146,22 @@ def test_all_workers_take_part_in_a_small_run(
     most_rps = math.inf if rate_rps is None else rate_rps
     smallest = math.ceil(window / 10 if rate_rps is None else rate_rps / 2)
     assume(pending >= workers * smallest)
-    fleet = [Hands(f"w{n}", f"b{n}", window, (), rate_rps, most_rps, 0, 0) for n in range(workers)]
+    fleet = [Backlog(f"w{n}", f"b{n}", window, {}, rate_rps, most_rps, 0, 0) for n in range(workers)]
     given_to = Counter[str]()
     chosen = deal(fleet, pending)
-    for hands, size in chosen:
-        given_to[hands.worker] += size
+    for backlog, size in chosen:
+        given_to[backlog.worker] += size
     assert len(given_to) == workers
     assert max(given_to.values()) - min(given_to.values()) <= max(size for _, size in chosen)
 
 
 @given(draw_fleets(st.none() | RATES), st.integers(1, 10**7), st.integers(1, 20))
 def test_leases_that_only_wait_for_their_last_answers_do_not_count(
-    fleet: list[Hands], pending: int, waiting: int
+    fleet: list[Backlog], pending: int, waiting: int
 ) -> None:
     """However many there are, a worker gets what it would get without them."""
     busy = [
-        each._replace(leases=(*(HeldLease(f"x{n}", 7, 7) for n in range(waiting)), *each.leases))
-        for each in fleet
+        each._replace(leases={f"x{n}": (7, 7) for n in range(waiting)} | dict(each.leases)) for each in fleet
     ]
     assert [(each.worker, size) for each, size in deal(busy, pending)] == [
         (each.worker, size) for each, size in deal(fleet, pending)
@@ -174,30 +178,30 @@ def test_leases_of_any_size_fill_the_window_as_far_as_messages_carry_them(
     assert held == MOST_LEASES or held * range_size >= 3 * window
 
 
-@given(draw_hands(100, 1, st.none() | st.floats(0.01, 300.0)), st.integers(1, 10))
-def test_a_fixed_size_is_that_of_every_lease(hands: Hands, range_size: int) -> None:
-    """There are as many leases as fill the hands, or as one worker may hold."""
-    [filled] = fill([hands], range_size)
-    added = filled.leases[len(hands.leases) :]
-    assert {lease.end for lease in added} <= {range_size}
-    assert filled.untaken >= find_full(hands) or len(filled.leases) == find_most_held(100, range_size)
-    assert not added or filled.untaken < find_full(hands) + range_size
+@given(draw_backlogs(100, 1, st.none() | st.floats(0.01, 300.0)), st.integers(1, 10))
+def test_a_fixed_size_is_that_of_every_lease(backlog: Backlog, range_size: int) -> None:
+    """There are as many leases as fill the backlog, or as one worker may hold."""
+    [filled] = fill([backlog], range_size)
+    added = list(filled.leases.values())[len(backlog.leases) :]
+    assert {end for _, end in added} <= {range_size}
+    assert filled.untaken >= find_full(backlog) or len(filled.leases) == find_most_held(100, range_size)
+    assert not added or filled.untaken < find_full(backlog) + range_size
 
 
 @given(draw_fleets(st.none() | RATES), st.floats(0.0, 1.0))
-def test_what_was_just_given_is_not_asked_back(fleet: list[Hands], part: float) -> None:
+def test_what_was_just_given_is_not_asked_back(fleet: list[Backlog], part: float) -> None:
     """Otherwise the same work would be dealt and asked back in turns, as long as the first answers take."""
-    some = [each._replace(leases=(HeldLease("old", 0, int(part * (find_full(each) - 1))),)) for each in fleet]
+    some = [each._replace(leases={"old": (0, int(part * (find_full(each) - 1)))}) for each in fleet]
     assert find_excess(fill(some)) == {}
 
 
 @given(draw_fleets(st.none() | RATES))
-def test_who_was_asked_for_excess_work_keeps_enough_and_is_asked_once(fleet: list[Hands]) -> None:
-    """Nobody is asked for more than it has not taken, and what is kept fills its hands."""
+def test_who_was_asked_for_excess_work_keeps_enough_and_is_asked_once(fleet: list[Backlog]) -> None:
+    """Nobody is asked for more than it has not taken, and what is kept fills its backlog."""
     asked = find_excess(fleet)
     for before, after in zip(fleet, shorten_all(fleet, asked), strict=True):
-        for old, new in zip(before.leases, after.leases, strict=True):
-            assert old.taken <= new.end <= old.end
+        for (taken, old_end), (_, end) in zip(before.leases.values(), after.leases.values(), strict=True):
+            assert taken <= end <= old_end
         if before.incarnation in asked:
             assert find_full(after) <= after.untaken < before.untaken
             assert after.untaken <= max(2 * after.window, 15 * after.most_rps + 1)
@@ -205,14 +209,14 @@ def test_who_was_asked_for_excess_work_keeps_enough_and_is_asked_once(fleet: lis
 
 
 @given(draw_fleets(RATES))
-def test_nobody_is_left_with_more_than_a_second_beyond_the_others(fleet: list[Hands]) -> None:
+def test_nobody_is_left_with_more_than_a_second_beyond_the_others(fleet: list[Backlog]) -> None:
     """Who is asked keeps what all would end with together, never more is asked than is untaken."""
     even_s = sum(each.untaken for each in fleet) / sum(each.rate_rps or 0.0 for each in fleet)
     asked = find_uneven(fleet)
     for before, after in zip(fleet, shorten_all(fleet, asked), strict=True):
         assert before.rate_rps is not None
-        for old, new in zip(before.leases, after.leases, strict=True):
-            assert old.taken <= new.end <= old.end
+        for (taken, old_end), (_, end) in zip(before.leases.values(), after.leases.values(), strict=True):
+            assert taken <= end <= old_end
         assert after.untaken <= (even_s + 1.0) * before.rate_rps + _ROUND_UP
         if before.incarnation in asked:
             assert after.untaken >= even_s * before.rate_rps - _ROUND_UP
@@ -221,16 +225,16 @@ def test_nobody_is_left_with_more_than_a_second_beyond_the_others(fleet: list[Ha
 
 
 @given(draw_fleets(RATES), st.data())
-def test_once_what_was_freed_is_dealt_all_end_together(fleet: list[Hands], data: st.DataObject) -> None:
+def test_once_what_was_freed_is_dealt_all_end_together(fleet: list[Backlog], data: st.DataObject) -> None:
     """The last one ends at most a second and a small lease after the time that all need together.
 
-    That time is below what fills their hands, and the work is as uneven as it may be.
+    That time is below what fills their backlogs, and the work is as uneven as it may be.
     """
     rates = [each.rate_rps or 0.0 for each in fleet]
     parts = data.draw(st.lists(st.integers(0, 100), min_size=len(fleet), max_size=len(fleet)), "parts")
     work = data.draw(st.floats(0.0, 8.0), "seconds") * sum(rates) / (sum(parts) or 1)
     uneven = [
-        each._replace(leases=(HeldLease(f"l{each.worker}", 3, 3 + int(work * part)),))
+        each._replace(leases={f"l{each.worker}": (3, 3 + int(work * part))})
         for each, part in zip(fleet, parts, strict=True)
     ]
     even_s = sum(each.untaken for each in uneven) / sum(rates)

@@ -5,7 +5,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -275,11 +274,6 @@ def check_timings(account: Account, answers: Iterable[Answer]) -> None:
         assert (histogram.total, histogram.sum_us) == (len(values_us), sum(values_us)), time
 
 
-def choose(value: int, _: int) -> int:
-    """A size or a limit, whatever there is."""
-    return value
-
-
 MEMORY = Path("/dev/shm")
 """Where files are, if there is such a place: what a power cut does is not tried here, and disks are slow."""
 
@@ -364,8 +358,7 @@ class LedgerLaws(RuleBasedStateMachine):
             return
         pending = read(self.ledger, count_pending, run) if self.state(run) == RunState.RUNNING else 0
         orders = [
-            LeaseOrder(worker, build_incarnation(worker), partial(choose, size), partial(choose, limit))
-            for worker, size, limit in wanted
+            LeaseOrder(worker, build_incarnation(worker), size, limit) for worker, size, limit in wanted
         ]
         leases = change(self.ledger, deal_leases, run, orders, self.tick())
         assert sum(lease.length for lease in leases) == min(pending, sum(size for _, size, _ in wanted))

@@ -1,8 +1,7 @@
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
@@ -22,7 +21,7 @@ from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.order import Control
 
 Deal = Callable[..., LeaseRecord]
@@ -44,28 +43,6 @@ def receiver(ledger: Ledger, broker: BrokerTwin) -> CheckpointReceiver:
         metrics=Metrics(),
         clock=lambda: 5.0,
     )
-
-
-def test_checkpoints_of_very_many_parts_are_applied_in_several_transactions(
-    receiver: CheckpointReceiver, deal: Deal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of at most 500 parts, or of one batch; the receipts are in the order of the batches."""
-    sizes: list[int] = []
-    take_in = intake.take_in
-
-    def count(transaction: Any, batches: Sequence[CheckpointBatch], *rest: Any) -> list[Receipt]:
-        sizes.append(len(batches))
-        return take_in(transaction, batches, *rest)
-
-    monkeypatch.setattr(intake, "take_in", count)
-    batches = []
-    for parts in (1, 200, 299, 1, 600, 1, 499):
-        lease = deal(1, requests=10)
-        names = [Part(name=f"t{number}") for number in range(parts)]
-        batches.append(build_batch(lease, build_checkpoint(lease, 0, is_final=False, parts=names)))
-    receipts = receiver.receive(batches)
-    assert sizes == [3, 1, 1, 2]
-    assert [receipt.batch for receipt in receipts] == batches
 
 
 def test_what_is_accounted_is_confirmed_with_new_limits(

@@ -33,24 +33,24 @@ def test_a_key_finds_its_run_in_every_state(ledger: Ledger) -> None:
     assert find_submitted(ledger, "k2", SPEC) is None
 
 
-def test_a_key_with_another_spec_is_refused_in_one_line(ledger: Ledger) -> None:
+async def test_a_key_with_another_spec_is_refused_in_one_line(ledger: Ledger) -> None:
     """The line names what differs, as long as the spec of the run is there."""
     change(ledger, create_run, "r1", SPEC, 1.0, "k1")
     refusal = "key k1 belongs to run r1, which has another spec"
     with pytest.raises(KeyTakenError, match=re.escape(f"{refusal} (it differs in requests, workers)")):
         find_submitted(ledger, "k1", OTHER)
     change(ledger, change_state, "r1", RunState.CANCELLED, 2.0)
-    delete_run(ledger, "r1", 3.0)
+    await delete_run(ledger, "r1", 3.0)
     with pytest.raises(KeyTakenError, match=f"{refusal}$"):
         find_submitted(ledger, "k1", OTHER)
 
 
-def test_a_deleted_run_is_found_as_it_stood(ledger: Ledger) -> None:
+async def test_a_deleted_run_is_found_as_it_stood(ledger: Ledger) -> None:
     """Until its key is too old."""
     for run, state in (("r1", RunState.CANCELLED), ("r2", RunState.PAUSED)):
         change(ledger, create_run, run, SPEC, 1.0, f"key of {run}")
         change(ledger, change_state, run, state, 2.0, "somebody asked for it")
-        delete_run(ledger, run, 10.0)
+        await delete_run(ledger, run, 10.0)
         with pytest.raises(RunDeletedError, match=f"run {run}, which has the key .*, was deleted") as found:
             find_submitted(ledger, f"key of {run}", SPEC, deleted_since=10.0)
         kept = SUMMARY.decode(found.value.summary)

@@ -18,7 +18,7 @@ def build_lease(worker: int = 1, **known: Any) -> LeaseRecord:
     """An open lease of a process `bN`."""
     return LeaseRecord(
         id=f"l{worker}", run="r1", ranges=IndexRanges([(0, 100)]), worker=f"w{worker}",
-        incarnation=f"b{worker}", cut_at=2.0, limit=100, end=100, **known,
+        incarnation=f"b{worker}", cut_at=2.0, limit=100, end=100, reported_end=100, **known,
     )  # fmt: skip
 
 

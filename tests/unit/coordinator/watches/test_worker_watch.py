@@ -5,11 +5,11 @@ from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.leases import apply_batches, build_incarnation, deal_lease
 from tests.kit.coordinators.transactions import change, read
 
+from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import NOBODY, Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter

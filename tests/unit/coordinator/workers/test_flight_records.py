@@ -5,7 +5,7 @@ from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
-from oku_coordinator.workers.flight_records import FlightRecords
+from oku_coordinator.workers.worker_state import FlightRecords
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.scanned import scan_table
 
+from oku_core.data.block_file import ScannedFile
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL, Escape
 from oku_core.data.row_reader import CACHE_BYTES, CACHED_BLOCKS, Row, RowReader, RowValues, Value, read_rows
@@ -30,7 +32,8 @@ def read_all(folder: Path, name: str, content: bytes, columns: Sequence[str]) ->
     path.write_bytes(content)
     table = read_table(path, name)
     found = scan(path, name, index, Use(frozenset(columns)))
-    with RowReader(path, index, table, found.rows, [Value(name, AS_TEXT) for name in columns]) as reader:
+    values = [Value(name, AS_TEXT) for name in columns]
+    with closing(RowReader(ScannedFile(path, index, table, found.rows), values)) as reader:
         return [decode(reader.read(row)) for row in range(found.rows)]
 
 
@@ -92,9 +95,16 @@ def write_numbers(folder: Path, rows: int) -> Path:
     return path
 
 
-def open_numbers(path: Path, rows: int, values: Sequence[Value] = (Value("a", AS_TEXT),)) -> RowReader:
+def locate(path: Path, rows: int) -> ScannedFile:
+    """Where such a file is."""
+    return ScannedFile(path, path.with_name("index"), read_table(path, path.name), rows)
+
+
+def open_numbers(
+    path: Path, rows: int, values: Sequence[Value] = (Value("a", AS_TEXT),)
+) -> closing[RowReader]:
     """Open such a file."""
-    return RowReader(path, path.with_name("index"), read_table(path, path.name), rows, values)
+    return closing(RowReader(locate(path, rows), values))
 
 
 def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
@@ -205,7 +215,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the row index of the data has 16 bytes, which is not for 200 rows"):
         open_numbers(path, 200)
     with pytest.raises(DataError, match="data cannot be read: No such file"):
-        RowReader(tmp_path / "none.csv", index, read_table(path, "n.csv"), 100, [])
+        RowReader(locate(path, 100)._replace(data_path=tmp_path / "none.csv"), [])
     whole = index.read_bytes()
     for damaged in (whole[8:] + whole[:8], b"\xff" * 16, whole[:8] + whole[:8]):
         index.write_bytes(damaged)
@@ -225,7 +235,7 @@ def test_json_lines_that_are_not_those_of_the_scan_are_refused(tmp_path: Path) -
     for damaged in (b'{"b": 1}\n', b'{"a": x}\n', b'["a", 1]\n'):
         path.write_bytes(damaged)
         with (
-            RowReader(path, index, table, rows, [Value("a", AS_TEXT)]) as reader,
+            closing(RowReader(ScannedFile(path, index, table, rows), [Value("a", AS_TEXT)])) as reader,
             pytest.raises(DataError, match="the data or its row index is damaged"),
         ):
             reader.read(0)
@@ -267,14 +277,16 @@ def test_rows_are_read_as_the_file_has_them(
         (folder / name).write_bytes(content.encode())
         scanned, found = scan_table(folder, name)
         wanted = range(start, start + length)
-        assert read_rows(folder / name, folder / "index", scanned, found.rows, wanted) == expected
+        assert (
+            read_rows(ScannedFile(folder / name, folder / "index", scanned, found.rows), wanted) == expected
+        )
 
 
 def test_a_line_of_json_may_lack_what_no_request_uses(tmp_path: Path) -> None:
     """Its row lacks it, too; numbers stay as they are written."""
     (tmp_path / "t.jsonl").write_text('{"a": 1.50, "b": "x"}\n{"a": true, "other": 1}\n')
     table, found = scan_table(tmp_path, "t.jsonl", "a")
-    rows = read_rows(tmp_path / "t.jsonl", tmp_path / "index", table, found.rows, range(3))
+    rows = read_rows(ScannedFile(tmp_path / "t.jsonl", tmp_path / "index", table, found.rows), range(3))
     assert rows == [{"a": "1.50", "b": "x"}, {"a": "true"}, {"a": "1.50", "b": "x"}]
 
 
@@ -284,7 +296,9 @@ def test_long_rows_are_read_some_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n" + f"{value}\n" * 20)
     table, found = scan_table(tmp_path, "t.csv")
     for start, count in ((0, 16), (16, 4), (19, 1)):
-        rows = read_rows(tmp_path / "t.csv", tmp_path / "index", table, found.rows, range(start, 20))
+        rows = read_rows(
+            ScannedFile(tmp_path / "t.csv", tmp_path / "index", table, found.rows), range(start, 20)
+        )
         assert rows == [{"a": value}] * count
 
 
@@ -296,7 +310,7 @@ def test_another_file_than_was_scanned_is_refused(tmp_path: Path) -> None:
     for content in ("a,b\n1,2\n", "a,b\n" + "1,2,3\n" * 70):
         path.write_text(content)
         with pytest.raises(DataError, match="the data or its row index is damaged"):
-            read_rows(path, index, table, found.rows, range(98, 100))
+            read_rows(ScannedFile(path, index, table, found.rows), range(98, 100))
     path.unlink()
     with pytest.raises(DataError, match="data cannot be read: No such file"):
-        read_rows(path, index, table, found.rows, range(1))
+        read_rows(ScannedFile(path, index, table, found.rows), range(1))

@@ -14,7 +14,7 @@ from oku_core.process.supervision import Health, Supervisor, cancel, describe_er
 
 ALONE = {
     ("oku_coordinator/broker/sender.py", "_start_threads"): "each goes on with the next message",
-    ("oku_coordinator/loop_signals.py", "wait"): "awaited where they are made",
+    ("oku_coordinator/event_loop.py", "wait"): "awaited where they are made",
     ("oku_core/http_client/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/http/connection_set.py", "make"): "one connection: the engine hears of its end",

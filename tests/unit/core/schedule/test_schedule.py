@@ -34,14 +34,13 @@ def test_an_arrival_on_a_border_is_behind_it() -> None:
 
 
 def test_the_rate_follows_its_stages() -> None:
-    """A ramp, a plateau and a step; outside of the schedule there is no rate."""
+    """A ramp, a plateau and a step; behind the schedule there is no rate."""
     shape = ((10, 0, 50), (5, 50, 50), (5, 80, 80))
     schedule = Schedule(
         [Stage(str(begin), *map(Fraction, (length, begin, end))) for length, begin, end in shape]
     )
-    assert [schedule.rate_at(second) for second in (-1, 0, 5, 10, 14, 15, 19.5, 20)] == [
-        0, 0, 25, 50, 50, 80, 80, 0,
-    ]  # fmt: skip
+    parts = ((0, 10), (4, 6), (9, 10), (10, 15), (14, 16), (15, 20), (20, 21))
+    assert [schedule.mean_rate(*part) for part in parts] == [25, 25, 47.5, 50, 65, 80, None]
     assert schedule.peak_rate == 80
     assert schedule.mean_rate() == Fraction(250 + 250 + 400, 20)
 

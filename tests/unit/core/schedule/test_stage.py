@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.schedules import fractions
 
-from oku_core.schedule.stage import ConcurrencyPlan, Stage, count_in_flight, share_of
+from oku_core.schedule.stage import ConcurrencyPlan, Stage, share_of
 
 RATES = fractions(0, 1000)
 STAGES = st.builds(Stage, st.just("soak"), fractions(Fraction(1, 100), 100), RATES, RATES)
@@ -70,10 +70,3 @@ def test_shares_sum_to_the_total(total: int, of: int) -> None:
     shares = [share_of(total, rank, of) for rank in range(of)]
     assert sum(shares) == total
     assert max(shares) - min(shares) <= 1
-
-
-def test_a_rate_needs_room_for_what_it_has_in_flight() -> None:
-    """By Little's law, 5000 per second that take 250 ms each are 1250."""
-    assert count_in_flight(5000, 0.25) == 1250
-    assert count_in_flight(Fraction(1, 3), 1.0) == 1
-    assert count_in_flight(1000, 0.1) == 100

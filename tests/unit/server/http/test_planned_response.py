@@ -5,8 +5,7 @@ from tests.unit.server.client import Chance
 
 from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
-from oku_server.behaviour.overrides import Overrides
-from oku_server.behaviour.planner import Planner
+from oku_server.behaviour.planner import Overrides, Planner
 from oku_server.http.planned_response import (
     CLOSE,
     COPY_LIMIT_BYTES,

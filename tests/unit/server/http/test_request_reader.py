@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.server.client import build_registry
 
 from oku_core.spec.values.delay import parse_delay
-from oku_server.behaviour.overrides import Overrides
+from oku_server.behaviour.planner import Overrides
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.http.planned_response import CLOSE, KEEP_ALIVE
 from oku_server.http.request_reader import LONGEST_HEAD_BYTES, Request, RequestReader

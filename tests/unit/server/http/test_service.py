@@ -2,7 +2,7 @@ import pytest
 from tests.unit.server.client import Client, Server
 
 from oku_core.spec.values.delay import parse_delay
-from oku_server.behaviour.overrides import MOST_OVERRIDES, NO_OVERRIDES, Overrides
+from oku_server.behaviour.planner import MOST_OVERRIDES, NO_OVERRIDES, Overrides
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n"
 

@@ -12,8 +12,7 @@ from oku_workers.runs.engine_slot import EngineSettings, EngineSlot
 from oku_workers.runs.run_pace import RunPace
 from oku_workers.runs.run_pacer import RunPacer
 from oku_workers.runs.run_sources import RunSources
-from oku_workers.timing.clock_estimate import ClockSample
-from oku_workers.timing.coordinator_clock import CoordinatorClock
+from oku_workers.timing.coordinator_clock import ClockSample, CoordinatorClock
 from oku_workers.timing.timing import Timing
 
 _SPEC = Spec(requests=10**15, duration_s=10.0, concurrency=7)

@@ -5,7 +5,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from oku_workers.timing.clock_estimate import (
+from oku_workers.timing.coordinator_clock import (
     DRIFT_PPM,
     LARGEST_SLEW_NS,
     SLEW_PPM,

@@ -1,8 +1,7 @@
 import pytest
 
 from oku_core.messaging.order import ClockNotice
-from oku_workers.timing.clock_estimate import ClockSample
-from oku_workers.timing.coordinator_clock import CoordinatorClock
+from oku_workers.timing.coordinator_clock import ClockSample, CoordinatorClock
 
 KERNEL, OFFSET_NS = "boot time:[1]", 1_700_000_000_123_456_789
 MS, S = 1_000_000, 1_000_000_000

@@ -67,11 +67,7 @@ class CoordinatorLink:
 
 
 class CheckpointSender:
-    """Sends one message after the other.
-
-    Args:
-        app: where they go.
-    """
+    """Sends one message after the other."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -137,13 +137,7 @@ class Orders:
 
 
 def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
-    """Have the Celery worker of an application listen to orders, over the connection that it has.
-
-    Args:
-        app: the application.
-        worker: whom the orders are for.
-        orders: obeys each order of the coordinator.
-    """
+    """Have the Celery worker of an application listen to orders, over the connection that it has."""
 
     def take(envelope: Any) -> None:
         try:

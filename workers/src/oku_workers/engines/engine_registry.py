@@ -35,8 +35,8 @@ def build_engine(
     return _ENGINES[spec.engine](spec, feed, supervisor, context or EngineContext())
 
 
-_Build = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtocol]
-_ENGINES: Mapping[Engine, _Build] = {
+BuildEngine = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtocol]
+_ENGINES: Mapping[Engine, BuildEngine] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,
     Engine.NGHTTP2: Nghttp2Engine,

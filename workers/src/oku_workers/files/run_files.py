@@ -24,13 +24,7 @@ word, it is another run's turn."""
 
 
 class RunFiles:
-    """Has files for those who use them; belongs to the thread of the event loop.
-
-    Args:
-        fetcher: gets them.
-        cache: where they are.
-        linger_s: how long one stays that nobody uses.
-    """
+    """Keeps files while they are used, and for `linger_s` afterwards; belongs to the event loop's thread."""
 
     def __init__(self, fetcher: FileFetcher, cache: FileCache, linger_s: float = LINGER_S) -> None:
         self._fetcher = fetcher

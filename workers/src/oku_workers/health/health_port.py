@@ -44,58 +44,47 @@ class HealthPort:
         self, listening: socket.socket, is_ready: Callable[[], bool], reading_s: float = READING_S
     ) -> None:
         self._listening = listening
-        self._is_ready = is_ready
-        self._reading_s = reading_s
         self._server: asyncio.Server | None = None
-        self._waiting: dict[_Connection, None] = {}
+        self.is_ready = is_ready
+        self.reading_s = reading_s
+        self.waiting: dict[_Connection, None] = {}
         """The connections without a request, in the order in which they were made."""
 
     async def open(self) -> None:
         """Begin to answer."""
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: _Connection(self._waiting, self._is_ready, self._reading_s),
-            sock=self._listening,
-            backlog=_BACKLOG,
+            lambda: _Connection(self), sock=self._listening, backlog=_BACKLOG
         )
 
     async def close(self) -> None:
         """Answer no more."""
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self._waiting):
+        for connection in tuple(self.waiting):
             connection.drop()
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, on which one request is answered.
+    """One connection, on which one request is answered."""
 
-    Args:
-        waiting: the connections without a request, which it joins.
-        is_ready: whether the worker is ready.
-        reading_s: how long its request may take.
-    """
-
-    def __init__(
-        self, waiting: dict["_Connection", None], is_ready: Callable[[], bool], reading_s: float
-    ) -> None:
-        self._waiting = waiting
-        self._is_ready = is_ready
-        self._reading_s = reading_s
+    def __init__(self, port: HealthPort) -> None:
+        self._port = port
         self._head = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Join the waiting connections; the one that has waited longest may be dropped."""
         self._transport = cast("asyncio.Transport", transport)  # of uvloop in a worker
-        if len(self._waiting) >= MOST_WAITING:
-            next(iter(self._waiting)).drop()
-        self._waiting[self] = None
-        self._deadline = asyncio.get_running_loop().call_later(self._reading_s, self.drop)
+        waiting = self._port.waiting
+        if len(waiting) >= MOST_WAITING:
+            next(iter(waiting)).drop()
+        waiting[self] = None
+        self._deadline = asyncio.get_running_loop().call_later(self._port.reading_s, self.drop)
 
     def data_received(self, data: bytes) -> None:
         """Answer a request once it is complete."""
         self._head += data
         if b"\r\n\r\n" in self._head:
-            self._transport.write(_OK if self._path != _READINESS or self._is_ready() else _UNREADY)
+            self._transport.write(_OK if self._path != _READINESS or self._port.is_ready() else _UNREADY)
             self._transport.close()
         elif len(self._head) > _MOST_HEAD_BYTES:
             self.drop()
@@ -115,5 +104,5 @@ class _Connection(asyncio.Protocol):
         return words[1].partition(b"?")[0] if len(words) == 3 else b""
 
     def _leave(self) -> None:
-        self._waiting.pop(self, None)
+        self._port.waiting.pop(self, None)
         self._deadline.cancel()

@@ -181,12 +181,7 @@ class _Seen:
 
 
 class ProgressMeter:
-    """Measures differences; an execution that leaves between two measurements is measured as it leaves.
-
-    Args:
-        measure_cpu_s: processor time of this process.
-        clock: monotonic seconds.
-    """
+    """Measures differences; an execution that leaves between two measurements is measured as it leaves."""
 
     def __init__(self, measure_cpu_s: Clock, clock: Clock) -> None:
         self._measure_cpu_s = measure_cpu_s

@@ -44,14 +44,7 @@ Gauge = Callable[[], float]
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessGauges:
-    """The gauges of this process; a simulation has its own.
-
-    Args:
-        monotonic: seconds that never jump.
-        cpu_s: processor time so far.
-        rss_mb: resident memory now.
-        peak_rss_mb: the most resident memory so far.
-    """
+    """The gauges of this process; a simulation has its own."""
 
     monotonic: Clock = time.monotonic
     cpu_s: Clock = time.process_time

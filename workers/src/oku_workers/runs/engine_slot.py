@@ -12,7 +12,7 @@ from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError, EngineProtocol, HostLoad
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
-from oku_workers.engines.engine_registry import build_engine
+from oku_workers.engines.engine_registry import BuildEngine, build_engine
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 from oku_workers.feed.feed_protocol import NO_REQUESTER, FeedProtocol, LimitRequester
@@ -29,9 +29,6 @@ _MOST_OPENINGS = 3
 """How often an engine is opened whose files another program removes meanwhile."""
 _LOW_PARTS_OF_USER_CODE = 5
 """A worker with user code goes less far ahead of the ledger, so it has time until less is left."""
-
-BuildEngine = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtocol]
-"""As `build_engine`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +209,7 @@ class EngineSlot:
             settings.local_address,
             tls,
             self._rows,
-            sources.find_path,
+            sources.find_file,
             setup_data,
             settings.isolation,
             key.run,

@@ -31,11 +31,7 @@ class RunPace:
 
 
 class RunPaces:
-    """Remembers the paces of the latest specs, and sets them.
-
-    Args:
-        supervisor: shows that a window is smaller than it should be.
-    """
+    """Remembers the paces of the latest specs, and sets them."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._paces: dict[Spec, RunPace] = {}

@@ -63,12 +63,7 @@ class TimePlan:
 
 @dataclass(frozen=True)
 class RunTime:
-    """A plan with the period of activity in which it is carried out.
-
-    Attributes:
-        plan: the plan.
-        period: tells the time of the run.
-    """
+    """A plan with the period of activity in which it is carried out."""
 
     plan: TimePlan
     period: ActivePeriod

@@ -16,8 +16,7 @@ from oku_core.messaging.clock_exchange import ClockQuestion, decode_answer, seal
 from oku_core.messaging.order import ClockNotice
 from oku_core.messaging.signing import RejectedMessageError, Signer
 from oku_core.process.supervision import Health, Supervisor, cancel
-from oku_workers.timing.clock_estimate import ClockSample
-from oku_workers.timing.coordinator_clock import CoordinatorClock
+from oku_workers.timing.coordinator_clock import ClockSample, CoordinatorClock
 
 _FIRST_QUESTIONS = 5
 _FIRST_INTERVAL_S, _INTERVAL_S, _IDLE_INTERVAL_S = 0.05, 2.0, 10.0
@@ -35,13 +34,7 @@ class LeaseHolder(Protocol):
 
 
 class ClockClient(asyncio.DatagramProtocol):
-    """Asks from `start` to `end`, whenever there is someone to ask.
-
-    Args:
-        signer: seals the questions.
-        clock: what is to be known.
-        worker: asks less often while it has no leases.
-    """
+    """Asks from `start` to `end`, if there is someone to ask; less often while the worker has no leases."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from oku_cli.options.option_group import CommandT, OptionGroup, option
+from oku_cli.options.option_group import OptionGroup, add_options, option
 from oku_core.errors import UserError, format_value
 from oku_core.messaging.credentials import HOW_TO_MAKE, find_weakness
 
@@ -17,19 +17,18 @@ _FLAG = "--message-key-file"
 _LONGEST_FILE = 4096
 _HINT = f"make one for coordinator and workers: export {VARIABLE}={HOW_TO_MAKE}"
 
-
-def broker_options(command: CommandT) -> CommandT:
-    """`--broker-url` and `--message-key-file`."""
-    add_key = option(
-        OptionGroup.BROKER, _FLAG, metavar="FILE", envvar=f"{VARIABLE}_FILE", type=click.Path(path_type=Path),
-        help=f"File with the key that signs messages, of at least 16 bytes, the same for coordinator"
-        f" and workers; or set the key itself as {VARIABLE}.",
-    )  # fmt: skip
-    add_url = option(
+broker_options = add_options(
+    option(
         OptionGroup.BROKER, "--broker-url", metavar="URL", envvar="OKU_BROKER_URL", required=True,
         help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
-    )  # fmt: skip
-    return add_url(add_key(command))
+    ),
+    option(
+        OptionGroup.BROKER, _FLAG, metavar="FILE", envvar=f"{VARIABLE}_FILE",
+        type=click.Path(path_type=Path),
+        help=f"File with the key that signs messages, of at least 16 bytes, the same for coordinator"
+        f" and workers; or set the key itself as {VARIABLE}.",
+    ),
+)  # fmt: skip
 
 
 def read_message_key(file: Path | None) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from oku_cli.options.option_group import CommandT, OptionGroup, Parsed, option
+from oku_cli.options.option_group import OptionGroup, Parsed, add_joined_options, add_options, option
 from oku_core.errors import format_value
 from oku_core.spec.values.quantity import parse_size
 
@@ -34,62 +34,10 @@ def parse_host_port(text: str) -> HostPort:
     return HostPort(match["host"].strip("[]"), port)
 
 
-def clock_option(command: CommandT) -> CommandT:
-    """`--clock-address`."""
-    add = option(
-        OptionGroup.LISTENING,
-        "--clock-address",
-        metavar="HOST[:PORT]",
-        envvar="OKU_CLOCK_ADDRESS",
-        type=Parsed("address", parse_host_port),
-        help="Where workers on other machines ask what time it is here, by UDP; default: --host, or the "
-        "host name, and --port.",
-    )
-    decorated: CommandT = add(command)
-    return decorated
-
-
 _SIZE = Parsed("size", parse_size)
 
 
-def file_store_options(command: CommandT) -> CommandT:
-    """Those of a coordinator."""
-    options = (
-        option(
-            OptionGroup.LISTENING, "--files-port", metavar="N", envvar="OKU_FILES_PORT",
-            type=click.IntRange(0, _HIGHEST_PORT),
-            help="Port at which workers fetch the files of runs; default: the one after --port.",
-        ),
-        option(
-            OptionGroup.LISTENING, "--files-listen-fd", metavar="N", type=click.IntRange(min=0),
-            help="Inherited socket that already listens, instead of --files-port.",
-        ),
-        option(
-            OptionGroup.LISTENING, "--files-address", metavar="HOST[:PORT]", envvar="OKU_FILES_ADDRESS",
-            type=Parsed("address", parse_host_port),
-            help="Where workers on other machines fetch them; default: --host, or the host name, and "
-            "--files-port.",
-        ),
-        option(
-            OptionGroup.LEDGER, "--max-file-bytes", metavar="SIZE", envvar="OKU_MAX_FILE_BYTES",
-            type=_SIZE, default="4GB", show_default=True, help="Limit for a file of a run.",
-        ),
-        option(
-            OptionGroup.LEDGER, "--max-files-bytes", metavar="SIZE", envvar="OKU_MAX_FILES_BYTES",
-            type=_SIZE, default="20GB", show_default=True, help="Limit for the files of all runs together.",
-        ),
-        option(
-            OptionGroup.LEDGER, "--max-run-files", metavar="N", envvar="OKU_MAX_RUN_FILES",
-            type=click.IntRange(min=0), default=100, show_default=True, help="Limit for the files of a run.",
-        ),
-    )  # fmt: skip
-    for add in reversed(options):
-        command = add(command)
-    return command
-
-
-def pick_file_limits(options: dict[str, Any]) -> "FileLimits":
-    """Take the limits out of the options of a command."""
+def _pick_file_limits(options: dict[str, Any]) -> "FileLimits":
     from oku_coordinator.settings import FileLimits  # noqa: PLC0415  # loads the ledger
 
     return FileLimits(
@@ -99,27 +47,76 @@ def pick_file_limits(options: dict[str, Any]) -> "FileLimits":
     )
 
 
-def pick_files_address(options: dict[str, Any]) -> dict[str, Any]:
-    """Take where workers fetch files out of the options of a command, as settings of a coordinator."""
-    host, address_port = options.pop("files_address") or (None, None)
+file_limit_options = add_joined_options(
+    "file_limits",
+    _pick_file_limits,
+    option(
+        OptionGroup.LEDGER, "--max-file-bytes", metavar="SIZE", envvar="OKU_MAX_FILE_BYTES",
+        type=_SIZE, default="4GB", show_default=True, help="Limit for a file of a run.",
+    ),
+    option(
+        OptionGroup.LEDGER, "--max-files-bytes", metavar="SIZE", envvar="OKU_MAX_FILES_BYTES",
+        type=_SIZE, default="20GB", show_default=True, help="Limit for the files of all runs together.",
+    ),
+    option(
+        OptionGroup.LEDGER, "--max-run-files", metavar="N", envvar="OKU_MAX_RUN_FILES",
+        type=click.IntRange(min=0), default=100, show_default=True, help="Limit for the files of a run.",
+    ),
+)  # fmt: skip
+
+address_options = add_options(
+    option(
+        OptionGroup.LISTENING, "--clock-address", metavar="HOST[:PORT]", envvar="OKU_CLOCK_ADDRESS",
+        type=Parsed("address", parse_host_port),
+        help="Where workers on other machines ask what time it is here, by UDP; default: --host, or the "
+        "host name, and --port.",
+    ),
+    option(
+        OptionGroup.LISTENING, "--files-port", metavar="N", envvar="OKU_FILES_PORT",
+        type=click.IntRange(0, _HIGHEST_PORT),
+        help="Port at which workers fetch the files of runs; default: the one after --port.",
+    ),
+    option(
+        OptionGroup.LISTENING, "--files-listen-fd", metavar="N", type=click.IntRange(min=0),
+        help="Inherited socket that already listens, instead of --files-port.",
+    ),
+    option(
+        OptionGroup.LISTENING, "--files-address", metavar="HOST[:PORT]", envvar="OKU_FILES_ADDRESS",
+        type=Parsed("address", parse_host_port),
+        help="Where workers on other machines fetch them; default: --host, or the host name, and "
+        "--files-port.",
+    ),
+)  # fmt: skip
+
+
+def pick_addresses(options: dict[str, Any]) -> dict[str, Any]:
+    """Take where workers ask for the clock and for files out of the options, as settings of a coordinator."""
+    clock_host, clock_port = options.pop("clock_address") or (None, None)
+    files_host, address_port = options.pop("files_address") or (None, None)
     port = options.pop("files_port")
     if port is None:
         following = options["port"] + 1
         port = following if 1 < following <= _HIGHEST_PORT and options["listen_fd"] is None else 0
-    return {"files_port": port, "files_host": host, "files_address_port": address_port}
+    return {
+        "clock_host": clock_host,
+        "clock_port": clock_port,
+        "files_port": port,
+        "files_host": files_host,
+        "files_address_port": address_port,
+    }
 
 
-def files_cache_options(command: CommandT) -> CommandT:
-    """Those of a worker."""
-    folder = option(
+files_cache_options = add_options(
+    option(
         OptionGroup.LIFE, "--files-cache", metavar="FOLDER", envvar="OKU_FILES_CACHE",
         type=click.Path(path_type=Path, file_okay=False),
         help="Folder for the files of runs, which workers of one machine may share; default: one in the "
         "folder of temporary files.",
-    )  # fmt: skip
-    most = option(
+    ),
+    option(
         OptionGroup.LIFE, "--max-cache-bytes", "most_cache_bytes", metavar="SIZE",
         envvar="OKU_MAX_CACHE_BYTES", type=_SIZE, default="20GB", show_default=True,
         help="Limit for the files in it.",
-    )  # fmt: skip
-    return folder(most(command))
+    ),
+)  # fmt: skip
+"""The options of a worker."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from oku_cli.options.option_group import CommandT, OptionGroup, build_duration, option
+from oku_cli.options.option_group import OptionGroup, add_options, build_duration, option
 from oku_core.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,48 +15,45 @@ IDLE = build_duration("10s", "24h")
 """The delay servers are asked for their counts within the first."""
 
 
-def kube_options(command: CommandT) -> CommandT:
-    """`--kube-workers` and what belongs to it."""
-    pods: dict[str, Any] = {"type": click.IntRange(0, 10_000), "metavar": "N", "show_default": True}
-    for add in (
-        option(
-            OptionGroup.KUBERNETES, "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s",
-            show_default=True, type=IDLE,
-            help="How long after the last run workers are scaled to 0.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", default=10, **pods,
-            help="Most delay servers of a run.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", default=0, **pods,
-            help="Fewest delay servers, also at rest.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", default=20, **pods,
-            help="Most workers of a run.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS",
-            default=2, **pods,
-            help="Workers of a run that does not say how many.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-namespace", envvar="OKU_KUBE_NAMESPACE",
-            default="", metavar="NAME",
-            help="Namespace of these Deployments.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
-            help="Deployment of the delay servers, whose headless Service --server-url names; default: none.",
-        ),
-        option(
-            OptionGroup.KUBERNETES, "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
-            help="Deployment of the workers to scale for runs; default: nothing is scaled.",
-        ),
-    ):  # fmt: skip
-        command = add(command)
-    return command
+_PODS: dict[str, Any] = {"type": click.IntRange(0, 10_000), "metavar": "N", "show_default": True}
+
+kube_options = add_options(
+    option(
+        OptionGroup.KUBERNETES, "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
+        help="Deployment of the workers to scale for runs; default: nothing is scaled.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
+        help="Deployment of the delay servers, whose headless Service --server-url names; default: none.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-namespace", envvar="OKU_KUBE_NAMESPACE",
+        default="", metavar="NAME",
+        help="Namespace of these Deployments.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS",
+        default=2, **_PODS,
+        help="Workers of a run that does not say how many.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", default=20, **_PODS,
+        help="Most workers of a run.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", default=0, **_PODS,
+        help="Fewest delay servers, also at rest.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", default=10, **_PODS,
+        help="Most delay servers of a run.",
+    ),
+    option(
+        OptionGroup.KUBERNETES, "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s",
+        show_default=True, type=IDLE,
+        help="How long after the last run workers are scaled to 0.",
+    ),
+)  # fmt: skip
 
 
 def pick_kube_settings(options: dict[str, Any]) -> "KubeSettings | None":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from oku_cli.options.option_group import CommandT, OptionGroup, build_duration, naming, option
+from oku_cli.options.option_group import OptionGroup, add_joined_options, build_duration, naming, option
 from oku_core.errors import UserError, format_value
 
 if TYPE_CHECKING:
@@ -20,25 +20,32 @@ _DURATION = build_duration("1m", "36500d")
 _KEPT_KEYS = "30d"
 
 
-def retention_options(command: CommandT) -> CommandT:
-    """`--keep-runs`, `--keep-for` and `--keep-keys`."""
-    keep_runs = option(
+def _pick_retention(options: dict[str, Any]) -> "RetentionRule":
+    from oku_coordinator.settings import RetentionRule  # noqa: PLC0415  # loads the ledger
+
+    return RetentionRule(**{name: options.pop(name) for name in ("keep_runs", "keep_for_s", "keep_keys_s")})
+
+
+retention_options = add_joined_options(
+    "retention",
+    _pick_retention,
+    option(
         OptionGroup.LEDGER,
         "--keep-runs",
         metavar="N",
         envvar=_KEEP_RUNS,
         type=click.IntRange(min=0),
         help="Keep only the newest N finished runs; default: all.",
-    )
-    keep_for = option(
+    ),
+    option(
         OptionGroup.LEDGER,
         "--keep-for",
         "keep_for_s",
         type=_DURATION,
         envvar=_KEEP_FOR,
         help="Delete runs this long after their end, such as 30d; default: never.",
-    )
-    keep_keys = option(
+    ),
+    option(
         OptionGroup.LEDGER,
         "--keep-keys",
         "keep_keys_s",
@@ -47,16 +54,8 @@ def retention_options(command: CommandT) -> CommandT:
         default=_KEPT_KEYS,
         show_default=True,
         help="Forget the key of a run, which oku run --once gave it, this long after the run was deleted.",
-    )
-    decorated: CommandT = keep_runs(keep_for(keep_keys(command)))
-    return decorated
-
-
-def pick_retention(options: dict[str, Any]) -> "RetentionRule":
-    """Take what was given out of the options of a command."""
-    from oku_coordinator.settings import RetentionRule  # noqa: PLC0415  # loads the ledger
-
-    return RetentionRule(**{name: options.pop(name) for name in ("keep_runs", "keep_for_s", "keep_keys_s")})
+    ),
+)
 
 
 def read_retention_variables() -> dict[str, str]:

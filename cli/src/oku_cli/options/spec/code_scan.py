@@ -26,13 +26,7 @@ _SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "
 
 
 class _Named(NamedTuple):
-    """A file or folder that a source names.
-
-    Attributes:
-        source: which names it.
-        path: where it is.
-        label: how an error message names it.
-    """
+    """A file or folder that a source names, and its name in error messages."""
 
     source: Source
     path: Path

@@ -19,7 +19,7 @@ from oku_cli.options.spec.input_file import (
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES, TLS_FILE_KEYS, SpecFileError
 from oku_core.spec.parser import Source
-from oku_core.spec.values.file_reference import FileRef, FindFile
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.request_content import MOST_BODY_BYTES, parse_body
 
 MARK = "@"
@@ -37,11 +37,7 @@ class _Place(NamedTuple):
 
 
 class BodyFiles:
-    """Reads the bodies that sources name with the mark: every byte of a file, also a line break at its end.
-
-    Attributes:
-        files: what is to be uploaded.
-    """
+    """Reads bodies that sources name with the mark: every byte of a file, also a line break at its end."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.files: list[LocalFile] = []
@@ -114,12 +110,7 @@ def _decode(content: bytes, label: str) -> str:
 
 @dataclass(frozen=True)
 class ReadSources:
-    """What the user gave.
-
-    Attributes:
-        sources: the sources, which name files as a spec does.
-        files: those of them that are to be uploaded.
-    """
+    """What the user gave: sources, which name files as a spec does, and the files that are to be uploaded."""
 
     sources: list[Source]
     files: list[LocalFile]
@@ -160,8 +151,8 @@ def build_finder(files: Sequence[LocalFile]) -> FindFile:
     """A function that gives the path of a file that is to be uploaded; `SpecFileError` for any other."""
     paths = {file.reference.digest: file.path for file in files}
 
-    def find(reference: FileRef) -> Path:
-        path = paths.get(reference.digest)
+    def find(digest: str) -> Path:
+        path = paths.get(digest)
         if path is None:  # somebody has written the reference down
             raise SpecFileError("it is not here; @ and its path name a file")
         return path

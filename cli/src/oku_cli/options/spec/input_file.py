@@ -24,12 +24,7 @@ _MOST_LINKS = 40
 
 
 def read_input(name: str, label: str, largest: int = LARGEST_BYTES) -> bytes:
-    """The content of a regular file, or of standard input, called `-`.
-
-    Args:
-        name: what the user wrote.
-        label: how an error message names it.
-        largest: the most bytes that it may have.
+    """The content of a regular file, or of standard input, called `-`; error messages name it by its label.
 
     Raises:
         UserError: it cannot be read, or is too large.

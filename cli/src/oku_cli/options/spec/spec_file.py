@@ -28,9 +28,7 @@ SPEC_FILE = YamlKind(deepest=40, read_plain=lru_cache(maxsize=1024)(PlainScalar)
 def read_spec_file(name: str, files_dir: Path | None = None) -> Source:
     """A YAML file as a source of values, or JSON if it is called so; `-` is either on standard input.
 
-    Args:
-        name: what the user wrote.
-        files_dir: the folder whose files a spec that is streamed may name.
+    A spec that is streamed may name files of `files_dir`.
 
     Raises:
         UserError: it cannot be read, is too large, or is not what its name says.

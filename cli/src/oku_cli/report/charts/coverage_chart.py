@@ -7,8 +7,7 @@ from oku_cli.report.charts.chart import Axis, Chart, Key, draw_boxes
 from oku_cli.report.charts.over_time import RunOverTime
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
-from oku_cli.report.history_reader import RunHistory
-from oku_cli.report.lease_bands import Band
+from oku_cli.report.history_reader import Band, RunHistory
 from oku_cli.report.markup import Html, element, join
 from oku_core.accounting.interval import SliceState
 from oku_core.accounting.lease_state import LeaseState

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, Track, draw_area, draw_line
-from oku_cli.report.charts.distributions import ShownDistribution
+from oku_cli.report.charts.histogram_chart import ShownDistribution
 from oku_cli.report.charts.scale import (
     AxisTick,
     Scale,

@@ -14,7 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from oku_cli.report.charts.scale import AxisTick
-from oku_cli.report.lease_bands import Band
+from oku_cli.report.history_reader import Band
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.results.sample import Sample, merge
 from oku_core.tables.formatting import format_since

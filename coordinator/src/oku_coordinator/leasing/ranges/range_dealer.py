@@ -1,4 +1,4 @@
-"""Deals out a closed run to workers whose hands are not full, and moves work among them.
+"""Deals out a closed run to workers whose backlog is not full, and moves work among them.
 
 Each worker is visited about once a second, and when its checkpoints have come; all of them are when little is
 left.
@@ -10,21 +10,21 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.ranges.balance import find_excess, find_uneven
 from oku_coordinator.leasing.ranges.shares import Shares, is_shared
 from oku_coordinator.leasing.ranges.sizing import (
-    Hands,
-    build_hands,
+    Backlog,
+    build_backlog,
     choose_sizes,
     estimate_room,
+    find_excess,
     find_full,
     find_mean_rate,
+    find_uneven,
     find_weight,
 )
 from oku_coordinator.leasing.run_clock import TimeLimit
@@ -102,22 +102,22 @@ class RangeDealer:
             return
         visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
         sees_all = visits_all or self._is_running_out(run)
-        hands = await self._fetch_hands(run, self._find_due(run, sees_all=sees_all))
-        if not visits_all and self._is_guess and find_mean_rate(hands) is not None:
+        backlogs = await self._fetch_backlogs(run, self._find_due(run, sees_all=sees_all))
+        if not visits_all and self._is_guess and find_mean_rate(backlogs) is not None:
             # A rate beside guesses of the others would be nearly all of the weight.
             visits_all = True
-            hands = await self._fetch_hands(run, self._find_due(run, sees_all=True))
+            backlogs = await self._fetch_backlogs(run, self._find_due(run, sees_all=True))
         with self.ledger.read() as t:
             pending = slice_table.count_pending(t, run.run)
         if visits_all:
-            mean_rps = find_mean_rate(hands)
+            mean_rps = find_mean_rate(backlogs)
             self._is_guess = mean_rps is None
-            self._weight = sum(find_weight(each, mean_rps) for each in hands)
-            self._move(run, hands, is_dealt_out=pending == 0)
+            self._weight = sum(find_weight(each, mean_rps) for each in backlogs)
+            self._move(run, backlogs, is_dealt_out=pending == 0)
             took_s = self.cpu_clock() - began_cpu_s
             self._next_visit = now + max(_VISIT_EVERY_S, took_s / _VISIT_SHARE)
-        if pending := _bound_pending(pending, hands, left_s):
-            self._deal(run, hands, pending, now, wall_now)
+        if pending := _bound_pending(pending, backlogs, left_s):
+            self._deal(run, backlogs, pending, now, wall_now)
             self.has_more = bool(self._due)
 
     def _find_left_s(self, run: RunRecord, now: float, wall_now: float) -> float:
@@ -130,7 +130,7 @@ class RangeDealer:
         return self.time_limit.find_left_s(run, len(workers), now, wall_now)
 
     def _is_running_out(self, run: RunRecord) -> bool:
-        """Whether less is left than the hands of all workers hold: then who asks first may be slow."""
+        """Whether less is left than the backlogs of all workers hold: then who asks first may be slow."""
         room = estimate_room(
             self.assignment.count(run.run),
             self._weight,
@@ -153,35 +153,35 @@ class RangeDealer:
             workers = self.assignment.find_takers(run.run, due)
         return [worker for worker in workers if not worker.is_suspect]
 
-    async def _fetch_hands(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
+    async def _fetch_backlogs(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Backlog]:
         with self.ledger.read() as t:
             held = lease_table.fetch_held(t, run.run, [worker.incarnation for worker in workers])
-        hands, window = [], self._find_window(run)
+        backlogs, window = [], self._find_window(run)
         for number, worker in enumerate(workers):
-            hands.append(build_hands(worker, held[worker.incarnation], run.run, window))
+            backlogs.append(build_backlog(worker, held[worker.incarnation], run.run, window))
             if number % _VISITED_AT_ONCE == _VISITED_AT_ONCE - 1:
                 await asyncio.sleep(0)
-        return hands
+        return backlogs
 
     def _find_window(self, run: RunRecord) -> int:
         """The requests that each worker may have in flight."""
         return run.spec.find_window(max(1, self.assignment.count(run.run)))
 
-    def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
+    def _move(self, run: RunRecord, backlogs: Sequence[Backlog], *, is_dealt_out: bool) -> None:
         """Ask for work back of which others have too little, until the workers have answered.
 
         Leases whose size the spec fixes are no wrong guess.
         """
-        asked = {} if run.spec.range_size else find_excess(hands)
+        asked = {} if run.spec.range_size else find_excess(backlogs)
         if is_dealt_out:
-            asked = find_uneven(hands) | asked
+            asked = find_uneven(backlogs) | asked
         self.delivery.shorten(asked)
 
     def _deal(
-        self, run: RunRecord, hands: Sequence[Hands], pending: int, now: float, wall_now: float
+        self, run: RunRecord, backlogs: Sequence[Backlog], pending: int, now: float, wall_now: float
     ) -> None:
         chosen = choose_sizes(
-            hands, pending, weight=self._weight, range_size=run.spec.range_size, most=_BATCH
+            backlogs, pending, weight=self._weight, range_size=run.spec.range_size, most=_BATCH
         )
         if not chosen:
             return
@@ -189,7 +189,7 @@ class RangeDealer:
             given = Counter[str]()
             for each, size in chosen:
                 given[each.worker] += size
-            for each in hands:
+            for each in backlogs:
                 if each.untaken + given[each.worker] < find_full(each):
                     self._due[each.worker] = None
         orders = self._build_orders(run.spec, chosen)
@@ -199,27 +199,23 @@ class RangeDealer:
             self.expiry.record_sent(lease.id, now)
         self.delivery.send(run, leases)
 
-    def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:
-        rooms: dict[str, _Room] = {}
+    def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Backlog, int]]) -> list[LeaseOrder]:
+        left: dict[str, int] = {}
         orders = []
-        for hands, size in chosen:
-            if hands.incarnation not in rooms:
+        for backlog, size in chosen:
+            to = backlog.incarnation
+            if to not in left:
                 allowance = self.pace.choose_allowance(
-                    spec, hands.window, rate_rps=hands.rate_rps or 0.0, taken=hands.taken
+                    spec, backlog.window, rate_rps=backlog.rate_rps or 0.0, taken=backlog.taken
                 )
-                rooms[hands.incarnation] = _Room(allowance - hands.ahead)
-            orders.append(
-                LeaseOrder(
-                    worker=hands.worker,
-                    incarnation=hands.incarnation,
-                    size=partial(min, size),
-                    limit=rooms[hands.incarnation].take,
-                )
-            )
+                left[to] = max(0, allowance - backlog.ahead)
+            limit = min(size, left[to])
+            left[to] -= limit
+            orders.append(LeaseOrder(backlog.worker, to, size, limit))
         return orders
 
 
-def _bound_pending(pending: int, hands: Sequence[Hands], left_s: float) -> int:
+def _bound_pending(pending: int, backlogs: Sequence[Backlog], left_s: float) -> int:
     """The pending requests, or enough of them to keep these workers busy until the end of the run.
 
     A worker without work before the end would make the target look slow. What is too much comes back.
@@ -229,19 +225,6 @@ def _bound_pending(pending: int, hands: Sequence[Hands], left_s: float) -> int:
     # What one has too much of is of no use to another who has nothing.
     rest = sum(
         max(0.0, each.most_rps * (left_s + _SPARE_S) + _SPARE_WINDOWS * each.window - each.untaken)
-        for each in hands
+        for each in backlogs
     )
     return pending if rest >= pending else math.ceil(rest)
-
-
-class _Room:
-    """How far one worker may still go ahead, as its new leases take it up one after the other."""
-
-    def __init__(self, left: int) -> None:
-        self._left = max(0, left)
-
-    def take(self, size: int) -> int:
-        """The first limit of a lease of this size."""
-        taken = min(size, self._left)
-        self._left -= taken
-        return taken

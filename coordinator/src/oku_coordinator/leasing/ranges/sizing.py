@@ -1,44 +1,34 @@
-"""How much work a worker is given: pure rules.
+"""How much work a worker is given, and who gives some back: pure rules.
 
-A worker's hands are full when it has about ten seconds of untaken work. A lease is meant to last about as
-long; while the rate is unknown it is a window or what doubles the work done so far, but no more than ten
-seconds of what can be at most, when answers are long in coming. Near the end of the space
-leases shrink, so that all workers end together (guided self-scheduling: Polychronopoulos and Kuck, IEEE
-Transactions on Computers C-36, 1987; here weighted by rate).
+A worker's backlog is full with about ten seconds of untaken work. A lease is meant to last about as long;
+while the rate is unknown it is a window or what doubles the work done so far, but no more than ten seconds of
+what can be at most, when answers are long in coming. Near the end of the space leases shrink, so that all
+workers end together (guided self-scheduling: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36,
+1987; here weighted by rate). A worker that is asked to shorten leases answers with the ends that it can still
+keep. Only that answer frees the rest.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
+from oku_coordinator.leasing.delivery import AskedEnds
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.accounting.index_ranges import Range
 from oku_core.messaging.lease import MOST_LEASES
 
 
-class HeldLease(NamedTuple):
-    """An open lease with what is known of its worker's place in it.
-
-    Attributes:
-        id: the id of the lease.
-        taken: the first position that was not taken when its worker was last heard.
-        end: the first position that will not be taken.
-    """
-
-    id: str
-    taken: int
-    end: int
-
-
-class Hands(NamedTuple):
-    """The open leases of one process of one worker.
+class Backlog(NamedTuple):
+    """What one process of one worker has yet to do of a run.
 
     Attributes:
         worker: its name.
         incarnation: its process.
         window: the requests that it may have in flight.
-        leases: in the order in which it works on them.
+        leases: the positions of each open lease that were not taken when the worker was last heard, by the
+            id of the lease, in the order in which it works on them.
         rate_rps: what it does in a second; None while that is unknown.
         most_rps: what it does in a second at most, as far as is known.
         taken: what it has taken of the run so far.
@@ -49,7 +39,7 @@ class Hands(NamedTuple):
     worker: str
     incarnation: str
     window: int
-    leases: tuple[HeldLease, ...]
+    leases: Mapping[str, Range]
     rate_rps: float | None
     most_rps: float
     taken: int
@@ -59,24 +49,25 @@ class Hands(NamedTuple):
     @property
     def untaken(self) -> int:
         """How many indices it has yet to take; leases that only wait for their last answers have none."""
-        return sum(lease.end - lease.taken for lease in self.leases)
+        return sum(end - taken for taken, end in self.leases.values())
 
 
-def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, window: int) -> Hands:
+def build_backlog(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, window: int) -> Backlog:
     """Put together what ledger and heartbeats know of a worker in a run, with its window there."""
     told = worker.leases
-    held, ahead = [], 0
+    untaken: dict[str, Range] = {}
+    ahead = 0
     for lease in leases:
         progress = told.get(lease.id)
         taken = lease.done if progress is None else max(lease.done, progress.taken)
-        ahead += max(0, min(lease.limit, lease.end) - lease.done)
-        held.append(HeldLease(lease.id, min(taken, lease.end), lease.end))
+        ahead += max(0, lease.bound - lease.done)
+        untaken[lease.id] = min(taken, lease.end), lease.end
     rate = worker.find_rate(run)
-    return Hands(
+    return Backlog(
         worker=worker.name,
         incarnation=worker.incarnation,
         window=window,
-        leases=tuple(held),
+        leases=untaken,
         rate_rps=rate.rate_rps,
         most_rps=rate.bound(window),
         taken=rate.taken,
@@ -86,9 +77,9 @@ def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, wi
 
 
 LEASE_S = 10.0
-"""What a lease is meant to last, and the work that fills the hands of a worker."""
+"""What a lease is meant to last, and the work of a full backlog."""
 _USUAL_SILENCE_S, _LONGEST_UNHEARD_S = 1.0, 10.0
-"""Where many workers speak less often than usual, hands hold what may be done unheard as well."""
+"""Where many workers speak less often than usual, a backlog holds what may be done unheard as well."""
 MAX_SIZE = 2_000_000
 """No lease is larger, whatever the rate."""
 _USUALLY_HELD = 300
@@ -101,22 +92,30 @@ _FIRST_WINDOWS = 4
 _SMALLEST_WINDOWS = 0.1
 _SMALLEST_S = 0.5
 """Near the end of the space leases are not smaller than this, or messages would outweigh requests."""
+_MOST_KEPT_S = 30.0
+"""Nobody keeps more work than this; it was given on a wrong guess of the rate."""
+_KEPT_S = 15.0
+_MOST_WINDOWS = 3
+"""A backlog that was not quite full with two windows may get a lease of one more."""
+_KEPT_WINDOWS = 2
+_MARGIN_S = 1.0
+"""Work that is not worth the messages."""
 
 
-def find_full(hands: Hands) -> int:
-    """How much untaken work fills the hands of a worker."""
-    goal = _bound_goal(hands, _FIRST_WINDOWS * hands.window, hands.taken)
-    unheard_s = min(max(0.0, hands.silence_s - _USUAL_SILENCE_S), _LONGEST_UNHEARD_S)
-    return max(_FEWEST_WINDOWS * hands.window, goal) + math.ceil(unheard_s * (hands.rate_rps or 0.0))
+def find_full(backlog: Backlog) -> int:
+    """How much untaken work fills the backlog of a worker."""
+    goal = _bound_goal(backlog, _FIRST_WINDOWS * backlog.window, backlog.taken)
+    unheard_s = min(max(0.0, backlog.silence_s - _USUAL_SILENCE_S), _LONGEST_UNHEARD_S)
+    return max(_FEWEST_WINDOWS * backlog.window, goal) + math.ceil(unheard_s * (backlog.rate_rps or 0.0))
 
 
-def size_lease(hands: Hands, share: int) -> int:
+def size_lease(backlog: Backlog, share: int) -> int:
     """How many requests the next lease of a worker should have, out of its share of what is left."""
-    goal = max(hands.window, _bound_goal(hands, hands.window, hands.taken // 2))
-    if hands.rate_rps is None:
-        smallest = math.ceil(_SMALLEST_WINDOWS * hands.window)
+    goal = max(backlog.window, _bound_goal(backlog, backlog.window, backlog.taken // 2))
+    if backlog.rate_rps is None:
+        smallest = math.ceil(_SMALLEST_WINDOWS * backlog.window)
     else:
-        smallest = math.ceil(_SMALLEST_S * hands.rate_rps)
+        smallest = math.ceil(_SMALLEST_S * backlog.rate_rps)
     return min(MAX_SIZE, max(smallest, min(goal, share)))
 
 
@@ -127,32 +126,32 @@ def find_most_held(window: int, range_size: int | None) -> int:
 
 
 def choose_sizes(
-    hands: Sequence[Hands], pending: int, *, weight: float, range_size: int | None, most: int
-) -> list[tuple[Hands, int]]:
+    backlogs: Sequence[Backlog], pending: int, *, weight: float, range_size: int | None, most: int
+) -> list[tuple[Backlog, int]]:
     """Who gets leases of which size, those first who would be done soonest.
 
     Args:
-        hands: of workers that can take leases.
+        backlogs: of workers that can take leases.
         pending: requests that are in no lease.
         weight: the sum of the weights of all workers of the run, as `find_weight` gives them.
         range_size: the size of each lease, if the spec fixes it.
         most: how many leases at most.
     """
-    mean_rps = find_mean_rate(hands)
-    most_held = find_most_held(max((each.window for each in hands), default=1), range_size)
+    mean_rps = find_mean_rate(backlogs)
+    most_held = find_most_held(max((each.window for each in backlogs), default=1), range_size)
     heap = []
-    for number, each in enumerate(hands):
+    for number, each in enumerate(backlogs):
         untaken, full = each.untaken, find_full(each)
         if untaken < full and len(each.leases) < most_held:
             rate_rps = find_weight(each, mean_rps)
             heap.append((untaken / rate_rps, number, rate_rps, untaken, full, len(each.leases)))
     heapify(heap)
-    chosen: list[tuple[Hands, int]] = []
+    chosen: list[tuple[Backlog, int]] = []
     while heap and pending > 0 and len(chosen) < most:
         busy_s, number, rate_rps, untaken, full, held = heap[0]
         share = math.ceil(pending * rate_rps / (2 * weight)) if weight else pending
-        size = min(pending, range_size or size_lease(hands[number], share))
-        chosen.append((hands[number], size))
+        size = min(pending, range_size or size_lease(backlogs[number], share))
+        chosen.append((backlogs[number], size))
         pending -= size
         if untaken + size < full and held + 1 < most_held:
             busy_s += size / rate_rps
@@ -163,7 +162,7 @@ def choose_sizes(
 
 
 def estimate_room(workers: int, weight: float, *, window: int, range_size: int | None) -> int:
-    """How much untaken work about fills the hands of all workers together, and a lease more for each.
+    """How much untaken work about fills the backlogs of all workers, and a lease more for each.
 
     Args:
         workers: how many there are.
@@ -175,22 +174,56 @@ def estimate_room(workers: int, weight: float, *, window: int, range_size: int |
     return max(math.ceil(2 * LEASE_S * weight), workers * smallest)
 
 
-def find_mean_rate(hands: Sequence[Hands]) -> float | None:
+def find_mean_rate(backlogs: Sequence[Backlog]) -> float | None:
     """The mean rate of those whose rate is known, in requests per second."""
-    rates = [each.rate_rps for each in hands if each.rate_rps is not None]
+    rates = [each.rate_rps for each in backlogs if each.rate_rps is not None]
     return sum(rates) / len(rates) if rates else None
 
 
-def find_weight(hands: Hands, mean_rps: float | None) -> float:
+def find_weight(backlog: Backlog, mean_rps: float | None) -> float:
     """The rate of a worker for comparing it with others: the mean where its own is unknown, else a guess."""
-    if hands.rate_rps is not None:
-        return hands.rate_rps
-    return float(hands.window) if mean_rps is None else mean_rps
+    if backlog.rate_rps is not None:
+        return backlog.rate_rps
+    return float(backlog.window) if mean_rps is None else mean_rps
 
 
-def _bound_goal(hands: Hands, *guesses: int) -> int:
+def _bound_goal(backlog: Backlog, *guesses: int) -> int:
     """Ten seconds of work, or the largest guess while the rate is unknown, if it can be done in that time."""
-    if hands.rate_rps is not None:
-        return math.ceil(LEASE_S * hands.rate_rps)
-    guess, most = max(guesses), LEASE_S * hands.most_rps
+    if backlog.rate_rps is not None:
+        return math.ceil(LEASE_S * backlog.rate_rps)
+    guess, most = max(guesses), LEASE_S * backlog.most_rps
     return guess if most >= guess else math.ceil(most)
+
+
+def find_excess(backlogs: Sequence[Backlog]) -> AskedEnds:
+    """Shorten those who have far more work than was meant; what they keep is still a full backlog."""
+    asked: AskedEnds = {}
+    for each in backlogs:
+        if each.untaken > max(_MOST_WINDOWS * each.window, _MOST_KEPT_S * each.most_rps):
+            asked |= shorten(each, max(_KEPT_WINDOWS * each.window, math.ceil(_KEPT_S * each.most_rps)))
+    return asked
+
+
+def find_uneven(backlogs: Sequence[Backlog]) -> AskedEnds:
+    """Shorten those who would end later than all would together, when nothing is left to deal out."""
+    mean_rps = find_mean_rate(backlogs)
+    weights = [find_weight(each, mean_rps) for each in backlogs]
+    if not (total := sum(weights)):
+        return {}
+    even_s = sum(each.untaken for each in backlogs) / total
+    asked: AskedEnds = {}
+    for each, weight in zip(backlogs, weights, strict=True):
+        if each.untaken > (even_s + _MARGIN_S) * weight:
+            asked |= shorten(each, math.ceil(even_s * weight))
+    return asked
+
+
+def shorten(backlog: Backlog, keep: int) -> AskedEnds:
+    """Ask a worker to keep only so much of its untaken work, that which it would do first."""
+    ends: dict[str, int] = {}
+    for lease, (taken, end) in backlog.leases.items():
+        kept = min(end - taken, keep)
+        keep -= kept
+        if taken + kept < end:
+            ends[lease] = taken + kept
+    return {backlog.incarnation: ends} if ends else {}

@@ -96,7 +96,8 @@ def _check_rows(transaction: Transaction, run: str, account: RunAccount) -> tupl
                 f"{lengths.unused} are unused, but the run has {record.requests} of {record.spec.requests}"
             )
         lengths = move_covered(lengths, sum(lease.covered for lease in leases))
-        account.check(lengths, sum_series(transaction, run), record.spec)
+        changed = transaction.folded.get(run, ()) if account.is_checked else None
+        account.check(lengths, sum_series(transaction, run), record.spec, changed)
         check_worker_requests(sum_requests(transaction, run), account.seen)
         _check_leases(leases, sum_parts(transaction, run))
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]

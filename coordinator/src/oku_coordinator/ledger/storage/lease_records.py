@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -110,14 +110,14 @@ class LeaseOrder(NamedTuple):
     Attributes:
         worker: the name of the worker.
         incarnation: its process.
-        size: gives the size of the lease for the number of requests that are pending; 0 for none.
-        limit: gives the first limit for the size that the lease has got.
+        size: how many requests it is to have; it has fewer if fewer are pending.
+        limit: its first limit.
     """
 
     worker: str
     incarnation: str
-    size: Callable[[int], int]
-    limit: Callable[[int], int]
+    size: int
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from oku_core.accounting.account import NO_REQUESTS, Account, sum_accounts, sum_counts
+from oku_core.accounting.account import NO_REQUESTS, Account, sum_accounts
 from oku_core.accounting.interval import ConservationError, Lengths
-from oku_core.accounting.outcome import LOST, NOT_DEALT, ReasonCount, build_no_causes
+from oku_core.accounting.outcome import LOST, NOT_DEALT, ReasonCount, build_no_causes, sum_counts
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Spec
 
@@ -24,16 +24,19 @@ class _Totals(Generic[_Key]):
 
     Args:
         members: the accounts by the keys under which they count.
+        sums: fewer that sum to the same, if there are any.
     """
 
-    def __init__(self, members: Mapping[_Key, Sequence[Account]]) -> None:
-        self._totals = {key: sum_accounts(accounts) for key, accounts in members.items()}
+    def __init__(
+        self, members: Mapping[_Key, Sequence[Account]], sums: Mapping[_Key, Sequence[Account]] | None = None
+    ) -> None:
+        self._totals = {key: sum_accounts(accounts) for key, accounts in (sums or members).items()}
         self._alone = {key for key, accounts in members.items() if len(accounts) == 1}
         """The keys under which a single account counts."""
         for key, accounts in members.items():
             if key not in self._alone:
                 for account in accounts:
-                    account.totals.append(self._totals[key])
+                    account.totals += (self._totals[key],)
 
     def include(self, key: _Key, account: Account) -> None:
         """Let a new account, of which nothing has come yet, count under a key."""
@@ -45,8 +48,8 @@ class _Totals(Generic[_Key]):
             self._alone.discard(key)
             first = self._totals[key]
             self._totals[key] = first.copy()
-            first.totals.append(self._totals[key])
-        account.totals.append(self._totals[key])
+            first.totals += (self._totals[key],)
+        account.totals += (self._totals[key],)
 
     def get(self, key: _Key) -> Account:
         """The total of a key, to read only."""
@@ -146,8 +149,10 @@ class PartAccounts(dict[PartName, Account]):
                 phases.setdefault(phase, []).append(account)
                 if phase != WARM_UP:
                     names.setdefault(name, []).append(account)
-            measured = [account for accounts in names.values() for account in accounts]
-            self._sums = _Sums(_Totals(phases), _Totals(names), _Totals({None: measured} if measured else {}))
+            measured = {None: [account for accounts in names.values() for account in accounts]}
+            by_name = _Totals(names)
+            few = {None: [by_name.get(name) for name in names]} if len(names) > 1 else None
+            self._sums = _Sums(_Totals(phases), by_name, _Totals(measured if names else {}, few))
         return self._sums
 
 
@@ -158,10 +163,12 @@ class RunAccount:
     Attributes:
         parts: what is accounted.
         inner: beside it, the inner requests that user code has made within iterations.
+        is_checked: whether each part was checked by itself since it was read.
     """
 
     parts: PartAccounts = field(default_factory=PartAccounts)
     inner: PartAccounts = field(default_factory=PartAccounts)
+    is_checked: bool = False
 
     def freeze(self) -> "RunAccount":
         """The same, to read only; later checkpoints do not change it."""
@@ -227,9 +234,14 @@ class RunAccount:
             )
         if outcomes != list(series):
             raise ConservationError(f"the outcomes are {outcomes}, but the seconds sum to {list(series)}")
-        for phase, name in self.parts if changed is None else changed:
+        self.check_parts(spec, changed)
+
+    def check_parts(self, spec: Spec, names: Collection[PartName] | None = None) -> None:
+        """Check parts by themselves, all if no names are given; `ConservationError` if one is wrong."""
+        for phase, name in self.parts if names is None else names:
             try:
                 self.parts[phase, name].check(is_open=spec.is_open, has_statuses=not spec.runs_user_code)
             except ConservationError as error:
                 where = " ".join(filter(None, (phase and f"phase {phase}", name and f"name {name}")))
                 raise ConservationError(f"{where}: {error}" if where else str(error)) from error
+        self.is_checked = self.is_checked or names is None

@@ -53,7 +53,7 @@ def deal_leases(
     for order in orders:
         if pending == 0:
             break
-        ranges = IndexRanges(supply.take(min(order.size(pending), pending), MOST_RANGES))
+        ranges = IndexRanges(supply.take(min(order.size, pending), MOST_RANGES))
         if not ranges.length:
             continue
         pending -= ranges.length
@@ -61,7 +61,7 @@ def deal_leases(
         lease = LeaseRecord(
             id=build_lease_id(run, number), run=run, ranges=ranges, worker=order.worker,
             incarnation=order.incarnation, cut_at=now, end=ranges.length,
-            reported_end=ranges.length, limit=max(0, min(order.limit(ranges.length), ranges.length)),
+            reported_end=ranges.length, limit=min(order.limit, ranges.length),
         )  # fmt: skip
         leases.append(lease)
     supply.write()

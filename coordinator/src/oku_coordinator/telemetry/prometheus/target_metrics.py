@@ -18,11 +18,11 @@ from prometheus_client.utils import floatToGoString
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.prometheus.native_histogram import build_native_histogram, find_cuts
-from oku_core.accounting.account import Account, sum_counts
+from oku_core.accounting.account import Account
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.histogram import BUCKETS, Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
-from oku_core.accounting.outcome import build_outcome_counts
+from oku_core.accounting.outcome import build_outcome_counts, sum_counts
 from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
 

@@ -56,8 +56,8 @@ class FileRef(str):
         return cls(f"{REFERENCE_MARK}{digest}:{size}:{clean[:_LONGEST_NAME] or '_'}")
 
 
-FindFile = Callable[[FileRef], Path]
-"""Gives the path of a file of a run; `OSError` or a `UserError` if it is not here."""
+FindFile = Callable[[str], Path]
+"""Gives the path of a file of a run by its digest; `OSError` or a `UserError` if it is not here."""
 
 
 def find_file_reference(text: str | None) -> FileRef | None:
@@ -123,7 +123,7 @@ class FileHash:
 
     @property
     def claim(self) -> FileClaim:
-        """Digest and proof of what came so far."""
+        """Digest and proof of the content so far."""
         return FileClaim(self._digest.hexdigest(), self._proof.hexdigest())
 
 

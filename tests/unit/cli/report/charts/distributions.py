@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.unit.cli.report.conftest import build_latency
 
-from oku_cli.report.charts.distributions import ShownDistribution
+from oku_cli.report.charts.histogram_chart import ShownDistribution
 
 
 def make(values_us: Sequence[int], name: str = "latency") -> ShownDistribution:

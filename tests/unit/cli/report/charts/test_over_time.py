@@ -1,8 +1,8 @@
 from tests.unit.cli.report.charts.runs_over_time import build, make_plan
 from tests.unit.cli.report.conftest import make_sample
 
+from oku_cli.report.charts.load_chart import build_rate_chart
 from oku_cli.report.charts.over_time import build_track
-from oku_cli.report.charts.rate import build_rate_chart
 
 
 def test_a_run_of_one_second_can_be_drawn() -> None:

@@ -1,30 +1,32 @@
 import pytest
 
 from oku_coordinator.leasing.ranges.sizing import (
-    Hands,
-    HeldLease,
+    Backlog,
     choose_sizes,
+    find_excess,
     find_full,
     find_most_held,
+    find_uneven,
     find_weight,
+    shorten,
     size_lease,
 )
 
 
-def build_hands(
+def build_backlog(
     worker: str = "w1", *, untaken: int = 0, rate_rps: float | None = None, window: int = 100, taken: int = 0
-) -> Hands:
-    """The hands of a worker with at most one lease."""
-    leases = (HeldLease(f"lease of {worker}", 50, 50 + untaken),) if untaken else ()
-    return Hands(worker, f"b{worker}", window, leases, rate_rps, rate_rps or float("inf"), taken, 0)
+) -> Backlog:
+    """The backlog of a worker with at most one lease."""
+    leases = {f"lease of {worker}": (50, 50 + untaken)} if untaken else {}
+    return Backlog(worker, f"b{worker}", window, leases, rate_rps, rate_rps or float("inf"), taken, 0)
 
 
 def choose(
-    *hands: Hands, pending: int = 10**9, range_size: int | None = None, most: int = 100
+    *backlogs: Backlog, pending: int = 10**9, range_size: int | None = None, most: int = 100
 ) -> list[tuple[str, int]]:
     """Who gets how much, if these are all workers."""
-    weight = sum(find_weight(each, None) for each in hands)
-    chosen = choose_sizes(hands, pending, weight=weight, range_size=range_size, most=most)
+    weight = sum(find_weight(each, None) for each in backlogs)
+    chosen = choose_sizes(backlogs, pending, weight=weight, range_size=range_size, most=most)
     return [(each.worker, size) for each, size in chosen]
 
 
@@ -32,17 +34,17 @@ def choose(
     ("rate_rps", "taken", "full"),
     [(None, 0, 400), (None, 10_000, 10_000), (5000.0, 10**6, 50_000), (3.3, 100, 200)],
 )
-def test_hands_are_full_with_ten_seconds_of_untaken_work(
+def test_a_backlog_is_full_with_ten_seconds_of_untaken_work(
     rate_rps: float | None, taken: int, full: int
 ) -> None:
     """Never with less than two windows; while the rate is unknown, with as much as was done so far."""
-    assert find_full(build_hands(rate_rps=rate_rps, taken=taken)) == full
+    assert find_full(build_backlog(rate_rps=rate_rps, taken=taken)) == full
 
 
 @pytest.mark.parametrize(("silence_s", "full"), [(0.5, 10_000), (1.0, 10_000), (5.0, 14_000), (30.0, 20_000)])
-def test_hands_hold_what_may_be_done_unheard_as_well(silence_s: float, full: int) -> None:
+def test_a_backlog_holds_what_may_be_done_unheard_as_well(silence_s: float, full: int) -> None:
     """Else workers that speak seldom would be done before they are heard."""
-    assert find_full(build_hands(rate_rps=1000.0, taken=10**6)._replace(silence_s=silence_s)) == full
+    assert find_full(build_backlog(rate_rps=1000.0, taken=10**6)._replace(silence_s=silence_s)) == full
 
 
 @pytest.mark.parametrize(
@@ -60,22 +62,22 @@ def test_hands_hold_what_may_be_done_unheard_as_well(silence_s: float, full: int
 )
 def test_a_lease_lasts_about_ten_seconds(rate_rps: float | None, taken: int, share: int, size: int) -> None:
     """It is a window while nothing is known, shrinks with the space, and is never tiny or huge."""
-    assert size_lease(build_hands(rate_rps=rate_rps, taken=taken), share) == size
+    assert size_lease(build_backlog(rate_rps=rate_rps, taken=taken), share) == size
 
 
 def test_a_worker_gets_as_many_leases_as_fill_its_hands() -> None:
     """Those of a worker of which nothing is known are a window each."""
-    assert choose(build_hands()) == [("w1", 100)] * 4
-    assert choose(build_hands(untaken=200)) == [("w1", 100)] * 2
-    assert choose(build_hands(untaken=400)) == []
-    assert choose(build_hands(rate_rps=5000.0, untaken=49_999)) == [("w1", 50_000)]
-    assert choose(build_hands(rate_rps=5000.0, untaken=50_000)) == []
+    assert choose(build_backlog()) == [("w1", 100)] * 4
+    assert choose(build_backlog(untaken=200)) == [("w1", 100)] * 2
+    assert choose(build_backlog(untaken=400)) == []
+    assert choose(build_backlog(rate_rps=5000.0, untaken=49_999)) == [("w1", 50_000)]
+    assert choose(build_backlog(rate_rps=5000.0, untaken=50_000)) == []
 
 
 def test_small_ranges_fill_the_window_all_the_same() -> None:
     """As many leases as needed are given, up to a number that messages can carry."""
-    assert choose(build_hands(), range_size=10) == [("w1", 10)] * 40
-    assert len(choose(build_hands(window=10_000), range_size=1, most=10_000)) == 1000
+    assert choose(build_backlog(), range_size=10) == [("w1", 10)] * 40
+    assert len(choose(build_backlog(window=10_000), range_size=1, most=10_000)) == 1000
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_leases_that_a_spec_makes_small_may_be_many(window: int, range_size: int
 
 def test_all_workers_take_part_in_a_small_run() -> None:
     """2,000 requests for eight workers with windows of 500: each gets its share."""
-    chosen = choose(*(build_hands(f"w{number}", window=500) for number in range(8)), pending=2000)
+    chosen = choose(*(build_backlog(f"w{number}", window=500) for number in range(8)), pending=2000)
     given: dict[str, int] = {}
     for worker, size in chosen:
         given[worker] = given.get(worker, 0) + size
@@ -98,11 +100,11 @@ def test_all_workers_take_part_in_a_small_run() -> None:
     assert max(given.values()) - min(given.values()) <= 50
 
 
-def test_the_emptiest_hands_are_filled_first() -> None:
+def test_the_shortest_backlog_is_filled_first() -> None:
     """Empty is meant for the rate of each."""
     slow, fast = (
-        build_hands("slow", untaken=500, rate_rps=100.0),
-        build_hands("fast", untaken=1000, rate_rps=1000.0),
+        build_backlog("slow", untaken=500, rate_rps=100.0),
+        build_backlog("fast", untaken=1000, rate_rps=1000.0),
     )
     assert choose(slow, fast, most=1) == [("fast", 10_000)]
 
@@ -110,11 +112,60 @@ def test_the_emptiest_hands_are_filled_first() -> None:
 def test_near_the_end_shares_follow_the_rates() -> None:
     """A fast worker gets the larger part of what is left, so that all end together."""
     chosen = choose(
-        build_hands("slow", rate_rps=250.0), build_hands("fast", rate_rps=5000.0), pending=10_500, most=2
+        build_backlog("slow", rate_rps=250.0), build_backlog("fast", rate_rps=5000.0), pending=10_500, most=2
     )
     assert sorted(chosen) == [("fast", 4881), ("slow", 250)]
 
 
 def test_no_more_is_given_than_is_pending() -> None:
     """The last lease is smaller, and there is none after it."""
-    assert choose(build_hands(), pending=150, range_size=100) == [("w1", 100), ("w1", 50)]
+    assert choose(build_backlog(), pending=150, range_size=100) == [("w1", 100), ("w1", 50)]
+
+
+def build_leased(
+    worker: str, *leases: tuple[int, int], rate_rps: float | None = 100.0, most_rps: float | None = None
+) -> Backlog:
+    """A backlog with a window of 10 and leases `a`, `b` …, each of what is taken and where it ends."""
+    held = {f"{worker}{name}": lease for name, lease in zip("abc", leases, strict=False)}
+    return Backlog(worker, f"b{worker}", 10, held, rate_rps, most_rps or rate_rps or float("inf"), 0, 0)
+
+
+def test_a_worker_keeps_what_it_would_do_first() -> None:
+    """Its last leases are shortened first, down to nothing."""
+    backlog = build_leased("w", (50, 100), (0, 100), (0, 100))
+    assert shorten(backlog, 250) == {}
+    assert shorten(backlog, 120) == {"bw": {"wb": 70, "wc": 0}}
+    assert shorten(backlog, 0) == {"bw": {"wa": 50, "wb": 0, "wc": 0}}
+
+
+def test_work_that_was_given_on_a_wrong_guess_is_asked_back() -> None:
+    """Nobody keeps more than thirty seconds of it; fifteen are left."""
+    assert find_excess([build_leased("w", (0, 3000))]) == {}
+    assert find_excess([build_leased("w", (0, 3001))]) == {"bw": {"wa": 1500}}
+
+
+def test_a_worker_without_an_answer_keeps_what_its_window_allows() -> None:
+    """After ten seconds of silence a window of 10 bounds its rate to 1/s, so it keeps two windows."""
+    unknown = build_leased("w", (10, 410), rate_rps=None, most_rps=1.0)
+    assert find_excess([unknown]) == {"bw": {"wa": 30}}
+    assert find_excess([build_leased("w", (10, 410), rate_rps=None)]) == {}
+    assert find_excess([build_leased("w", (10, 40), rate_rps=None, most_rps=0.1)]) == {}
+
+
+def test_all_end_together() -> None:
+    """Who would end more than a second after the others gives the rest of its work back."""
+    slow, fast = build_leased("s", (0, 2000), rate_rps=100.0), build_leased("f", (0, 2000), rate_rps=900.0)
+    assert find_uneven([slow, fast]) == {"bs": {"sa": 400}}
+    assert find_uneven([build_leased("s", (0, 400)), build_leased("f", (0, 300))]) == {}
+
+
+def test_a_worker_of_which_nothing_is_known_counts_as_an_average_one() -> None:
+    """One that has just come gets its part of what others have."""
+    busy, new = build_leased("b", (0, 1000)), build_leased("n", rate_rps=None)
+    assert find_uneven([busy, new]) == {"bb": {"ba": 500}}
+
+
+def test_nobody_is_asked_when_nobody_works() -> None:
+    """There is nothing to compare."""
+    assert find_uneven([]) == {}
+    assert find_uneven([build_leased("w", rate_rps=0.0)]) == {}

@@ -1,4 +1,5 @@
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -133,7 +134,7 @@ def test_the_data_of_a_spec_is_opened_by_its_digests(tmp_path: Path) -> None:
     places = {found.digest: path, found.index_digest: index}
     rows = open_rows(spec, places.__getitem__)
     assert rows is not None
-    with rows:
+    with closing(rows):
         [template] = RequestMix(spec).templates
         build = build_request(template, URL("http://h"), rows)
         assert [split(build(number))[1] for number in (0, 99)] == [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from oku_core.errors import UserError
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.executions.execution import Execution
@@ -104,10 +105,6 @@ class EngineError(UserError):
     """No request of the spec can be sent by this worker; the message is one line for the user."""
 
 
-FindPath = Callable[[str], Path]
-"""Gives the path of a file of a run by its digest."""
-
-
 def _find_none(digest: str) -> Path:
     raise EngineError(f"the file {digest[:12]} of the run is not here")
 
@@ -125,7 +122,7 @@ class EngineContext:
     tls: ssl.SSLContext | None = None
     rows: Rows | None = None
     """The rows of the run, if it has data that its requests use; user code reads its own."""
-    find_file: FindPath = _find_none
+    find_file: FindFile = _find_none
     setup_data: str = "null"
     """What `setup` of the user code returned, as JSON."""
     isolation: Isolation = field(default_factory=Isolation)

@@ -12,9 +12,10 @@ from oku_core.data.row_reader import RowReader, Value
 from oku_core.http_client.client_rules import BODY_TYPE, DEFAULT_HEADERS, build_target
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.contract.engine_protocol import EngineError, FindPath
+from oku_workers.engines.contract.engine_protocol import EngineError
 
 PIECE_BYTES = 65_536
 """Longer bodies are sent in pieces of this size: a transport may copy everything it is given, while other
@@ -95,7 +96,7 @@ def list_values(spec: Spec) -> list[Value]:
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 
-def open_rows(spec: Spec, find_file: FindPath) -> RowReader | None:
+def open_rows(spec: Spec, find_file: FindFile) -> RowReader | None:
     """Open the data of a spec; None if it has none, or no request uses it. Whoever opens it closes it.
 
     Args:
@@ -109,6 +110,6 @@ def open_rows(spec: Spec, find_file: FindPath) -> RowReader | None:
     if data is None or not values:
         return None
     try:
-        return RowReader(find_file(data.digest), find_file(data.index), data.table, data.rows, values)
+        return RowReader(data.locate(find_file), values)
     except DataError as error:
         raise EngineError(f"data {data.name} cannot be used: {error}") from error

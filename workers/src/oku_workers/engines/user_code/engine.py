@@ -62,15 +62,7 @@ class _LoadingEndedError(EngineError):
 
 
 class UserCodeEngine:
-    """An `EngineProtocol`; belongs to the thread of the event loop.
-
-    Args:
-        spec: one that runs user code, with its secrets.
-        feed: gives the indices.
-        supervisor: keeps the engine's tasks going.
-        context: what it needs besides.
-        silent_s: how long a host may say nothing.
-    """
+    """An `EngineProtocol`; belongs to the thread of the event loop. A host may be silent for `silent_s`."""
 
     def __init__(
         self,

@@ -24,11 +24,7 @@ class HostLostError(Exception):
 
 
 class _Waiter:
-    """Waits for what a hook returns.
-
-    Args:
-        answer: gets it.
-    """
+    """Waits for what a hook returns."""
 
     def __init__(self, answer: asyncio.Future[Returned]) -> None:
         self.answer = answer

@@ -20,12 +20,7 @@ _COUNT = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class OomWatch:
-    """Watches the count of kills from its creation on.
-
-    Args:
-        root: the root of the file system.
-        clock: monotonic seconds.
-    """
+    """Watches the count of kills from its creation on."""
 
     def __init__(self, root: Path = ROOT, clock: Clock = time.monotonic) -> None:
         self._clock = clock

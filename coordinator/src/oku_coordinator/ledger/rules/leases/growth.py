@@ -10,10 +10,9 @@ import msgspec
 
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.run_account import PartName
-from oku_core.accounting.account import sum_counts
 from oku_core.accounting.counts import subtract_counts
 from oku_core.accounting.index_ranges import is_contained
-from oku_core.accounting.outcome import build_no_counts, count_sent
+from oku_core.accounting.outcome import build_no_counts, count_sent, sum_counts
 from oku_core.messaging.checkpoint import Checkpoint, LeaseFigures, Part
 
 _GROWING = ("saturated", "lagged")

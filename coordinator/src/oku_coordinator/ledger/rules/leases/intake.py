@@ -37,8 +37,8 @@ from oku_coordinator.ledger.tables.run_table import (
     note_ended,
     open_period,
 )
-from oku_core.accounting.account import sum_counts
 from oku_core.accounting.lease_state import LeaseState, MessageVerdict
+from oku_core.accounting.outcome import sum_counts
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.checkpoint_faults import find_fault

@@ -192,7 +192,7 @@ def test_very_many_leases_are_taken_back_in_turns(
 ) -> None:
     """No transaction is about more than a few of them, so that others get their turn between."""
     begin_run(requests=1000)
-    orders = [LeaseOrder(f"w{number}", "b", lambda _: 1, lambda _: 1) for number in range(200)]
+    orders = [LeaseOrder(f"w{number}", "b", 1, 1) for number in range(200)]
     leases = change_ledger(ledger, deal_leases, "r1", orders, 2.0)
     changes: list[float | None] = []
     change = ledger.change

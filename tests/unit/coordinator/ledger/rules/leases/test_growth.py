@@ -19,11 +19,10 @@ from oku_coordinator.ledger.rules.leases.growth import (
     list_sent,
 )
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_core.accounting.account import sum_counts
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
+from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered, sum_counts
 from oku_core.messaging.checkpoint import Checkpoint, LeaseFigures, Part
 
 Request = tuple[int, int, int]

@@ -1,0 +1,1 @@
+"""Odd targets, and every client of Oku to ask them."""
