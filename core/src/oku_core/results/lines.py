@@ -48,12 +48,7 @@ NO_TIME = TimeProgress()
 
 
 class RunHead(NamedTuple):
-    """What a run is about, in words.
-
-    Attributes:
-        target: what is asked.
-        load: how requests are sent.
-    """
+    """What a run is about, in words: what is asked, and how requests are sent."""
 
     target: str
     load: str

@@ -77,7 +77,6 @@ def _choose_bin_s(samples: Sequence[Sample]) -> int:
 def _pack(histograms: Sequence[HistogramSnapshot], lanes: dict[int, int]) -> int:
     counts = [0] * len(lanes)
     for histogram in histograms:
-        pairs = iter(histogram.buckets)
-        for index, count in zip(pairs, pairs, strict=True):
+        for index, count in histogram.filled():
             counts[lanes[index]] += count
     return int.from_bytes(array("Q", accumulate(counts)).tobytes(), sys.byteorder)
