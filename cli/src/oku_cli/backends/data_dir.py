@@ -34,11 +34,33 @@ class FolderHeldError(UserError):
 
 
 class DataDir:
-    """Paths in a data folder, made absolute so that children find them from anywhere."""
+    """Paths in a data folder, made absolute so that children find them from anywhere.
+
+    Attributes:
+        path: the folder as the user named it.
+        absolute: the folder itself.
+        logs: the logs of the stack's processes.
+        broker: the broker's data.
+        files: the files of runs, as the coordinator keeps them.
+        files_cache: the same, as the workers have them.
+        counts: what the delay servers count.
+        reports: a page for each run, as it came to rest.
+        message_key: the key that the stack's processes sign their messages with.
+        stack_file: what is known of the running stack: its API and its processes.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._absolute = path.absolute()
+        self.absolute = path.absolute()
+        self.ledger = self.absolute / "ledger.sqlite3"
+        self.logs = self.absolute / "logs"
+        self.broker = self.absolute / "broker"
+        self.files = self.absolute / "files"
+        self.files_cache = self.absolute / "cache"
+        self.counts = self.absolute / "servers"
+        self.reports = self.absolute / "reports"
+        self.message_key = self.absolute / "message.key"
+        self.stack_file = self.absolute / "stack.json"
         self._lock: FileLock | None = None
 
     @property
@@ -46,59 +68,9 @@ class DataDir:
         """The flags that name it; none for the usual folder."""
         return [] if self.path == DEFAULT else ["--data-dir", str(self.path)]
 
-    @property
-    def ledger(self) -> Path:
-        """The ledger."""
-        return self._absolute / "ledger.sqlite3"
-
-    @property
-    def logs(self) -> Path:
-        """The logs of the stack's processes."""
-        return self._absolute / "logs"
-
-    @property
-    def broker(self) -> Path:
-        """The broker's data."""
-        return self._absolute / "broker"
-
-    @property
-    def files(self) -> Path:
-        """The files of runs, as the coordinator keeps them."""
-        return self._absolute / "files"
-
-    @property
-    def files_cache(self) -> Path:
-        """The same, as the workers have them."""
-        return self._absolute / "cache"
-
-    @property
-    def counts(self) -> Path:
-        """What the delay servers count."""
-        return self._absolute / "servers"
-
-    @property
-    def reports(self) -> Path:
-        """A page for each run, as it came to rest."""
-        return self._absolute / "reports"
-
     def find_report(self, run: str) -> Path:
         """Where the page of a run is, or will be."""
         return self.reports / f"{run}.html"
-
-    @property
-    def message_key(self) -> Path:
-        """The key that the stack's processes sign their messages with."""
-        return self._absolute / "message.key"
-
-    @property
-    def stack_file(self) -> Path:
-        """What is known of the running stack: its API and its processes."""
-        return self._absolute / "stack.json"
-
-    @property
-    def absolute(self) -> Path:
-        """The folder itself."""
-        return self._absolute
 
     def keep_message_key(self) -> str:
         """Return the key, made unless there is one; the caller holds the folder.
@@ -119,11 +91,11 @@ class DataDir:
     def hold(self) -> None:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
-            make_data_folder(self._absolute)
+            make_data_folder(self.absolute)
             for folder in (self.logs, self.broker, self.counts):
                 make_private_folder(folder)
             # A process that only looks whether a stack runs here holds the lock briefly.
-            self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
+            self._lock = FileLock(self.absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
             raise FolderHeldError(
                 f"{self.path}: another run holds this data folder; wait for it, or name another by --data-dir"
@@ -178,8 +150,8 @@ class DataDir:
     def is_held(self) -> bool:
         """Whether a stack holds the folder now; `UserError` if others may write it."""
         try:
-            check_private_folder(self._absolute)
-            FileLock(self._absolute / "stack.lock").release()
+            check_private_folder(self.absolute)
+            FileLock(self.absolute / "stack.lock").release()
         except BlockingIOError:
             return True
         except FileNotFoundError:

@@ -14,7 +14,6 @@ from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import Follower, run_async
 from oku_cli.follow.outage import try_again
-from oku_cli.follow.run_start import build_title, try_add_intervals
 from oku_cli.follow.watch import Watch
 from oku_cli.options.option_group import JsonCommand
 from oku_cli.options.run_options import place_options, run_argument
@@ -59,9 +58,7 @@ async def wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watc
             try_again(lambda: client.fetch_summary(run)), hints.describe_detached(run)
         )
         follower = Follower(client, watch, hints, interrupts)
-        title = build_title(known.name or run, known.target, known.load)
-        summary = await follower.follow(run, title, known=known)
-        return follower.finish(await try_add_intervals(client, summary))
+        return await follower.finish(client, await follower.join(known))
 
 
 async def wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCode:

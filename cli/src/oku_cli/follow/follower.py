@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import UnreachableError
+from oku_cli.comparison.run_seconds import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.outage import Outage
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
 from oku_cli.terminal.json_output import print_json
-from oku_cli.terminal.printable import write_error
+from oku_cli.terminal.printable import write_error, write_note
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.exit_reasons import list_exit_reasons
 from oku_core.accounting.run_state import REST_STATES
@@ -64,8 +65,7 @@ class Follower:
         self._client = client
         self._watch = watch
         self._hints = hints
-        self._console = watch.build_console()
-        self.view: View = build_view(self._console, quiet=watch.quiet)
+        self.view: View = build_view(watch.build_console(), quiet=watch.quiet)
         self._interrupts = interrupts
         self._lifetime = lifetime
 
@@ -73,10 +73,13 @@ class Follower:
         """Show a line above the progress."""
         self.view.log(line)
 
+    async def join(self, known: Summary) -> Summary:
+        """Follow a run that another command has begun, and that stands as it is known to."""
+        title = build_title(known.name or known.run, known.target, known.load)
+        return await self.follow(known.run, title, known)
+
     async def follow(self, run: str, title: str, known: Summary | None = None) -> Summary:
         """Show a run until it rests; a signal pauses it, cancels it, or only ends the command.
-
-        If another command has begun the run, it is known how it stands.
 
         Raises:
             InterruptedAtOnceError: a second signal came, the run cannot come to rest, or it goes on alone.
@@ -97,9 +100,9 @@ class Follower:
             await asyncio.gather(following, interrupting, return_exceptions=True)
             self.view.stop()
 
-    def finish(self, summary: Summary) -> ExitCode:
-        """Show and write the summary; return the exit code."""
-        return show_end(self._watch, summary, self._hints)
+    async def finish(self, histories: Histories, summary: Summary) -> ExitCode:
+        """Show and write the summary with its intervals; return the exit code."""
+        return show_end(self._watch, await try_add_intervals(histories, summary), self._hints)
 
     def _show_dashboard(self, run: str, known: Summary | None) -> None:
         grafana, now = self._watch.grafana, time.time()
@@ -171,6 +174,20 @@ class Follower:
             else:
                 outage.end()
                 return OrderDelivery.ACCEPTED
+
+
+def build_title(*parts: str) -> str:
+    """A title of those of its parts that are known."""
+    return " · ".join(filter(None, parts))
+
+
+async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
+    """Add the intervals to the summary of a run that has ended, which is worth more than they are."""
+    try:
+        return await add_intervals(histories, summary)
+    except (UnreachableError, UserError) as error:
+        write_note(f"the summary has no intervals: {error}")
+        return summary
 
 
 def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from oku_cli.backends.client import Client, ConflictError, RunGoneError, UploadNeededError
-from oku_cli.backends.coordinator_ref import CoordinatorRef, UnreachableError
-from oku_cli.comparison.run_seconds import Histories, add_intervals
+from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, show_end
+from oku_cli.follow.follower import Follower, build_title, show_end
 from oku_cli.follow.outage import try_again
 from oku_cli.follow.upload import LocalFile, upload_files
 from oku_cli.follow.watch import Watch
@@ -101,11 +100,6 @@ class RunStart:
         return build_title(self.name or run, self.target, self.load)
 
 
-def build_title(*parts: str) -> str:
-    """A title of those of its parts that are known."""
-    return " · ".join(filter(None, parts))
-
-
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
     """Begin a run at a coordinator that is already up, and follow it until it rests."""
     interrupts, hints = Interrupts(watch.on_sigterm), InterruptHints(coordinator.flags, outlives=True)
@@ -120,7 +114,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
             return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
         summary = await follower.follow(run, start.build_title(run))
-        return follower.finish(await try_add_intervals(client, summary))
+        return await follower.finish(client, summary)
 
 
 async def begin_run(
@@ -134,15 +128,6 @@ async def begin_run(
     uploading = upload_files(client, start.files, quiet=quiet)
     await interrupts.cut(uploading, describe_unbegun(start.resumed))
     return await interrupts.let_end(start.begin(client), unanswered)
-
-
-async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
-    """Add the intervals to the summary of a run that has ended, which is worth more than they are."""
-    try:
-        return await add_intervals(histories, summary)
-    except (UnreachableError, UserError) as error:
-        write_note(f"the summary has no intervals: {error}")
-        return summary
 
 
 def refuse_shape(**given: int | None) -> None:

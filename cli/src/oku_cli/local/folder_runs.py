@@ -16,8 +16,8 @@ from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, show_end
-from oku_cli.follow.run_start import KeyNotice, RunStart, build_title, finish_deleted, try_add_intervals
+from oku_cli.follow.follower import Follower, show_end, try_add_intervals
+from oku_cli.follow.run_start import KeyNotice, RunStart, finish_deleted
 from oku_cli.follow.watch import Watch
 from oku_cli.local.local_run import refuse_detaching, run_locally
 from oku_cli.local.stack_plan import StackPlan
@@ -81,12 +81,11 @@ class FolderRuns:
 
     async def follow(self, stack: Stack, known: Summary) -> Summary | None:
         """Follow a run on the stack of another command to its end; None if the stack ended before."""
-        title = build_title(known.name or known.run, known.target, known.load)
         hints = InterruptHints(self.folder.flags, outlives=True)
         try:
             async with Client(stack.endpoint) as client:
                 follower = Follower(client, self.watch, hints, self.interrupts, lifetime=stack)
-                return await follower.follow(known.run, title, known=known)
+                return await follower.join(known)
         except UnreachableError:
             return None
 

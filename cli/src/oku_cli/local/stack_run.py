@@ -12,7 +12,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import Follower
-from oku_cli.follow.run_start import RunStart, try_add_intervals
+from oku_cli.follow.run_start import RunStart
 from oku_cli.follow.upload import upload_files
 from oku_cli.follow.watch import Watch
 from oku_cli.local.stack import LocalStack, StackError
@@ -55,7 +55,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     if failure is not None:
         watch.write_reason(ExitCode.CUT_SHORT, str(failure))
         return _give_up(console, hints, ledger, run, failure)
-    code = follower.finish(await try_add_intervals(ledger, summary))
+    code = await follower.finish(ledger, summary)
     if undelivered:
         # Aligned with the end screen.
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)

@@ -25,17 +25,6 @@ _MOUNT_POINT = 4
 _ROOT = Path("/")
 
 
-def describe_resume(command: str, folder: Path) -> str:
-    """Say how to resume a run whose ledger is in `folder`, and where."""
-    hint = f"resume it with: {command}"
-    if VARIABLE not in os.environ:
-        return hint
-    volume = find_volume(folder)
-    if volume is None:
-        return "its data goes with this container; to keep runs: docker run -v oku:/data"
-    return f"{hint} (same volume at {volume})"
-
-
 def find_volume(folder: Path) -> Path | None:
     """Return where the file system of `folder` is mounted; None if it is that of the container."""
     lines = os.fsdecode(_MOUNTS.read_bytes()).strip("\n").split("\n")
@@ -96,10 +85,13 @@ class InterruptHints:
 
     def describe_resume_command(self, run: str) -> str:
         """Say how to resume a run that can be resumed."""
-        command = self.build_command("resume", run)
-        if self.folder is None:
-            return f"resume it with: {command}"
-        return describe_resume(command, self.folder)
+        hint = f"resume it with: {self.build_command('resume', run)}"
+        if self.folder is None or VARIABLE not in os.environ:
+            return hint
+        volume = find_volume(self.folder)
+        if volume is None:
+            return "its data goes with this container; to keep runs: docker run -v oku:/data"
+        return f"{hint} (same volume at {volume})"
 
     def describe_first(self, run: str, action: SignalAction = SignalAction.PAUSE) -> str:
         """Say what the first signal does, unless it detaches the command."""

@@ -17,7 +17,7 @@ from oku_core.http_client.tls import build_tls
 from oku_core.messaging.lease import Lease
 from oku_core.process.redaction import redact, redact_beginning
 from oku_core.process.supervision import Supervisor
-from oku_core.spec.files import SpecFiles, list_files
+from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import FilledSpec, SecretSource, SpecSources
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
@@ -148,12 +148,11 @@ async def iterate_once(
     printed.addHandler(_Printed(logging.INFO))
     printed.setLevel(logging.INFO)
     spec = filled.spec
-    known = {file.digest: file for file in list_files(spec)}
     feed = Feed()
     # It is the user's own code, on the user's own machine: it sees what it would see there.
     isolation = Isolation(choose_environment(os.environ, [EVERYTHING]))
     context = EngineContext(
-        find_file=lambda digest: files.find(known[digest]),
+        find_file=files.find,
         isolation=isolation,
         secrets=(*filled.secrets, *secrets.find_visible(isolation.environment)),
     )

@@ -88,7 +88,7 @@ async def fetch_files(backend: RunBackend, run: str, wanted: Iterable[FileRef], 
     """Fetch files of a run into a private folder."""
     for file in wanted:
         (folder / file.digest).write_bytes(await backend.fetch_run_file(run, file.digest))
-    return SpecFiles(EVERYWHERE.folders, lambda file: folder / file.digest)
+    return SpecFiles(EVERYWHERE.folders, folder.joinpath)
 
 
 def fill_in_body(request: RunRequest, files: SpecFiles) -> RunRequest:

@@ -8,7 +8,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables import submission_table
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import PROOFS, FileClaim, FileRef
+from oku_core.spec.values.file_reference import PROOFS, FileClaim
 
 _NOT_HERE = f"was not uploaded to this coordinator, or {PROOFS} has no proof that you have it"
 
@@ -58,9 +58,9 @@ class FileKeeper:
             if not self._store.is_proven(FileClaim(file.digest, proofs.get(file.digest, ""))):
                 raise NotUploadedError(f"{file.name}: {_NOT_HERE}")
 
-    def find(self, file: FileRef) -> Path:
+    def find(self, digest: str) -> Path:
         """The path of a file that is here."""
-        return self._store.find(file.digest)
+        return self._store.find(digest)
 
     def release(self, digests: Iterable[str]) -> None:
         """Delete those of the files of a run that was deleted that no other run uses."""

@@ -33,7 +33,6 @@ from oku_core.spec.description import describe_shortage
 from oku_core.spec.files import NOWHERE, SpecFiles, list_files
 from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.spec import Hook, Spec
-from oku_core.spec.values.file_reference import FileRef
 from oku_core.summary.summary import HookState
 
 if TYPE_CHECKING:
@@ -155,8 +154,8 @@ class Readiness:
         for file in list_files(spec):
             raise UserError(f"{file.name}: this coordinator keeps no files of runs")
 
-    def _find_file(self, file: FileRef) -> Path:
-        return Path(file.digest) if self.keeper is None else self.keeper.find(file)
+    def _find_file(self, digest: str) -> Path:
+        return Path(digest) if self.keeper is None else self.keeper.find(digest)
 
     def check_user_code(self, spec: Spec) -> None:
         """Refuse a spec with user code with a `UserCodeRefusedError`, unless that is allowed."""

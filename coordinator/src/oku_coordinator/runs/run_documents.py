@@ -24,7 +24,7 @@ from oku_core.errors import UserError
 from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunPeriod, RunRows
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import FindPath
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.summary.summary import Summary
 
 _SAMPLES_AT_ONCE = 100
@@ -117,7 +117,7 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def read_run_rows(run: str, spec: Spec, find_file: FindPath, wanted: range) -> RunRows:
+def read_run_rows(run: str, spec: Spec, find_file: FindFile, wanted: range) -> RunRows:
     """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
 
     Args:

@@ -9,7 +9,7 @@ from oku_core.data.block_file import ScannedFile
 from oku_core.data.data_format import DataFormat, check_columns
 from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, DataTable, Scan
 from oku_core.errors import format_value
-from oku_core.spec.values.file_reference import FileRef, FindPath, is_digest
+from oku_core.spec.values.file_reference import FileRef, FindFile, is_digest
 from oku_core.spec.values.scalar import parse_text
 
 _MOST = 10**15
@@ -44,7 +44,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """What its rows are like."""
         return DataTable(self.format, self.columns)
 
-    def locate(self, find_file: FindPath) -> ScannedFile:
+    def locate(self, find_file: FindFile) -> ScannedFile:
         """The file where it is here; what `find_file` raises is passed on."""
         return ScannedFile(find_file(self.digest), find_file(self.index), self.table, self.rows)
 

@@ -56,7 +56,7 @@ def list_public_files(spec: Spec) -> Iterator[FileRef]:
     yield from (file for file in list_files(spec) if file.digest not in private)
 
 
-def _find_none(_: FileRef) -> Path:
+def _find_none(_: str) -> Path:
     raise SpecFileError("files of runs are not here")
 
 
@@ -66,7 +66,7 @@ class SpecFiles:
 
     Attributes:
         folders: the allowed folders; everything below them is allowed, too.
-        find: gives the path of a file of a run, or raises `SpecFileError`.
+        find: gives the path of a file of a run by its digest, or raises `SpecFileError`.
     """
 
     folders: tuple[Path, ...] = ()
@@ -132,7 +132,7 @@ class SpecFiles:
         return body
 
     def _read_file_of_run(self, reference: FileRef, most: int) -> bytes:
-        path = self.find(reference)
+        path = self.find(reference.digest)
         try:
             with path.open("rb") as file:
                 content = file.read(most + 1)

@@ -201,7 +201,7 @@ def _measure(body: str) -> int:
 def _differs(body: str, spec: Spec, find_file: FindFile) -> bool:
     """Whether a body has a placeholder for the index or a column."""
     if (reference := find_file_reference(body)) is not None:
-        body = read_body(find_file(reference).read_bytes())
+        body = read_body(find_file(reference.digest).read_bytes())
     if INDEX_PLACEHOLDER in body or not spec.columns:
         return INDEX_PLACEHOLDER in body
     return any(found[1] in spec.columns for found in NAMED_PLACEHOLDER.finditer(body))

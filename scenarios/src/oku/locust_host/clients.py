@@ -82,7 +82,7 @@ def _find_path(text: str | None, paths: Mapping[str, str]) -> str | None:
 
 
 def _set_up_tls(spec: Spec, paths: Mapping[str, str]) -> None:
-    files = SpecFiles(EVERYWHERE.folders, lambda file: Path(paths[file.digest]))
+    files = SpecFiles(EVERYWHERE.folders, lambda digest: Path(paths[digest]))
     try:
         context = build_tls(spec, files)
     except TlsError as error:

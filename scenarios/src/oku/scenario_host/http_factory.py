@@ -44,7 +44,7 @@ class SpecTls:
 
     def __init__(self, spec: Spec, paths: Mapping[str, Path]) -> None:
         self._spec = spec
-        self._files = SpecFiles(EVERYWHERE.folders, lambda file: paths[file.digest])
+        self._files = SpecFiles(EVERYWHERE.folders, paths.__getitem__)
         self._settings: ssl.SSLContext | None = None
 
     def build(self) -> ssl.SSLContext:

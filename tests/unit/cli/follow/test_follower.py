@@ -1,5 +1,6 @@
 import asyncio
 import signal
+from collections.abc import AsyncGenerator, Callable
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from tests.kit.runs.summaries import build_summary
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, classify, run_async
+from oku_cli.follow.follower import Follower, classify, run_async, try_add_intervals
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
@@ -18,6 +19,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Engine
 from oku_core.summary.latency_summary import LatencySummary
 from oku_core.summary.request_summary import OutcomeCounts
+from oku_core.summary.summary import Summary
 from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
@@ -314,3 +316,21 @@ async def test_a_coordinator_that_is_gone_is_not_asked_again() -> None:
         with pytest.raises(UnreachableError):
             await asyncio.wait_for(follower.follow("r", "title"), 10)
     assert asked == [False, False, True]
+
+
+class Gone:
+    """A coordinator that does not answer any more."""
+
+    async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
+        """Yield nothing."""
+        raise UnreachableError(f"no answer about {run}")
+        yield b""
+
+
+async def test_a_run_that_has_ended_keeps_its_summary_without_intervals(
+    make_summary: Callable[..., Summary], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is that of the run, although its coordinator has gone meanwhile."""
+    summary = make_summary(state=RunState.COMPLETED, active_s=60.0)
+    assert await try_add_intervals(Gone(), summary) == summary
+    assert capsys.readouterr().err == f"the summary has no intervals: no answer about {summary.run}\n"

@@ -1,12 +1,10 @@
-from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from oku_cli.backends.client import FileStatus, Submitted, UploadNeededError
-from oku_cli.backends.coordinator_ref import UnreachableError
-from oku_cli.follow.run_start import RunStart, begin_run, refuse_shape, try_add_intervals
+from oku_cli.follow.run_start import RunStart, begin_run, refuse_shape
 from oku_cli.follow.upload import read_local_file
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
@@ -15,7 +13,6 @@ from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileClaim
-from oku_core.summary.summary import Summary
 
 
 def test_a_run_is_titled_with_its_target_and_its_load() -> None:
@@ -37,24 +34,6 @@ def test_flags_that_shape_a_local_stack_are_refused_at_a_remote_coordinator() ->
     with pytest.raises(UserError, match="--workers: shapes a local stack"):
         refuse_shape(workers=2, servers=None)
     refuse_shape(workers=None, servers=None)
-
-
-class Gone:
-    """A coordinator that does not answer any more."""
-
-    async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
-        """Yield nothing."""
-        raise UnreachableError(f"no answer about {run}")
-        yield b""
-
-
-async def test_a_run_that_has_ended_keeps_its_summary_without_intervals(
-    make_summary: Callable[..., Summary], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The exit code is that of the run, although its coordinator has gone meanwhile."""
-    summary = make_summary(state=RunState.COMPLETED, active_s=60.0)
-    assert await try_add_intervals(Gone(), summary) == summary
-    assert capsys.readouterr().err == f"the summary has no intervals: no answer about {summary.run}\n"
 
 
 class Coordinator:

@@ -187,11 +187,10 @@ class Dying:
         self._interrupts, self._lifetime = arguments[-1], lifetime
         return self
 
-    async def follow(self, run: str, _: str, known: Summary) -> None:
+    async def join(self, known: Summary) -> None:
         """Follow until nobody answers."""
-        assert known.run == run
         assert not self._lifetime.has_ended()
-        self.followed.append(run)
+        self.followed.append(known.run)
         self._other.release()
         assert self._lifetime.has_ended()
         if self._number is not None:

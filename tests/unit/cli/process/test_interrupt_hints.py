@@ -8,7 +8,6 @@ from oku_cli.process.interrupt_hints import (
     InterruptHints,
     OrderDelivery,
     build_hint,
-    describe_resume,
     find_volume,
 )
 
@@ -43,10 +42,11 @@ def test_a_run_in_a_container_can_be_resumed_with_its_volume_only(
     variables: dict[str, str], folder: Path, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The image says that it is one, and the folder whether there is a volume."""
-    monkeypatch.delenv(interrupt_hints.VARIABLE, raising=False)
+    for name in (interrupt_hints.VARIABLE, "OKU_COMMAND"):
+        monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert describe_resume("oku resume r", folder) == hint
+    assert InterruptHints(folder=folder).describe_resume_command("r") == hint
 
 
 def test_a_mount_may_have_any_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ async def prepare(spec: Spec, folder: Path) -> tuple[Spec, Mapping[str, str] | N
     backend = Backend()
     iteration = await fetch_iteration(backend, "r1", 7, spec)  # type: ignore[arg-type]
     prepared, files = await prepare_iteration(backend, iteration, folder)  # type: ignore[arg-type]
-    return prepared, iteration.row, files.find(SCENARIO.file)
+    return prepared, iteration.row, files.find(SCENARIO.file.digest)
 
 
 async def test_an_iteration_has_its_files_and_no_load(tmp_path: Path) -> None:

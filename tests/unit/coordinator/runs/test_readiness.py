@@ -494,9 +494,9 @@ async def test_long_bodies_are_read_in_a_thread(world: World, tmp_path: Path) ->
     threads: list[int] = []
 
     class Keeper(FileKeeper):
-        def find(self, file: FileRef) -> Path:
+        def find(self, digest: str) -> Path:
             threads.append(threading.get_ident())
-            path = tmp_path / file.name
+            path = tmp_path / digest
             path.write_bytes(b"{i}")
             return path
 

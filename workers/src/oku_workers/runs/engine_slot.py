@@ -209,7 +209,7 @@ class EngineSlot:
             settings.local_address,
             tls,
             self._rows,
-            sources.find_path,
+            sources.find_file,
             setup_data,
             settings.isolation,
             key.run,

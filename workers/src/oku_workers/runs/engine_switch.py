@@ -152,7 +152,7 @@ class EngineSwitch:
             await self.sources.fetch(order.spec, order.attempt)
         filled, _ = await self.sources.read(order.spec)
         context = EngineContext(
-            find_file=self.sources.find_path,
+            find_file=self.sources.find_file,
             setup_data=order.setup_data,
             isolation=isolation,
             secrets=self.sources.list_visible_secrets(filled, isolation.environment),

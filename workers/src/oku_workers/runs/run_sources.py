@@ -166,15 +166,10 @@ class RunSources:
                 f"the files that the spec names could not be read within {_FILES_TIMEOUT_S:.0f} s"
             ) from None
 
-    def find_file(self, file: FileRef) -> Path:
+    def find_file(self, digest: str) -> Path:
         """The path of a fetched file; `SpecFileError` if it was not fetched."""
         if self._files is None:
             raise SpecFileError("this worker cannot fetch it")
-        return self._files.path_of(file.digest)
-
-    def find_path(self, digest: str) -> Path:
-        """The path of a fetched file, by its digest."""
-        assert self._files is not None
         return self._files.path_of(digest)
 
     def open_rows(self, spec: Spec) -> RowReader | None:

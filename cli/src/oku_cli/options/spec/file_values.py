@@ -19,7 +19,7 @@ from oku_cli.options.spec.input_file import (
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES, TLS_FILE_KEYS, SpecFileError
 from oku_core.spec.parser import Source
-from oku_core.spec.values.file_reference import FileRef, FindFile
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.request_content import MOST_BODY_BYTES, parse_body
 
 MARK = "@"
@@ -151,8 +151,8 @@ def build_finder(files: Sequence[LocalFile]) -> FindFile:
     """A function that gives the path of a file that is to be uploaded; `SpecFileError` for any other."""
     paths = {file.reference.digest: file.path for file in files}
 
-    def find(reference: FileRef) -> Path:
-        path = paths.get(reference.digest)
+    def find(digest: str) -> Path:
+        path = paths.get(digest)
         if path is None:  # somebody has written the reference down
             raise SpecFileError("it is not here; @ and its path name a file")
         return path

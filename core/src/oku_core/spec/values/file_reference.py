@@ -56,10 +56,8 @@ class FileRef(str):
         return cls(f"{REFERENCE_MARK}{digest}:{size}:{clean[:_LONGEST_NAME] or '_'}")
 
 
-FindFile = Callable[[FileRef], Path]
-"""Gives the path of a file of a run; `OSError` or a `UserError` if it is not here."""
-FindPath = Callable[[str], Path]
-"""The same by its digest."""
+FindFile = Callable[[str], Path]
+"""Gives the path of a file of a run by its digest; `OSError` or a `UserError` if it is not here."""
 
 
 def find_file_reference(text: str | None) -> FileRef | None:

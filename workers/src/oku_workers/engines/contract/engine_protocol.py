@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from oku_core.errors import UserError
-from oku_core.spec.values.file_reference import FindPath
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.executions.execution import Execution
@@ -122,7 +122,7 @@ class EngineContext:
     tls: ssl.SSLContext | None = None
     rows: Rows | None = None
     """The rows of the run, if it has data that its requests use; user code reads its own."""
-    find_file: FindPath = _find_none
+    find_file: FindFile = _find_none
     setup_data: str = "null"
     """What `setup` of the user code returned, as JSON."""
     isolation: Isolation = field(default_factory=Isolation)

@@ -12,7 +12,7 @@ from oku_core.data.row_reader import RowReader, Value
 from oku_core.http_client.client_rules import BODY_TYPE, DEFAULT_HEADERS, build_target
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import FindPath
+from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
 from oku_workers.engines.contract.engine_protocol import EngineError
@@ -96,7 +96,7 @@ def list_values(spec: Spec) -> list[Value]:
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 
-def open_rows(spec: Spec, find_file: FindPath) -> RowReader | None:
+def open_rows(spec: Spec, find_file: FindFile) -> RowReader | None:
     """Open the data of a spec; None if it has none, or no request uses it. Whoever opens it closes it.
 
     Args:

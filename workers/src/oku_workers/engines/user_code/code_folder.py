@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_reference import CodeFile, FindPath
+from oku_core.spec.values.file_reference import CodeFile, FindFile
 from oku_workers.engines.contract.engine_protocol import EngineError
 
 _PREFIX = "oku-code-"
@@ -23,7 +23,7 @@ _locks: dict[Path, int | None] = {}
 """Of the folders of this process, the descriptors of which hold the locks."""
 
 
-def build_code_folder(spec: Spec, find_file: FindPath) -> Path:
+def build_code_folder(spec: Spec, find_file: FindFile) -> Path:
     """Copy the files of the user code of a spec into a new folder; this may block.
 
     They are copies: user code may write where it runs, and the files of a run are shared.
@@ -45,7 +45,7 @@ def build_code_folder(spec: Spec, find_file: FindPath) -> Path:
     return folder
 
 
-def fill_code_folder(folder: Path, spec: Spec, find_file: FindPath) -> None:
+def fill_code_folder(folder: Path, spec: Spec, find_file: FindFile) -> None:
     """Copy what is missing in the folder of a spec's user code, even if the folder itself is gone.
 
     The arguments and the error are those of `build_code_folder`.
