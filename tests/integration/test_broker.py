@@ -20,7 +20,7 @@ from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.sender import Broker
 from oku_core.broker.celery_app import build_app
-from oku_core.messaging.order import Control
+from oku_core.messaging.order import Control, Stop
 
 
 def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -29,13 +29,13 @@ def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCapture
         app = build_app(url, MESSAGE_KEY)
         broker = Broker(app, LinkTwin())
         broker.send_intervals(1.0, 3.0)
-        broker.send_controls([Control(incarnation="b1", confirmed={"l1": 1})])
+        broker.send([Control(incarnation="b1", confirmed={"l1": 1})])
         with app.connection_for_write() as connection:
             pid = int(connection.default_channel.client.info("server")["process_id"])
         freeze(pid)
         began = time.monotonic()
         for _ in range(20):
-            broker.send_stop(run="r", up_to=1, grace_s=1.0)
+            broker.send([Stop(run="r", up_to=1, grace_s=1.0)])
         assert time.monotonic() - began < 0.5
         assert not broker.is_away
         wait_until(lambda: broker.is_away, 5, "the broker is taken for away")

@@ -15,7 +15,7 @@ from tests.kit.runs.local_run import wait_until
 from oku_coordinator.broker.sender import Broker
 from oku_core.broker.celery_app import build_app, build_control_queue, build_lease_queue
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import Control
+from oku_core.messaging.order import Control, Stop
 from oku_core.spec.spec import Spec
 
 pytestmark = pytest.mark.alone
@@ -54,12 +54,10 @@ def test_a_hundred_leases_go_to_a_broker_20_ms_away_together(near: str, client: 
     """Whoever sends them goes on at once. One after the other they would take 2 s at least."""
     with run_far_broker(Path(near.removeprefix("redis+socket://")), DELAY_S) as far:
         broker = Broker(build_app(far, MESSAGE_KEY), LinkTwin())
-        broker.send_leases(
-            [build_batch(number) for number in range(1000, 1064)]
-        )  # all connections are open now
+        broker.send([build_batch(number) for number in range(1000, 1064)])  # all connections are open now
         wait_until(lambda: count_leases(client, range(1000, 1064)) == 64, 20, "the connections are open")
         begun = time.monotonic()
-        broker.send_leases([build_batch(number) for number in range(100)])
+        broker.send([build_batch(number) for number in range(100)])
         returned_s = time.monotonic() - begun
         wait_until(lambda: count_leases(client, range(100)) == 100, 20, "all leases are there")
         arrived_s = time.monotonic() - begun
@@ -71,8 +69,8 @@ def test_a_hundred_leases_go_to_a_broker_20_ms_away_together(near: str, client: 
 def test_what_nobody_takes_vanishes(near: str, client: redis.Redis) -> None:
     """The queues of a worker that is dead have an end of their own, whoever puts into them last."""
     broker = Broker(build_app(near, MESSAGE_KEY), LinkTwin())
-    broker.send_leases([build_batch(1)])
-    broker.send_controls([Control(incarnation="b1", confirmed={"r.000000001.a": 1})])
+    broker.send([build_batch(1)])
+    broker.send([Control(incarnation="b1", confirmed={"r.000000001.a": 1})])
     broker.end(10.0)
     for queue in (build_lease_queue("b1"), build_control_queue("b1")):
         assert client.llen(queue.name) == 1
@@ -84,11 +82,11 @@ def test_a_broker_that_was_started_again_gets_what_is_sent_next(tmp_path: Path) 
     """The connections to the old one are replaced at their first use: nothing more is lost."""
     with run_broker(tmp_path) as url:
         broker = Broker(build_app(url, MESSAGE_KEY), LinkTwin())
-        broker.send_leases([build_batch(number) for number in range(32)])
+        broker.send([build_batch(number) for number in range(32)])
         client = redis.Redis(unix_socket_path=url.removeprefix("redis+socket://"))
         wait_until(lambda: count_leases(client, range(32)) == 32, 20, "the connections are open")
     with run_broker(tmp_path) as url:
-        broker.send_leases([build_batch(number) for number in range(100, 132)])
+        broker.send([build_batch(number) for number in range(100, 132)])
         client = redis.Redis(unix_socket_path=url.removeprefix("redis+socket://"))
         wait_until(lambda: count_leases(client, range(100, 132)) == 32, 20, "all leases are there")
         broker.end(5.0)
@@ -100,8 +98,8 @@ def test_nothing_waits_for_a_broker_that_is_not_there() -> None:
     broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), link)
     assert broker.is_away
     begun = time.monotonic()
-    broker.send_leases([build_batch(number) for number in range(1000)])
-    broker.send_stop(run="r", up_to=1, grace_s=1.0)
+    broker.send([build_batch(number) for number in range(1000)])
+    broker.send([Stop(run="r", up_to=1, grace_s=1.0)])
     assert time.monotonic() - begun < 1.0
     link.is_connected = True
     assert not broker.is_away

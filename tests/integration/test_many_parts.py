@@ -12,8 +12,8 @@ pytestmark = pytest.mark.alone
 _MOST_MB = 160.0
 """A coordinator takes 70 MB; with 570 kB for each part it took 500 MB here."""
 _LONGEST_SUMMARY_S = 2.0
-_LONGEST_GAP_S = 1.0
-"""On a machine that does much else; it was 3 s and more while summaries were made in the event loop."""
+_MOST_GAP_CPU_MS = 150.0
+"""CPU time, so that it holds on a machine that does much else as well; a quiet one needs less than 50 ms."""
 
 
 def test_a_run_of_many_parts_takes_little_memory_and_blocks_nobody(tmp_path: Path) -> None:
@@ -21,6 +21,6 @@ def test_a_run_of_many_parts_takes_little_memory_and_blocks_nobody(tmp_path: Pat
     played = play(Checkout(), tmp_path / "stack", Size(targets=30, stages=12, stage_s=0.5, rate=400))
     assert played.requests > 2000
     assert max(played.peak_mb, played.restarted_peak_mb) < _MOST_MB
-    assert max(played.gap_ms, played.restarted_gap_ms) < 1000 * _LONGEST_GAP_S
+    assert max(played.gap_cpu_ms, played.restarted_gap_cpu_ms) < _MOST_GAP_CPU_MS
     seconds = (played.live_summary_s, played.end_summary_s, played.restarted_summary_s)
     assert max(seconds) < _LONGEST_SUMMARY_S

@@ -22,7 +22,7 @@ from tests.simulation.outside.target import (
     count_seen,
 )
 
-from oku_coordinator.ledger.storage.account_rows import build_time
+from oku_coordinator.ledger.storage.account_rows import decode_times
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.schedule.wave import Wave
@@ -295,10 +295,10 @@ class Judge:
         """The connections and the split answers are those that the simulated engine tells of, each once."""
         counts: Counter[str] = Counter()
         steps = ("connect", "tls", "transfer")
-        for row in self._select("SELECT * FROM account_times WHERE run = ?", self._run):
-            time, histogram = build_time(row)
-            if time in steps:
-                counts[time] += histogram.total
+        for row in self._select("SELECT times FROM accounts WHERE run = ?", self._run):
+            for time, histogram in decode_times(row["times"]).items():
+                if time in steps:
+                    counts[time] += histogram.total
         cut_off, split = standing.outcomes[DISCONNECTED], standing.outcomes[UNEXPECTED_STATUS]
         if counts != Counter(connect=cut_off, tls=cut_off, transfer=split):
             raise LawBrokenError(f"the timings are of {dict(counts)}, but the account is {standing.outcomes}")

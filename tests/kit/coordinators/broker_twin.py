@@ -6,8 +6,9 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker.sender import Broker
 from oku_core.broker.celery_app import build_app
+from oku_core.broker.sending import Outbound
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, Fetch, FilesAddress
+from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, Fetch, FilesAddress, Stop
 
 
 class BrokerTwin(Broker):
@@ -50,26 +51,21 @@ class BrokerTwin(Broker):
         """Give what was set."""
         return self.peak_mb
 
-    def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
-        """Take leases."""
-        self.batches += batches
-
-    def send_controls(self, controls: Iterable[Control]) -> None:
-        """Take control."""
-        self.controls += controls
-
-    def send_stop(self, *, run: str, up_to: int, grace_s: float, at: float | None = None) -> None:
-        """Take an order to stop."""
-        self.stops.append((run, up_to, grace_s))
-        self.stop_times.append(at)
-
-    def send_fetches(self, orders: Iterable[Fetch]) -> None:
-        """Take orders to fetch files."""
-        self.fetches += orders
-
-    def send_hook(self, order: CallHook | DropHooks) -> None:
-        """Take an order about a hook."""
-        self.hooks.append(order)
+    def send(self, messages: Iterable[Outbound]) -> None:
+        """Take leases and orders."""
+        for message in messages:
+            match message:
+                case LeaseBatch():
+                    self.batches.append(message)
+                case Control():
+                    self.controls.append(message)
+                case Stop():
+                    self.stops.append((message.run, message.up_to, message.grace_s))
+                    self.stop_times.append(message.at)
+                case Fetch():
+                    self.fetches.append(message)
+                case CallHook() | DropHooks():
+                    self.hooks.append(message)
 
     def send_intervals(
         self,

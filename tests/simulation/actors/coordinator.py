@@ -197,7 +197,8 @@ class SimulatedSender(Broker):
         """Nobody knows how large the broker is."""
         return None
 
-    def _put(self, messages: Iterable[Outbound]) -> None:
+    def send(self, messages: Iterable[Outbound]) -> None:
+        """Have messages sent, a little later."""
         if not self._link.is_connected:
             self._outbound.drop()
             return

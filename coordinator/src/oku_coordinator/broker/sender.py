@@ -16,16 +16,10 @@ from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.broker.celery_app import App
 from oku_core.broker.sending import Outbound, send_to_workers
 from oku_core.broker.transport import find_connection_errors, is_amqp
-from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import (
-    CallHook,
     ClockNotice,
-    Control,
-    DropHooks,
-    Fetch,
     FilesAddress,
     Intervals,
-    Stop,
 )
 from oku_core.process.clock import Clock
 
@@ -76,25 +70,15 @@ class Broker:
         tried_s = self._clock() - min(self._sending_since)
         return not self._link.is_connected or max(tried_s, self._queue.measure_wait_s()) > _PATIENCE_S
 
-    def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
-        """Put leases into the queues of their workers."""
-        self._put(batches)
-
-    def send_controls(self, controls: Iterable[Control]) -> None:
-        """Tell workers what was decided on their leases; it is merged with what they have not heard yet."""
-        self._put(controls)
-
-    def send_stop(self, *, run: str, up_to: int, grace_s: float, at: float | None = None) -> None:
-        """Tell all workers to stop with the leases of a run up to a number, at a Unix time or at once."""
-        self._put([Stop(run=run, up_to=up_to, grace_s=grace_s, at=at)])
-
-    def send_fetches(self, orders: Iterable[Fetch]) -> None:
-        """Tell the workers of a run to fetch its files."""
-        self._put(orders)
-
-    def send_hook(self, order: CallHook | DropHooks) -> None:
-        """Tell a worker to call a hook, or to forget some."""
-        self._put([order])
+    def send(self, messages: Iterable[Outbound]) -> None:
+        """Put leases and orders into the queues of workers; newer ones are merged with those that wait."""
+        # Who listens says that the broker is away; by the time that it is back there is newer news.
+        if not self._link.is_connected:
+            self._queue.drop()
+            return
+        self._queue.put(messages)
+        if not self._threads:
+            self._start_threads()
 
     def send_intervals(
         self,
@@ -107,7 +91,7 @@ class Broker:
         """Tell all workers how often to speak, the time, where files are, and which run has its turn."""
         # Above those of a coordinator that was here before, unless the clock was put back.
         self._interval_number = max(self._interval_number + 1, time.time_ns())
-        self._put(
+        self.send(
             [
                 Intervals(
                     number=self._interval_number,
@@ -139,15 +123,6 @@ class Broker:
         until = self._clock() + wait_s
         for thread in self._threads:
             thread.join(max(0.0, until - self._clock()))
-
-    def _put(self, messages: Iterable[Outbound]) -> None:
-        # Who listens says that the broker is away; by the time that it is back there is newer news.
-        if not self._link.is_connected:
-            self._queue.drop()
-            return
-        self._queue.put(messages)
-        if not self._threads:
-            self._start_threads()
 
     def _start_threads(self) -> None:
         with self._starting:  # both the event loop and a listener send

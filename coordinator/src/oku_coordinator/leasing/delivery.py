@@ -17,7 +17,7 @@ from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
-from oku_core.messaging.order import Control
+from oku_core.messaging.order import Control, Stop
 from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.files import list_files
 from oku_core.spec.request_template import ask_servers
@@ -78,15 +78,15 @@ class Delivery:
                 for cut_at in dict.fromkeys(lease.cut_at for lease in sendable):
                     same = [lease for lease in sendable if lease.cut_at == cut_at]
                     batches.append(message.build(worker, same))
-        self._broker.send_leases(batches)
+        self._broker.send(batches)
 
     def send_controls(self, controls: Sequence[Control]) -> None:
         """Send workers what was decided."""
-        self._broker.send_controls(controls)
+        self._broker.send(controls)
 
     def shorten(self, asked: AskedEnds) -> None:
         """Ask workers to end leases early."""
-        self._broker.send_controls([Control(incarnation=to, ends=ends) for to, ends in asked.items()])
+        self._broker.send([Control(incarnation=to, ends=ends) for to, ends in asked.items()])
 
     def drain(self, leases: Iterable[tuple[str, str]]) -> None:
         """Ask for the final checkpoints of leases, which are given with their incarnations.
@@ -101,7 +101,7 @@ class Delivery:
     def stop(self, run: RunRecord, leases: Iterable[LeaseRecord], at: float | None = None) -> None:
         """Stop the leases of a run up to the newest of these, at a Unix time or at once."""
         up_to = max((read_lease_number(lease.id) for lease in leases), default=0)
-        self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
+        self._broker.send([Stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)])
 
     def _build_message(self, run: RunRecord) -> "_Message":
         period, waves, setup = None, [], NO_SETUP

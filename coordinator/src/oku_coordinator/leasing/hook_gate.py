@@ -175,14 +175,13 @@ class HookGate:
         self._told = (attempt, now)
         with self.ledger.read() as t:
             setup = hook_table.fetch_setup_data(t, run.run)
-        self.broker.send_hook(
-            CallHook(
-                incarnation=record.incarnation,
-                attempt=attempt,
-                spec=run.spec,
-                tickets=self.file_access.build_tickets(file.digest for file in list_files(run.spec)),
-                setup_data=setup.value if record.hook == Hook.TEARDOWN else "null",
-                limit_s=self.limit_s,
-                start_by=wall_now + _START_WITHIN_S + worker.clock_ahead_s,
-            )
+        call = CallHook(
+            incarnation=record.incarnation,
+            attempt=attempt,
+            spec=run.spec,
+            tickets=self.file_access.build_tickets(file.digest for file in list_files(run.spec)),
+            setup_data=setup.value if record.hook == Hook.TEARDOWN else "null",
+            limit_s=self.limit_s,
+            start_by=wall_now + _START_WITHIN_S + worker.clock_ahead_s,
         )
+        self.broker.send([call])

@@ -46,9 +46,7 @@ class VoidWork:
     def _let_leave(self, held: Held) -> None:
         """A worker that leaves waits for leases that may be on their way: tell it when there are none."""
         leaving = (worker.incarnation for worker in self.roster.find_leaving())
-        self.delivery.send_controls(
-            [Control(incarnation=each, may_leave=True) for each in leaving if each not in held]
-        )
+        self.broker.send(Control(incarnation=each, may_leave=True) for each in leaving if each not in held)
 
     def _drain_void(self, held: Held) -> None:
         is_open = {lease.id for leases in held.values() for lease in leases}
@@ -67,5 +65,4 @@ class VoidWork:
             found = hooks.find_void(t, held)
         for incarnation, attempt in found:
             void[incarnation].append(attempt)
-        for incarnation, attempts in void.items():
-            self.broker.send_hook(DropHooks(incarnation=incarnation, attempts=attempts))
+        self.broker.send(DropHooks(incarnation=to, attempts=attempts) for to, attempts in void.items())

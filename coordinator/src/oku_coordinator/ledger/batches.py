@@ -11,7 +11,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
 from oku_coordinator.ledger.tables.accounts import account_table
-from oku_core.accounting.interval import ConservationError, Slice
+from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import ExpiryReason, LeaseSpan
 
 PAGE = 1000
@@ -84,14 +84,13 @@ def load_account(ledger: Ledger, run: str) -> None:
     A run of many parts takes a second, in which the ledger is free. What cannot be loaded here is read, and
     its fault reported, when it is needed.
     """
-    with suppress(UnknownRunError, BreachError, ConservationError):
+    with suppress(UnknownRunError, BreachError):
         with ledger.read() as t:
             record = run_table.fetch_run(t, run)
             if record.is_active or account_table.is_in_memory(t, run):
                 return
         with closing(ledger.open_reader()) as reader, reader.read() as t:
             account = account_table.load_account(t, run)
-        account.check_parts(record.spec)
         with ledger.read() as t:
             if run_table.fetch_run(t, run) == record:  # nothing was accounted meanwhile
                 t.accounts.setdefault(run, account)

@@ -51,7 +51,7 @@ class CheckpointReceiver:
         """Apply checkpoints to the ledger, answer and count them."""
         begun = self.timer()
         receipts = self._apply(batches)
-        self.broker.send_controls(build_controls(receipts, self.active_runs))
+        self.broker.send(build_controls(receipts, self.active_runs))
         verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
         self.metrics.count_messages(verdicts, self.timer() - begun)
         return receipts

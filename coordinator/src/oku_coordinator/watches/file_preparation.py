@@ -57,7 +57,7 @@ class FilePreparation:
         code = UserCode(spec=run.spec, setup=setup) if setup is not None and preparing else None
         due = self._find_due(run, preparing, now)
         tickets = self._file_access.build_tickets(files) if due else {}
-        self._broker.send_fetches(
+        self._broker.send(
             Fetch(
                 incarnation=incarnation,
                 run=run.run,

@@ -70,4 +70,4 @@ class Renewal:
             return
         self._turn, self._renewed_at = turn, now
         used = self._roster.find_used(turn)
-        self._broker.send_controls(Control(incarnation=worker.incarnation, renew=True) for worker in used)
+        self._broker.send(Control(incarnation=worker.incarnation, renew=True) for worker in used)

@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -49,6 +50,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     peak_mb: float
     """Of the coordinator, as the next three are until its end."""
     gap_ms: float
+    gap_cpu_ms: float = 0.0
+    """The most CPU time that the process took in a gap (`watched_loop`); 0 where it was not measured."""
     live_summary_s: float
     scrape_s: float
     end_summary_s: float
@@ -57,6 +60,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     """Until it listens."""
     restarted_peak_mb: float
     restarted_gap_ms: float
+    restarted_gap_cpu_ms: float = 0.0
     restarted_summary_s: float
     worker_mb: float
     command_mb: float
@@ -65,6 +69,13 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     show_mb: float
     report_s: float
     report_mb: float
+
+
+class _Gaps(NamedTuple):
+    """Of an event loop: the longest one, and the most CPU time that its process took in one."""
+
+    longest_ms: float
+    most_cpu_ms: float
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,13 +138,14 @@ class _Play:
         end_summary_s = _time(lambda: self._get(f"/api/runs/{run}"))
         summary = self._get(f"/api/runs/{run}")
         time.sleep(_LOOK_S)
-        peak_mb, gap_s = self._read_peak_mb(COORDINATOR), self._read_gap_s()
+        peak_mb, gap = self._read_peak_mb(COORDINATOR), self._read_gaps()
         stack.end(COORDINATOR)
         self._gaps.unlink(missing_ok=True)
         restart_s = _time(lambda: stack.start_coordinator(flags=_FLAGS, gaps_file=self._gaps))
         restarted_summary_s = _time(lambda: self._get(f"/api/runs/{run}"))
         show_s, show_mb = self._call("show", run)
         report_s, report_mb = self._call("report", run, "--output", str(stack.folder / "report.html"))
+        restarted_gap = self._read_gaps()
         return Played(
             commit=self._name,
             size=self._size,
@@ -141,13 +153,15 @@ class _Play:
             ledger_mb=round((stack.folder / "data/ledger.sqlite3").stat().st_size / 1e6, 1),
             summary_mb=round(len(summary) / 1e6, 2),
             peak_mb=peak_mb,
-            gap_ms=round(1000 * gap_s, 1),
+            gap_ms=gap.longest_ms,
+            gap_cpu_ms=gap.most_cpu_ms,
             live_summary_s=round(max(live), 3),
             scrape_s=round(max(scrapes), 3),
             end_summary_s=round(end_summary_s, 3),
             restart_s=round(restart_s, 2),
             restarted_peak_mb=self._read_peak_mb(COORDINATOR),
-            restarted_gap_ms=round(1000 * self._read_gap_s(), 1),
+            restarted_gap_ms=restarted_gap.longest_ms,
+            restarted_gap_cpu_ms=restarted_gap.most_cpu_ms,
             restarted_summary_s=round(restarted_summary_s, 3),
             worker_mb=worker_mb,
             command_mb=command_mb,
@@ -194,9 +208,13 @@ class _Play:
         seen = [read_vitals(each) for each in (pid, *find_children(pid))]
         return max(least, *(round(vitals.peak_rss_mb, 1) for vitals in seen if vitals is not None), 0.0)
 
-    def _read_gap_s(self) -> float:
+    def _read_gaps(self) -> _Gaps:
         lines = self._gaps.read_text().splitlines() if self._gaps.exists() else []
-        return max((float(line.split()[1]) for line in lines), default=0.0)
+        gaps = [tuple(map(float, line.split())) for line in lines]
+        return _Gaps(
+            longest_ms=round(1000 * max((late_s for _, late_s, _ in gaps), default=0.0), 1),
+            most_cpu_ms=round(1000 * max((cpu_s for *_, cpu_s in gaps), default=0.0), 1),
+        )
 
 
 def _time(work: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""How accounts stand in the ledger: a row for each, and one for each time that was measured."""
+"""How an account stands in its row of the ledger."""
 
 import json
 import sqlite3
@@ -15,19 +15,32 @@ from oku_core.json_reader import build_own_decoder
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
-ACCOUNT_COLUMNS = ("outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received")
-"""Of `accounts`: what an account is kept in, but for its times."""
-TIME_COLUMNS = ("sum_us_high", "sum_us", "min_us", "max_us", "histogram")
-"""Of `account_times`: what a time is kept in."""
+ACCOUNT_COLUMNS = (
+    "outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received", "times"
+)  # fmt: skip
+"""Of `accounts`: what an account is kept in."""
 _decode = build_own_decoder(Any)
 decode_reasons = build_own_decoder(list[ReasonCount])
 """Decodes the reasons of an account as they stand in its column."""
 
-_Row = sqlite3.Row | Mapping[str, Any]
+
+class _StoredTime(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A time that was measured; a run of many parts has tens of thousands."""
+
+    time: Time
+    sum_us_high: int
+    sum_us: int
+    min_us: int
+    max_us: int
+    packed: bytes
 
 
-def build_account(row: _Row) -> Account:
-    """Decode the account in a row of `accounts`, without its times; `ValueError` if it cannot be read."""
+_pack_times = msgspec.msgpack.Encoder().encode
+_unpack_times = msgspec.msgpack.Decoder(list[_StoredTime]).decode
+
+
+def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
+    """Decode the account in a row of `accounts`; `ValueError` if it cannot be read."""
     outcomes, not_sent = _decode(row["outcomes"]), _decode(row["not_sent"])
     if not is_account(outcomes):
         raise ValueError("the outcomes are not the counts of each")
@@ -39,18 +52,21 @@ def build_account(row: _Row) -> Account:
         reasons={count.key: count for count in decode_reasons(row["reasons"])},
         statuses=_decode(row["statuses"]),
         bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
+        times=decode_times(row["times"]),
     )
 
 
-def build_time(row: _Row) -> tuple[Time, Histogram]:
-    """Decode the time in a row of `account_times`; `ValueError` if it cannot be read."""
-    histogram = Histogram.unpack(
-        row["histogram"],
-        sum_us=_join(row["sum_us_high"], row["sum_us"]),
-        min_us=row["min_us"],
-        max_us=row["max_us"],
-    )
-    return Time(row["time"]), histogram
+def decode_times(times: bytes) -> dict[Time, Histogram]:
+    """Decode the times of an account as they stand in their column; `ValueError` if they cannot be read."""
+    return {
+        stored.time: Histogram.unpack(
+            stored.packed,
+            sum_us=_join(stored.sum_us_high, stored.sum_us),
+            min_us=stored.min_us,
+            max_us=stored.max_us,
+        )
+        for stored in _unpack_times(times)
+    }
 
 
 def build_account_columns(account: Account) -> Sequence[object]:
@@ -61,13 +77,12 @@ def build_account_columns(account: Account) -> Sequence[object]:
         msgspec.json.encode(list(account.reasons.values())).decode(),
         json.dumps(account.statuses, sort_keys=True),
         *divmod(account.bytes_received, _LOW_LIMIT),
+        _pack_times([_store_time(time, held) for time, held in account.times.items() if held.total]),
     )
 
 
-def build_time_columns(histogram: Histogram) -> Sequence[object]:
-    """Encode a time as the values of its columns."""
-    sums_us = divmod(histogram.sum_us, _LOW_LIMIT)
-    return (*sums_us, histogram.min_us, histogram.max_us, histogram.pack())
+def _store_time(time: Time, held: Histogram) -> _StoredTime:
+    return _StoredTime(time, *divmod(held.sum_us, _LOW_LIMIT), held.min_us, held.max_us, held.pack())
 
 
 def _join(high: int, low: int) -> int:

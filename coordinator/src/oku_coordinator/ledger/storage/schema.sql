@@ -145,19 +145,8 @@ CREATE TABLE accounts (
     reasons TEXT NOT NULL DEFAULT '[]',     -- why requests failed, and how many for each reason
     bytes_received INTEGER NOT NULL,        -- the lower 62 bits, as of all sums
     bytes_received_high INTEGER NOT NULL,   -- what is beyond them
+    times BLOB NOT NULL,                    -- those that were measured, packed
     PRIMARY KEY (run, phase, name)
-);
-CREATE TABLE account_times (                -- only the times that were measured
-    run TEXT NOT NULL,
-    phase TEXT NOT NULL,
-    name TEXT NOT NULL,
-    time TEXT NOT NULL,
-    sum_us INTEGER NOT NULL,                -- the lower 62 bits
-    sum_us_high INTEGER NOT NULL,
-    min_us INTEGER NOT NULL,
-    max_us INTEGER NOT NULL,
-    histogram BLOB NOT NULL,
-    PRIMARY KEY (run, phase, name, time)
 );
 CREATE TABLE inner_accounts (
     run TEXT NOT NULL,

@@ -18,7 +18,6 @@ _ROWS = {
     "workers": ("worker", "run = ?1"),
     # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
     "accounts": ("(phase, name)", "run = ?1"),
-    "account_times": ("(phase, name, time)", "run = ?1"),
     "inner_accounts": ("(phase, name)", "run = ?1"),
     "tracebacks": ("reason", "run = ?1"),
     "series": ("second", "run = ?1"),

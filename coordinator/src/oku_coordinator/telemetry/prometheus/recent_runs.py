@@ -108,8 +108,8 @@ class RecentRuns:
 
     def _fetch_totals(self, row: RunRow) -> RunAccount:
         """The account of a run as far as totals go; the ledger is free while figures are made of it."""
-        if row.is_active:
-            with self._ledger.read() as t:
+        with self._ledger.read() as t:
+            if account_table.is_in_memory(t, row.run):
                 return account_table.fetch_account(t, row.run).freeze_totals()
         with closing(self._ledger.open_reader()) as reader, reader.read() as t:
             return account_table.fetch_account(t, row.run).freeze_totals()

@@ -52,8 +52,8 @@ ALL_TAMPERINGS = TAMPERINGS | {
     "an outcome became another": "UPDATE runs SET outcomes = '[13, 0, 1, 0, 0, 0, 0, 0]'",
     "an outcome is missing": "UPDATE runs SET outcomes = '[10]'",
     "statuses were added": """UPDATE accounts SET statuses = '{"200": 14, "404": 1}'""",
-    "the histogram is gone": "DELETE FROM account_times",
-    "the histogram is none": "UPDATE account_times SET histogram = x'00112233'",
+    "the histogram is gone": "UPDATE accounts SET times = x'90'",
+    "the histogram is none": "UPDATE accounts SET times = x'00112233'",
     "two leases have one range": "UPDATE leases SET start = 10, stop = 20 WHERE start = 20",
     "an open lease covers more": "UPDATE leases SET covered = 5 WHERE start = 20",
 }

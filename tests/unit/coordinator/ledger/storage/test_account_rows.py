@@ -2,6 +2,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,11 +10,8 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
 from oku_coordinator.ledger.storage.account_rows import (
     ACCOUNT_COLUMNS,
-    TIME_COLUMNS,
     build_account,
     build_account_columns,
-    build_time,
-    build_time_columns,
 )
 from oku_core.accounting.account import Account
 from oku_core.accounting.measured_time import Time
@@ -44,19 +42,9 @@ def build_values(account: Account) -> dict[str, Any]:
     return dict(zip(ACCOUNT_COLUMNS, build_account_columns(account), strict=True))
 
 
-def build_time_values(account: Account) -> list[dict[str, Any]]:
-    """The columns of its times, by name."""
-    return [
-        {"time": time, **dict(zip(TIME_COLUMNS, build_time_columns(histogram), strict=True))}
-        for time, histogram in account.times.items()
-    ]
-
-
 def read_back(account: Account) -> Account:
-    """The account as its rows have it."""
-    again = build_account(build_row(build_values(account)))
-    again.times |= dict(build_time(build_row(values)) for values in build_time_values(account))
-    return again
+    """The account as its row has it."""
+    return build_account(build_row(build_values(account)))
 
 
 def fold(*parts: Part) -> Account:
@@ -77,8 +65,7 @@ def test_an_account_comes_back_from_its_rows(parts: list[Part]) -> None:
 
 def test_an_empty_histogram_takes_no_room() -> None:
     """The requests of closed runs have no due times."""
-    [values] = build_time_values(fold(build_closed_part([2, 4])))
-    assert values["time"] == "latency"
+    assert list(read_back(fold(build_closed_part([2, 4]))).times) == [Time.LATENCY]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +76,9 @@ def test_an_empty_histogram_takes_no_room() -> None:
         ({"outcomes": "nothing"}, "JSON is malformed"),
         ({"not_sent": "[0]"}, "causes for not sending are not the counts of each"),
         ({"statuses": "nothing"}, "JSON is malformed"),
+        ({"times": b"nothing"}, "Expected `array`"),
+        ({"times": msgspec.msgpack.encode([("tea", 0, 1, 1, 1, b"")])}, "Invalid enum value 'tea'"),
+        ({"times": msgspec.msgpack.encode([("latency", 0, 1, 1, 1, b"nothing")])}, "no packed histogram"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
@@ -99,23 +89,10 @@ def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) ->
         build_account(build_row(values | column))
 
 
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [({"histogram": b"nothing"}, "no packed histogram"), ({"time": "tea"}, "'tea' is not a valid Time")],
-)
-def test_a_time_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
-    """It raises a ValueError, whatever is wrong."""
-    values = build_time_values(fold(build_open_part([1, 2], 1)))[0]
-    build_time(build_row(values))
-    with pytest.raises(ValueError, match=said):
-        build_time(build_row(values | column))
-
-
 def test_sums_may_be_larger_than_an_integer_of_the_database() -> None:
     """The microseconds of 10**13 requests of three seconds are; nothing is rounded."""
     account = fold(build_closed_part([1, 2], 1))
     account.bytes_received, account.histogram(Time.LATENCY).sum_us = 10**24 + 7, 3 * 10**19 + 1
-    for values in (build_values(account), *build_time_values(account)):
-        assert all(not isinstance(value, int) or value < 2**63 for value in values.values())
+    assert all(not isinstance(value, int) or value < 2**63 for value in build_values(account).values())
     again = read_back(account)
     assert (again.bytes_received, again.histogram(Time.LATENCY).sum_us) == (10**24 + 7, 3 * 10**19 + 1)

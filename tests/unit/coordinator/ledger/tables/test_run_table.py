@@ -152,7 +152,7 @@ def test_a_text_stands_for_an_id_then_the_latest_run_then_a_name_then_a_part_of_
     assert list_found(ledger, "latest") == ["latest"], "an id comes first"
 
 
-LONG_COLUMNS = {("account_times", "histogram"), ("accounts", "statuses")}
+LONG_COLUMNS = {("accounts", "times"), ("accounts", "statuses")}
 
 
 def test_the_state_of_a_run_is_read_without_its_histogram(

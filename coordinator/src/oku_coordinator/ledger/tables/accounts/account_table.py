@@ -5,41 +5,28 @@ row of a run has the sum of their outcomes.
 """
 
 import json
-import sqlite3
-from collections.abc import Iterable, Sequence
 
 from oku_coordinator.ledger.storage.account_rows import (
     ACCOUNT_COLUMNS,
-    TIME_COLUMNS,
     build_account,
     build_account_columns,
-    build_time,
-    build_time_columns,
     decode_reasons,
 )
 from oku_coordinator.ledger.storage.lease_records import decode_counts
-from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
+from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError, breaching
 from oku_coordinator.ledger.storage.run_account import PartAccounts, PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.accounts.inner_table import choose_name, fetch_inner, write_inner
+from oku_coordinator.ledger.tables.run_table import fetch_spec
 from oku_core.accounting.account import Account
 from oku_core.accounting.outcome import ReasonCount, build_no_causes
 
-_KEY, _TIME_KEY = ("run", "phase", "name"), ("run", "phase", "name", "time")
 _COLUMNS = ", ".join(ACCOUNT_COLUMNS)
-
-
-def _build_upsert(table: str, key: Sequence[str], columns: Sequence[str]) -> str:
-    names, values = ", ".join(columns), ", ".join(f"excluded.{column}" for column in columns)
-    places = ", ".join("?" * (len(key) + len(columns)))
-    return (
-        f"INSERT INTO {table} ({', '.join(key)}, {names}) VALUES ({places})"  # noqa: S608  # names of our own
-        f" ON CONFLICT DO UPDATE SET ({names}) = ({values})"
-    )
-
-
-_WRITE = _build_upsert("accounts", _KEY, ACCOUNT_COLUMNS)
-_WRITE_TIME = _build_upsert("account_times", _TIME_KEY, TIME_COLUMNS)
+_WRITE = (
+    f"INSERT INTO accounts (run, phase, name, {_COLUMNS})"  # noqa: S608  # names of our own
+    f" VALUES ({', '.join('?' * (3 + len(ACCOUNT_COLUMNS)))})"
+    f" ON CONFLICT DO UPDATE SET ({_COLUMNS}) = ({', '.join(f'excluded.{name}' for name in ACCOUNT_COLUMNS)})"
+)
 
 
 def is_in_memory(transaction: Transaction, run: str) -> bool:
@@ -66,25 +53,15 @@ def fetch_account(transaction: Transaction, run: str) -> RunAccount:
         f"SELECT phase, name, {_COLUMNS} FROM accounts WHERE run = ? ORDER BY rowid",  # noqa: S608  # names of our own
         run,
     )
-    times = transaction.select("SELECT * FROM account_times WHERE run = ?", run)
     try:
-        account = RunAccount(_build_parts(rows, times), fetch_inner(transaction, run))
+        parts = PartAccounts({(row["phase"], row["name"]): build_account(row) for row in rows})
+        account = RunAccount(parts, fetch_inner(transaction, run), is_checked=not parts)
         outcomes = decode_counts(record["outcomes"])
     except UNREADABLE as error:
         raise BreachError(run, f"its account cannot be read: {error}") from error
     if outcomes != account.outcomes:
         raise BreachError(run, f"its outcomes are {outcomes}, but its accounts sum to {account.outcomes}")
     return account
-
-
-def _build_parts(rows: Iterable[sqlite3.Row], times: Iterable[sqlite3.Row]) -> PartAccounts:
-    parts = {(row["phase"], row["name"]): build_account(row) for row in rows}
-    for row in times:
-        if (name := (row["phase"], row["name"])) not in parts:
-            raise ValueError(f"a time of phase {name[0]!r} and name {name[1]!r} is of no account")
-        time, histogram = build_time(row)
-        parts[name].times[time] = histogram
-    return PartAccounts(parts)
 
 
 def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
@@ -105,10 +82,12 @@ def fetch_reasons(transaction: Transaction, run: str) -> list[tuple[str, ReasonC
 
 
 def load_account(transaction: Transaction, run: str) -> RunAccount:
-    """Read the account of a run into memory, with its totals; a run of many parts takes a second."""
+    """Read the account of a run into memory, sum it up and check its parts: many take a second."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
     account.parts.fetch_measured()
     account.inner.fetch_measured()
+    with breaching(run):
+        account.check_parts(fetch_spec(transaction, run))
     return account
 
 
@@ -132,11 +111,8 @@ def write_accounts(transaction: Transaction) -> None:
     """Write the accounts that have changed in memory."""
     for run, names in transaction.folded.items():
         account = transaction.accounts[run]
-        for name in names:
-            part = account.parts[name]
-            transaction.execute(_WRITE, run, *name, *build_account_columns(part))
-            times = [(run, *name, time, *build_time_columns(held)) for time, held in part.times.items()]
-            transaction.execute_each(_WRITE_TIME, times)
+        rows = [(run, *name, *build_account_columns(account.parts[name])) for name in names]
+        transaction.execute_each(_WRITE, rows)
         transaction.execute("UPDATE runs SET outcomes = ? WHERE run = ?", json.dumps(account.outcomes), run)
     for run, names in transaction.folded_inner.items():
         inner = transaction.accounts[run].inner
