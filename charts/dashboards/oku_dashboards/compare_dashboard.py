@@ -1,4 +1,4 @@
-"""The dashboard Oku / Compare: two runs side by side, what changed, and how both went since their start."""
+"""The dashboard Oku / Compare: two runs side by side, their differences, and both since their start."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -74,7 +74,7 @@ class _RedisQoS(redis.QoS):
 
     @contextmanager
     def gather(self) -> Iterator[None]:
-        """What is taken meanwhile is noted in one round trip."""
+        """Note the messages that are taken meanwhile in one round trip."""
         self._gathered = []
         try:
             yield

@@ -18,7 +18,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _QUOTE = b'"'
 _QUOTED = re.compile(rb'"[^"]*"')
-"""A field in quotes, or what lies between two of its doubled quotation marks."""
+"""A field in quotes, or a part of it between doubled quotation marks."""
 _STRAY_QUOTE = re.compile(rb'[^,\n"]"|"[^,\r\n"]')
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _BLANK = re.compile(rb"(?:^|\n)\r?\n")

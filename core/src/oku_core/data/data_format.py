@@ -17,7 +17,7 @@ class LineError(ValueError):
 
     Attributes:
         line: its number in the block of lines that was looked at, from 0.
-        reason: what is wrong with it, to stand behind the file and the number of the line.
+        reason: the fault, to stand behind the file and the number of the line.
     """
 
     def __init__(self, line: int, reason: str) -> None:

@@ -14,7 +14,7 @@ _BYTES = bytes(range(256))
 _AS_SPACES = bytes.maketrans(_NOT_IN_HEADERS, b" " * len(_NOT_IN_HEADERS))
 _CONTROL_CHARACTERS = bytes(range(32))
 _UNRESERVED = (string.ascii_letters + string.digits + "-._~").encode()
-"""What stands for itself everywhere in a URL (RFC 3986, section 2.3)."""
+"""The characters that stand for themselves everywhere in a URL (RFC 3986, section 2.3)."""
 _RESERVED = re.compile(rb"[^A-Za-z0-9._~-]")
 _BETWEEN = b"\n"
 _PERCENT_ENCODED = {bytes([byte]): b"%%%02X" % byte for byte in range(256)}

@@ -31,7 +31,7 @@ Row = tuple[bytes, ...]
 
 
 class Value(NamedTuple):
-    """What of each row is wanted.
+    """A value wanted from each row.
 
     Attributes:
         column: the name of the column.
@@ -43,7 +43,7 @@ class Value(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """What is known of a block.
+    """A block of which rows are cached.
 
     Attributes:
         rows: the places of all of its rows, or of one.
@@ -71,7 +71,7 @@ class RowReader:
 
     Args:
         scanned: the file.
-        values: what of each row is wanted, at least one.
+        values: the values wanted from each row, at least one.
 
     Attributes:
         values: as given.
@@ -134,7 +134,7 @@ class RowReader:
         if (known := self._blocks.pop(number, None)) is not None:
             self.cached_bytes -= known.size
         if self.cached_bytes + block.size > CACHE_BYTES or len(self._blocks) == CACHED_BLOCKS:
-            # All at once: that costs a row next to nothing. What is wanted again is read again.
+            # All at once: that costs a row next to nothing. Rows that are wanted again are read again.
             self._blocks.clear()
             self._known.clear()
             self.cached_bytes = 0
@@ -155,7 +155,7 @@ class RowValues:
     """Gives the values of a row as they are written into a request, whatever the index is.
 
     Attributes:
-        values: what of the row is wanted.
+        values: the values wanted from the row.
         row: its values by their columns; another one may take its place.
     """
 

@@ -95,8 +95,8 @@ def scan(path: Path, name: str, index_path: Path, use: Use = NO_USE) -> Scan:
     Args:
         path: where it is.
         name: what the user calls it; its end says the format.
-        index_path: where the row index goes; what is there is replaced.
-        use: what must be so in every row for the requests to be made.
+        index_path: where the row index goes; a file that is there is replaced.
+        use: the columns that requests need in every row.
 
     Raises:
         DataError: it cannot be read, it changed meanwhile, or a line of it is wrong.
@@ -271,7 +271,7 @@ def _read_table(chunk: bytes, name: str, file_format: DataFormat) -> tuple[DataT
 
 
 def _check_unchanged(path: Path, name: str, before: os.stat_result, after: os.stat_result, size: int) -> None:
-    """Compare a file with what it was, and with what is at its path now."""
+    """Compare a file with its former state, and with the file at its path now."""
     try:
         now = path.stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether this process may use what was compiled of Oku, or has Python do the same."""
+"""Whether this process may use the compiled parts of Oku, or has Python do the same."""
 
 import os
 

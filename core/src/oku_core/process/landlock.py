@@ -30,7 +30,7 @@ _THREADS = Path("/proc/self/task")
 
 
 class FileRight(IntFlag):
-    """What may be done with a file, or with the files of a folder."""
+    """Rights to a file, or to the files of a folder."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
@@ -102,12 +102,12 @@ def find_version(call: CallKernel = call_kernel) -> int:
 def restrict(rights: Mapping[Path, FileRight], call: CallKernel = call_kernel) -> None:
     """Give up all files but these, for good; signals and abstract sockets of others, too, from version 6 on.
 
-    What is open stays open. The process must have one thread, since others would keep what they have, and
+    Open files stay open. The process must have one thread, since others would keep what they have, and
     must gain no privileges (`PR_SET_NO_NEW_PRIVS`). A rule about a file in /proc needs that file: it is held
     open, since the kernel would make another one of it after it had freed its caches.
 
     Args:
-        rights: what may still be done with a file, or with all that is in a folder. Paths that are not there
+        rights: the rights that remain to a file, or to everything in a folder. Paths that are not there
             count as nothing.
         call: makes system calls.
 

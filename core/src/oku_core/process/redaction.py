@@ -22,9 +22,9 @@ _MARKS = frozenset("%+&\\")
 """A text without them has nothing that is quoted."""
 _BASE64_BYTES = 3
 _BEFORE = (0, 2, 3)
-"""How many characters of Base64 depend on what comes before, if that ends with so many bytes of a group."""
+"""How many characters of Base64 depend on the text before, if that ends with so many bytes of a group."""
 _AFTER = (0, 3, 2)
-"""How many depend on what comes behind, padding included, if the text ends with so many bytes of a group."""
+"""How many depend on the text behind, padding included, if the text ends with so many bytes of a group."""
 
 
 class SecretTexts:
@@ -110,7 +110,7 @@ def _list_quotable(secrets: Iterable[str]) -> list[str]:
 
 
 def _build_pattern(text: str) -> re.Pattern[str]:
-    """What finds a text whichever of its characters are quoted: clients disagree on those of a URL."""
+    """A pattern of a text, whichever of its characters are quoted: clients disagree on those of a URL."""
     return re.compile("".join(map(_match_quoted, text)))
 
 
@@ -126,7 +126,7 @@ def _match_quoted(char: str) -> str:
 
 
 def _build_words(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """What finds short secrets where they stand alone."""
+    """A pattern of short secrets that stand alone."""
     short = {secret for secret in secrets if len(secret) < SHORTEST_PART}
     forms = short | {quote(secret, safe="") for secret in short}
     words = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
@@ -167,7 +167,7 @@ def redact_beginning(text: str, *, queries: bool = True) -> tuple[str, str]:
     """Redact a text that goes on behind its end, where a hidden value may be cut in two.
 
     Returns:
-        what can be shown of it, and the rest, in which a hidden value may begin.
+        the part that can be shown, and the rest, in which a hidden value may begin.
     """
     masked = _hidden.replace(text, MASK)
     end = _hidden.find_unfinished(masked)

@@ -49,7 +49,7 @@ class Health:
         self._failures = 0
         self._failed_at = 0.0
         self.trouble = ""
-        """What keeps the task from working; empty while it works."""
+        """Why the task does not work; empty while it works."""
         self.cause: Exception | None = None
         """The last failure of a task that has a trouble."""
 
@@ -104,7 +104,7 @@ class Supervisor:
 
     @property
     def troubles(self) -> list[str]:
-        """What keeps tasks and threads from working, one line for each that has a trouble."""
+        """Why tasks and threads do not work, one line for each that has a trouble."""
         return self.find_troubles()
 
     def find_troubles(self, besides: tuple[type[Exception], ...] = ()) -> list[str]:

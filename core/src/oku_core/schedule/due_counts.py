@@ -1,4 +1,4 @@
-"""How many arrivals of a schedule are due before any time: what is sent is compared with it.
+"""How many arrivals of a schedule are due before any time, to compare with the requests sent.
 
 It is as exact as the schedule is. Only inside a block with very many random arrivals, which would take long
 to draw, their number is an estimate with a deviation.
@@ -16,7 +16,7 @@ from oku_core.uniform import list_uniform
 
 _HALF = 0.5
 _ROUNDED = 1e-6
-"""What is due so little before a time, in arrivals or seconds, counts as due at that time."""
+"""Arrivals due this little before a time, in arrivals or seconds, count as due at that time."""
 _MOST_KEPT = 20_000
 """Drawn numbers; a run of weeks is asked about each of its seconds."""
 

@@ -254,7 +254,7 @@ class Lane:
 
 
 def clip_ranges(ranges: Sequence[Range], first: int, last: int) -> list[Range]:
-    """What of ranges in rising order lies in `first <= p < last`."""
+    """The parts of ranges in rising order that lie in `first <= p < last`."""
     clipped: list[Range] = []
     for number in range(bisect_right(ranges, first, key=itemgetter(1)), len(ranges)):
         start, stop = ranges[number]

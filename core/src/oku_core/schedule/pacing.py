@@ -38,7 +38,7 @@ class Pacer:
         self._go_to(self._count_until(now_ns))
 
     def count_allowed(self, now_ns: int) -> int:
-        """How many requests may be sent now; what is too late is lost."""
+        """How many requests may be sent now; slots that are too late are lost."""
         if now_ns < self.next_ns:  # mostly, and quicker than a division of such long integers
             return 0
         passed = self._count_until(now_ns)

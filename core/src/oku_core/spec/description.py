@@ -35,7 +35,7 @@ def describe_load(spec: Spec) -> str:
 
 
 def describe_shortage(spec: Spec, workers: int, latency_s: float) -> str:
-    """Why the requests in flight that a spec allows can't hold its rate, and what can; empty if they can.
+    """Explain why too few requests in flight are allowed to hold the rate of a spec; empty if they suffice.
 
     By Little's law (J. D. C. Little: A Proof for the Queuing Formula L = λW, Operations Research 9, 1961), a
     rate times the mean latency is the mean number in flight.
@@ -185,11 +185,11 @@ class RequestLine(NamedTuple):
 
 
 class RequestLines:
-    """Says of each index of a spec what its request is.
+    """Finds the request of each index of a spec.
 
     Args:
         spec: of the run.
-        hides_queries: whether what stands in queries is masked, but for placeholders.
+        hides_queries: whether queries are masked, but for their placeholders.
     """
 
     def __init__(self, spec: Spec, *, hides_queries: bool = False) -> None:

@@ -33,7 +33,7 @@ from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
 
 
 class FieldGroup(StrEnum):
-    """What keys are about; help and documents list them under these headings."""
+    """The subjects of keys; help and documents list the keys under these headings."""
 
     TARGET = "Target"
     USER_CODE = "User code"
@@ -134,7 +134,7 @@ def _path(value: object) -> str:
     path = parse_text(value)
     if not path or not path.isprintable():
         raise ValueError(f"{format_value(path)} is not the path of a file")
-    find_file_reference(path)  # refuses what is none
+    find_file_reference(path)  # raises `ValueError` for a broken reference
     return path
 
 

@@ -1,6 +1,6 @@
 """The load of a spec over time: its stages, schedule and phases, and which of its keys contradict each other.
 
-`rules` tells what a fault is.
+`rules` defines a fault.
 """
 
 import math

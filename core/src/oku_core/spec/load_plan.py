@@ -49,7 +49,7 @@ class LoadPlan:
         self._most = spec.requests if spec.is_timed and spec.requests < OPEN_END else None
 
     def find_unused(self, requests: int) -> int | None:
-        """What is left unused of a run that has so many requests; None if it does not end after both."""
+        """How many requests a run of this many leaves unused; None unless both time and number end it."""
         return None if self._most is None else self._most - requests
 
     def count(self, since_s: float, until_s: float) -> int | None:

@@ -1,6 +1,6 @@
 """Parses what users wrote (command line, YAML, JSON) into a spec.
 
-The result is a `Spec`, or a `SpecError` whose one line names the place, the value and what is allowed.
+The result is a `Spec`, or a `SpecError` whose one line names the place, the value and the allowed values.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def written(self) -> Mapping[str, object]:
-        """Its values by keys as documents write them; `parse_spec` refuses what is not a mapping."""
+        """Its values by keys as documents write them; `parse_spec` refuses anything but a mapping."""
         values: object = self.values
         if not isinstance(values, Mapping):
             return {}
@@ -98,7 +98,7 @@ def parse_spec(*sources: Source) -> Spec:
 def _resolve_aliases(
     given: Mapping[str, tuple[Source, object]],
 ) -> tuple[dict[str, tuple[Source, object]], set[str]]:
-    """What was given under another name, under that of the spec; and which such names there were."""
+    """Values by their own keys, without aliases; and the aliases that were given."""
     resolved, renamed = dict(given), set()
     for key in given:
         if not (name := FIELD_BY_KEY[key].alias_of):

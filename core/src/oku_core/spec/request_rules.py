@@ -1,6 +1,6 @@
-"""Finds what is wrong with the requests that a spec describes: their targets, protocol, framing and checks.
+"""Finds faults in the requests that a spec describes: in their targets, protocol, framing and checks.
 
-`rules` tells what a fault is.
+`rules` defines a fault.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -25,7 +25,7 @@ _USER_CODE = "cannot be combined with user code, which speaks HTTP/1.1"
 
 
 def iter_request_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """Yield what is wrong with requests; each fault assumes that there is none before it."""
+    """Yield the faults of requests; each assumes that there is none before it."""
     yield from _iter_target_faults(spec, given)
     if not spec.brings_servers:
         reason = "applies only to Oku's own delay servers and cannot be combined with a URL"
@@ -167,7 +167,7 @@ def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: F
     row by row. Each of several targets has its share of the requests in flight.
 
     Args:
-        spec: what is sent.
+        spec: describes the requests.
         in_flight: how many requests a worker has in flight at most.
         limit_bytes: the memory that a worker may use; 0 if it is not known.
         find_file: finds bodies that are files.

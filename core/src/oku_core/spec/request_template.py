@@ -90,10 +90,10 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
         url: the whole URL.
         method: the HTTP method.
         headers: all headers that the spec gives it.
-        body: what is sent; None if there is no body.
+        body: None if there is no body.
         is_json: whether what placeholders stand for is escaped as in a string of JSON.
         columns: what placeholders may stand for, beside the index.
-        expect: what answers must be like.
+        expect: the checks of responses.
     """
 
     name: str = ""

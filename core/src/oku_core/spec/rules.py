@@ -1,6 +1,6 @@
 """Finds keys of a spec that contradict each other; here those about user code, thresholds and data.
 
-A fault is the key that is to blame and what is wrong; the parser adds where that key was given. Rules of the
+A fault is the key to blame and the reason; the parser adds where that key was given. Rules of the
 load are in `load`, those of requests in `request_rules`.
 """
 
@@ -21,7 +21,7 @@ from oku_core.spec.values.threshold import FigureUnit, Threshold
 
 
 def iter_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """Yield what is wrong with a spec whose load is not yet complete; each assumes that none is before it.
+    """Yield the faults of a spec whose load is not yet complete; each assumes that none is before it.
 
     To find them can take a second: do not do this in an event loop.
 

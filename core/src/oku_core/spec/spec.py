@@ -22,7 +22,7 @@ from oku_core.spec.values.url import Url, is_absolute
 
 
 class Engine(StrEnum):
-    """What sends the requests of a worker."""
+    """The engine that sends the requests of a worker."""
 
     AIOHTTP = "aiohttp"
     """The default, with all features: proxies, redirects and cookies."""
@@ -210,7 +210,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def expectation(self) -> Expectation:
-        """What answers must be like, unless their target says otherwise."""
+        """The checks of responses, unless their target has its own."""
         return Expectation(
             status=self.expect_status,
             body=self.expect_body,

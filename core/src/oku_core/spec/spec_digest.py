@@ -1,6 +1,6 @@
 """The digest of a spec: equal for specs that ask for the same, however they are written.
 
-Only what differs from the defaults counts, so that a key that a newer Oku adds changes no digest. Rates,
+Only values that differ from the defaults count, so a key that a newer Oku adds changes no digest. Rates,
 durations, headers and thresholds count by what they mean, and files of the run by their content.
 """
 

@@ -30,7 +30,7 @@ _SHORTEST_WITHIN, _LONGEST_WITHIN = "1ms", "1h"
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an answer must be like; what is left out is not checked.
+    """The checks of a response; keys that are left out check nothing.
 
     An answer with another status is an `unexpected_status`; one that fails anything else a `failed_check`.
 
@@ -123,12 +123,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         name: names the target wherever figures are shown; unique in a spec.
         weight: how many requests of each block of as many as all weights sum to go to it.
-        url: a URL, or what comes after the base URL; it may contain placeholders.
+        url: a whole URL, or the part after the base URL; it may contain placeholders.
         method: the HTTP method.
         headers: headers in addition to those of all targets; one of the same name takes their place.
-        body: what is sent; it may contain placeholders.
+        body: may contain placeholders.
         is_json: whether the body was given as JSON, so that what placeholders stand for is escaped in it.
-        expect: what answers must be like; what it leaves out is as for all targets.
+        expect: the checks of its responses; for keys left out, the checks of all targets apply.
     """
 
     name: str
@@ -201,7 +201,7 @@ def _parse_target(value: object, place: int) -> Target:
 
 
 def _complete(parsed: dict[str, Any]) -> Target:
-    """Add what follows from what was given."""
+    """Add the values that follow from the given ones."""
     if "json" in parsed:
         parsed["body"], parsed["is_json"] = parsed.pop("json"), True
     method = parsed.setdefault("method", "GET" if parsed.get("body") is None else "POST")

@@ -23,7 +23,7 @@ HIGHEST_FIGURE = 1 << 48
 HIGHEST_STATUS = 999
 
 NO_TEXT = -1
-"""Stands for a text where there is none, such as the reason of what was ok."""
+"""Stands for a text where there is none, such as the reason of a request that was ok."""
 OUTSIDE = -1
 """The slot of requests that were made outside of any iteration."""
 DROPPED = -1
@@ -100,7 +100,7 @@ class Cut(msgspec.Struct, frozen=True, tag="cut", array_like=True):
 
 
 class StopHost(msgspec.Struct, frozen=True, tag="stop", array_like=True):
-    """End: nothing more is handed out, and what is under way is dropped."""
+    """End: nothing more is handed out, and iterations under way are dropped."""
 
 
 ToHost = Start | Call | Hand | SetUsers | Cut | StopHost
@@ -157,7 +157,7 @@ class Returned(msgspec.Struct, frozen=True, tag="returned", array_like=True):
 
 
 class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
-    """What has happened since the last report; also without news, as a sign of life.
+    """The news since the last report; also without news, as a sign of life.
 
     Texts are named by their numbers: the first text of the first report is 0, and so on.
 

@@ -36,7 +36,7 @@ NO_OVERRIDES = Overrides()
 
 
 class OverridesError(Exception):
-    """A header is not valid; the message is one line that names the header, its value and what is allowed."""
+    """A header is not valid; the message is one line with the header, its value and the allowed values."""
 
 
 @lru_cache(maxsize=MOST_OVERRIDES)

@@ -1,1 +1,1 @@
-"""What may stand under a key of a spec, as types that are parsed once."""
+"""The values of a spec's keys, as types that are parsed once."""

@@ -173,7 +173,7 @@ def parse_sizes(value: object) -> tuple[SizeBound, ...]:
 
 def _write_json_value(pointer: str, value: object) -> str:
     if "=" in pointer:
-        # As text, what follows the first = is the value.
+        # In text, the value begins after the first =.
         raise ValueError(f"{format_value(pointer)} has a = in it, which is not supported")
     try:
         written = msgspec.json.encode(read_json_value(value)).decode()

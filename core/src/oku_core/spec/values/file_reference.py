@@ -123,7 +123,7 @@ class FileHash:
 
     @property
     def claim(self) -> FileClaim:
-        """Digest and proof of what came so far."""
+        """Digest and proof of the content so far."""
         return FileClaim(self._digest.hexdigest(), self._proof.hexdigest())
 
 

@@ -35,7 +35,7 @@ def parse_count(value: object) -> int:
 
 
 def parse_number(value: object, wanted: str) -> Fraction:
-    """Parse a number that need not be whole: `0.5`, `1.5k`; `wanted` says in the error what is allowed."""
+    """Parse a number that need not be whole: `0.5`, `1.5k`; the error ends with `wanted`."""
     return _parse(value, _COUNT_UNITS, wanted)
 
 

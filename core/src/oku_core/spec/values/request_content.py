@@ -30,7 +30,7 @@ _REFUSED = {
 }
 _CONNECTION_OPTIONS = frozenset({"close", "keep-alive"})
 FRAMING = frozenset({"connection", "content-length", *_REFUSED})
-"""The names of headers that say where a request ends, or what becomes of its connection."""
+"""The names of headers that tell where a request ends, or whether its connection is kept."""
 
 
 class Header(str):

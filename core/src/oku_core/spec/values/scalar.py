@@ -20,7 +20,7 @@ class PlainScalar(str):
 
 
 def parse_text(value: object) -> str:
-    """Return any text that can be sent as it is, without what is known of where it stood.
+    """Return any text that can be sent as it is, as a plain `str`.
 
     Raises:
         ValueError: the value is not text, or UTF-8 cannot encode it.

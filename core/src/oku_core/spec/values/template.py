@@ -124,7 +124,7 @@ class Template:
 
     @classmethod
     def parse(cls, text: str, columns: Collection[str] = (), escape: Escape = AS_TEXT) -> Self:
-        """Take a text apart; what stands in braces and is neither the index nor a column is text.
+        """Take a text apart; braces around anything but the index or a column are text.
 
         `{literal:` becomes a brace.
 
@@ -162,7 +162,7 @@ class Template:
 
     @property
     def literal(self) -> str:
-        """What of it stands there as it is."""
+        """Its literal text."""
         return "".join(part for part in self._parts if isinstance(part, str))
 
     @property
@@ -214,7 +214,7 @@ class Template:
         return lambda index: pattern % list_values(index)
 
     def bind_values(self, rows: Rows | None = None) -> Callable[[int], tuple[bytes, ...]]:
-        """Build a function from an index to what stands in the places of the template, in their order."""
+        """Build a function from an index to the values in the places of the template, in their order."""
         needed = self._needed
         if rows is None or not self.values:
             places = len(needed)

@@ -1,4 +1,4 @@
-"""Thresholds as users write them: what must hold of a run, such as `p99 < 300ms` or `ok >= 99.9%`.
+"""Thresholds as users write them: conditions on a run, such as `p99 < 300ms` or `ok >= 99.9%`.
 
     threshold = figure ["of" TARGET] comparison limit {"during" PHASE | "over" DURATION} [": abort"]
     figure    = [time] ("p" NUMBER | "mean" | "max") | OUTCOME {"+" OUTCOME} | "rate"
@@ -72,7 +72,7 @@ class Threshold(str):
     """A threshold; as a string, it is the text that the user wrote.
 
     Attributes:
-        kind: what is compared.
+        kind: the figure that is compared.
         time: which time, of a quantile or a mean.
         quantile: which quantile, from above 0 to 1, which is the maximum.
         outcomes: which outcomes are counted, where these are compared.

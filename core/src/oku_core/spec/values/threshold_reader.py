@@ -1,4 +1,4 @@
-"""Reads the text of a threshold word by word; an error names the place and what may stand there."""
+"""Reads the text of a threshold word by word; an error names the place and the words allowed there."""
 
 import re
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class ThresholdReader:
         return is_next
 
     def read_word(self, wanted: str) -> str:
-        """The next word, not in quotes; `wanted` says in the error what may stand there."""
+        """The next word, not in quotes; the error ends with `wanted`."""
         if self.is_at_end:
             raise ValueError(f"{format_value(self._text)}: at its end, {wanted} is missing")
         word = self._words[self._next]

@@ -55,7 +55,7 @@ def parse_urls(value: object) -> tuple[Url, ...]:
 
 
 def parse_base_url(value: object) -> Url:
-    """Parse what comes before the URLs of targets: a URL without a query and without the index."""
+    """Parse the base URL of targets: a URL without a query and without the index."""
     url = _parse_url(parse_text(value))
     named = NAMED_PLACEHOLDER.search(url)
     for part in ("?", named[0] if named else None):
