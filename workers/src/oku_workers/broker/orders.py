@@ -31,6 +31,10 @@ from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 
+_INTERVAL_HOLDS_S = 60.0
+"""A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
+the clock of a new coordinator may be behind that of the one before."""
+
 
 class LeaseTask:
     """Checks messages of leases, and hands them to the event loop; each call runs in a thread of Celery's."""
@@ -62,11 +66,6 @@ class LeaseTask:
         else:
             # Waiting for the loop keeps messages in the broker while it is busy.
             self._loop_thread.ask(lambda: self._runner.take(batch))
-
-
-_INTERVAL_HOLDS_S = 60.0
-"""A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
-the clock of a new coordinator may be behind that of the one before."""
 
 
 class Orders:

@@ -17,6 +17,12 @@ from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_busy_s
 from oku_workers.executions.execution import Execution
 
+SATURATED_SHARE = 0.9
+"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
+LATE_S = 0.1
+"""A latency that an event loop measures while it is later than this is its own rather than the target's."""
+_WHOLE_S = 1.0
+
 
 class LagListener(Protocol):
     """Samples something as often as a `LagMeter` measures."""
@@ -59,13 +65,6 @@ class LagMeter:
         assert self._listener is not None
         self._listener.sample(self.late_s)
         self._ask()
-
-
-SATURATED_SHARE = 0.9
-"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
-LATE_S = 0.1
-"""A latency that an event loop measures while it is later than this is its own rather than the target's."""
-_WHOLE_S = 1.0
 
 
 class _Strain(NamedTuple):

@@ -28,6 +28,7 @@ LARGEST_SLEW_NS = 100_000_000
 """By more than this an offset is changed at once: it was wrong, and to mend it slowly would take minutes."""
 
 _PPM = 1_000_000
+_NS_PER_S = 1_000_000_000
 
 
 class ClockSample(NamedTuple):
@@ -100,9 +101,6 @@ class SlewedOffset:
         """The offset now."""
         reach_ns = (now_ns - self._at_ns) * SLEW_PPM // _PPM
         return self._offset_ns + max(-reach_ns, min(reach_ns, self._target_ns - self._offset_ns))
-
-
-_NS_PER_S = 1_000_000_000
 
 
 class NoticeListener(Protocol):
