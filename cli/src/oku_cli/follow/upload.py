@@ -56,7 +56,7 @@ class LocalFile:
     @contextmanager
     def open(self) -> Iterator[int]:
         """Open it to be read; `UserError` if it cannot be, or is another one by now."""
-        with opened(str(self.path), self.label) as file:
+        with _opened(str(self.path), self.label) as file:
             self.check(file)
             yield file
 
@@ -76,7 +76,7 @@ def read_local_file(name: str, label: str) -> LocalFile:
     Raises:
         UserError: it is not a file that can be read, or is changed meanwhile.
     """
-    with opened(name, label) as file:
+    with _opened(name, label) as file:
         stamp, found, size = _read_stamp(file), FileHash(), 0
         while piece := os.read(file, _READ_BYTES):
             found.update(piece)
@@ -91,8 +91,7 @@ def read_local_file(name: str, label: str) -> LocalFile:
 
 
 @contextmanager
-def opened(name: str, label: str, fault: str = "is not a regular file") -> Iterator[int]:
-    """Open a regular file to be read; `UserError` names it by its label, and tells the fault of any other."""
+def _opened(name: str, label: str) -> Iterator[int]:
     try:
         # Without O_NONBLOCK a named pipe would be waited for.
         file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -102,7 +101,7 @@ def opened(name: str, label: str, fault: str = "is not a regular file") -> Itera
         raise UserError(f"{format_value(name)} is not the path of a file") from error
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise UserError(f"{label}: {fault}")
+            raise UserError(f"{label}: is not a regular file")
         yield file
     except OSError as error:
         raise UserError(f"{label}: {error.strerror}") from error

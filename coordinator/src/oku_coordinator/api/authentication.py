@@ -95,7 +95,6 @@ class RefusedCallers:
         api: what callers call there. Its server logs how many lines the throttle has left out.
         credential: what they must present.
         metrics: count each refusal.
-        clock: monotonic seconds.
     """
 
     def __init__(

@@ -94,7 +94,6 @@ class FileStore:
 
     Args:
         folder: where they are; it is made when the first one comes.
-        limits: how large they may be.
         measure_free: how many bytes are free on the disk of a folder.
         clock: Unix time, as that of files.
     """

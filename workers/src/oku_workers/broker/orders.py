@@ -72,12 +72,9 @@ class Orders:
     """Obeys orders.
 
     Args:
-        loop_thread: the event loop.
         runner: has the leases, in that loop.
-        heartbeat: sends progress.
         link: learns when the coordinator speaks.
         watchdog: learns of orders to this worker alone; those to all come another way.
-        clock: monotonic seconds.
     """
 
     def __init__(

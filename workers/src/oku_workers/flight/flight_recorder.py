@@ -71,7 +71,6 @@ class FileRecorder:
 
     Args:
         folder: where the records of all workers are that may tell of each other; it is made if need be.
-        incarnation: the id of this process.
         boot: the boot of this machine; without it nothing is written.
     """
 

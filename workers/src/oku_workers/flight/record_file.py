@@ -130,8 +130,6 @@ class RecordFolder:
 
     Args:
         folder: where they are; it need not exist.
-        boot: the boot of this machine.
-        monotonic: monotonic seconds.
     """
 
     def __init__(self, folder: Path, boot: str, monotonic: Clock = time.monotonic) -> None:

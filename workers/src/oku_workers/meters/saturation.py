@@ -80,7 +80,6 @@ class SaturationMeter:
 
     Args:
         measure_busy_s: time that the worker ran or waited for a processor.
-        clock: monotonic seconds.
     """
 
     def __init__(

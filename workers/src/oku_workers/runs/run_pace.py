@@ -44,7 +44,6 @@ class TimePlan:
     """The plan of one spec.
 
     Attributes:
-        spec: the spec.
         phases: its phases in their order.
         stages: what its stages ask for; None if its concurrency is always the same.
         end_s: when nothing more is taken; infinite if only the number of requests ends it.

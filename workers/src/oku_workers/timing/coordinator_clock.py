@@ -115,7 +115,6 @@ class CoordinatorClock:
 
     Args:
         kernel: whose monotonic clock this process reads, as `fetch_kernel_id` names it.
-        monotonic_ns: that clock, in nanoseconds.
 
     Attributes:
         notice: what the coordinator said last of its clock; None if it has not said anything yet.
