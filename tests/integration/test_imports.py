@@ -112,35 +112,104 @@ class Recorder(socketserver.StreamRequestHandler):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    ("engine", "is_single"), [(Engine.AIOHTTP, True), (Engine.HTTPTOOLS, False)], ids=["aiohttp", "httptools"]
-)
-def test_text_that_looks_like_placeholders_is_sent_byte_by_byte(
-    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, *, is_single: bool
-) -> None:
-    """A recording was made by others: none of its texts may send a variable of who runs it."""
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-for-them")
-    heard: list[tuple[bytes, bytes, bytes]] = []
+@pytest.fixture
+def heard() -> list[tuple[bytes, bytes, bytes]]:
+    """What the recorder heard: request line, header of notes and body of each request."""
+    return []
+
+
+@pytest.fixture
+def recorder(heard: list[tuple[bytes, bytes, bytes]]) -> Iterator[str]:
+    """The URL of a recorder."""
     handler = type("OwnRecorder", (Recorder,), {"heard": heard})
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        target = "/a/{i}?q={env:AWS_SECRET_ACCESS_KEY}&f={file:id_rsa}&l={literal:i}"
-        headers = [
-            {"name": "X-Note", "value": FOREIGN}, {"name": "Content-Type", "value": "application/json"}
-        ]  # fmt: skip
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        posted = {
-            "method": "POST", "url": f"{url}{target}", "headers": headers, "postData": {"text": FOREIGN_BODY}
-        }  # fmt: skip
-        requests = [posted] if is_single else [posted, {"method": "GET", "url": f"{url}/b", "headers": []}]
-        entries = [{"request": request, "response": {"status": 200}} for request in requests]
-        (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": entries}}))
-        imported = run_oku("import", "har", "a.har", "-o", "spec.yaml", cwd=tmp_path)
-        assert "--allow-env" not in imported.stdout + imported.stderr + (tmp_path / "spec.yaml").read_text()
-        assert "Text that looks like a placeholder is sent literally" in imported.stderr
-        done = run_oku("run", "spec.yaml", "-n", "4", "-w", "1", "--engine", engine, "--json", cwd=tmp_path)
+        yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+STYLED = {
+    "openapi": "3.1.0",
+    "servers": [{"url": "/api"}],
+    "paths": {
+        "/m/{p}": {
+            "delete": {},
+            "put": {
+                "parameters": [
+                    {"name": "p", "in": "path", "style": "matrix", "example": "v"},
+                    {"name": "f", "in": "query", "content": {"application/json": {"example": {"a": 7}}}},
+                    {"name": "X-Note", "in": "header", "example": ["a", "b"]},
+                ],
+                "requestBody": {"content": {"application/json": {"example": {"n": None}}}},
+            },
+        }
+    },
+}
+
+
+def test_requests_arrive_as_they_were_imported(
+    tmp_path: Path, recorder: str, heard: list[tuple[bytes, bytes, bytes]]
+) -> None:
+    """Commands of both shells, a form that was recorded as fields, parameters with styles."""
+    fields = [{"name": "user", "value": "a b"}, {"name": "empty", "value": ""}]
+    posted = {"method": "POST", "url": f"{recorder}/f", "headers": [], "postData": {"params": fields}}
+    recording = {"log": {"entries": [{"request": posted, "response": {"status": 200}}]}}
+    (tmp_path / "form.har").write_text(json.dumps(recording))
+    (tmp_path / "api.json").write_text(json.dumps(STYLED))
+    windows = f'curl ^"{recorder}/w?a=1^&b=^%^20^" ^\n  -H ^"X-Note: ^\\^"q^\\^"^" ^\n  --data-raw ^"^{{^}}^"'
+    cases = [
+        (
+            ("curl", f"curl {recorder}/b -H $'X-Note: \\xe2\\x82\\xac' -d $'\\u20ac\\n'"),
+            b"POST /b",
+            "€",
+            "€\n",
+        ),
+        (("curl", windows), b"POST /w?a=1&b=%20", '"q"', "{}"),
+        (("har", "form.har"), b"POST /f", "", "user=a+b&empty="),
+        (
+            ("openapi", "api.json", "--base-url", recorder),
+            b"PUT /api/m/;p=v?f=%7B%22a%22:7%7D",
+            "a,b",
+            '{"n": null}',
+        ),
+    ]
+    for arguments, line, note, body in cases:
+        imported = run_oku("import", *arguments, "-o", "spec.yaml", cwd=tmp_path)
+        assert imported.returncode == 0, imported.stderr
+        done = run_oku("run", "spec.yaml", "-n", "1", "-w", "1", "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert heard.pop() == (line + b" HTTP/1.1\r\n", note.encode(), body.encode()), arguments
+
+
+@pytest.mark.parametrize(
+    ("engine", "is_single"), [(Engine.AIOHTTP, True), (Engine.HTTPTOOLS, False)], ids=["aiohttp", "httptools"]
+)
+def test_text_that_looks_like_placeholders_is_sent_byte_by_byte(
+    tmp_path: Path,
+    recorder: str,
+    heard: list[tuple[bytes, bytes, bytes]],
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_single: bool,
+) -> None:
+    """A recording was made by others: none of its texts may send a variable of who runs it."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-for-them")
+    target = "/a/{i}?q={env:AWS_SECRET_ACCESS_KEY}&f={file:id_rsa}&l={literal:i}"
+    headers = [
+        {"name": "X-Note", "value": FOREIGN}, {"name": "Content-Type", "value": "application/json"}
+    ]  # fmt: skip
+    posted = {
+        "method": "POST", "url": f"{recorder}{target}", "headers": headers, "postData": {"text": FOREIGN_BODY}
+    }  # fmt: skip
+    requests = [posted] if is_single else [posted, {"method": "GET", "url": f"{recorder}/b", "headers": []}]
+    entries = [{"request": request, "response": {"status": 200}} for request in requests]
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": entries}}))
+    imported = run_oku("import", "har", "a.har", "-o", "spec.yaml", cwd=tmp_path)
+    assert "--allow-env" not in imported.stdout + imported.stderr + (tmp_path / "spec.yaml").read_text()
+    assert "Text that looks like a placeholder is sent literally" in imported.stderr
+    done = run_oku("run", "spec.yaml", "-n", "4", "-w", "1", "--engine", engine, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     sent = (f"POST {target} HTTP/1.1\r\n".encode(), FOREIGN.encode(), FOREIGN_BODY.encode())
     posts = [request for request in heard if request[0].startswith(b"POST")]

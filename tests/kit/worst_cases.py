@@ -60,7 +60,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.imported_spec:_PARTS": [
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],
-    "oku_cli.imports.openapi_document:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
+    "oku_cli.imports.openapi_servers:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
     "oku_cli.imports.shell_words:_ANSI": ["\\", "\\x", "\\0", "a", "\\x4", "\\u0", "\\U", "\\c"],
     "oku_cli.imports.shell_words:_DOUBLE": ["\\", "\\\n", "\\a"],
     "oku_cli.imports.shell_words:_EXPANDED": ["\\", "$", ("", "\\", "$"), "\\a"],

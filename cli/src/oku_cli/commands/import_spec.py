@@ -12,7 +12,7 @@ from oku_cli.imports.curl_command import read_curl
 from oku_cli.imports.har_file import HarChoice, read_har
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedSpec
-from oku_cli.imports.openapi_document import read_openapi
+from oku_cli.imports.openapi_document import OpenApiChoice, read_openapi
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.spec.input_file import (
@@ -31,6 +31,10 @@ from oku_core.spec.files import TLS_FILE_KEYS
 from oku_core.spec.parser import Source, parse_spec
 
 _KINDS = ("curl", "har", "openapi")
+_KIND_BY_OPTION = {
+    "files_dir": "curl", "include": "har", "exclude": "har", "assets": "har", "base_url": "openapi",
+    "deletes": "openapi",
+}  # fmt: skip
 _LARGEST_BYTES = 256 << 20
 """A browser writes the contents of all answers into a HAR file."""
 
@@ -71,6 +75,10 @@ _LARGEST_BYTES = 256 << 20
     help="Of an OpenAPI document: send to this server instead of its first one.",
 )  # fmt: skip
 @option(
+    OptionGroup.OUTPUT, "--deletes", is_flag=True,
+    help="Of an OpenAPI document: also operations with DELETE.",
+)  # fmt: skip
+@option(
     OptionGroup.SECRETS, "--files-dir", metavar="FOLDER", type=click.Path(path_type=Path),
     help="Folder whose files a curl command from standard input may name. Default: none.",
 )  # fmt: skip
@@ -80,7 +88,6 @@ def command(
     output: str,
     files_dir: Path | None,
     keep_secrets: bool,  # noqa: FBT001  # click passes flags so
-    base_url: str | None,
     **choice: Any,
 ) -> int:
     """Write a spec from what you have: KIND is curl, har or openapi.
@@ -89,11 +96,11 @@ def command(
     replaced by placeholders, and comments say what could not be taken over.
     """
     check_output("--output", output)
-    _check_options(kind, base_url=base_url, files_dir=files_dir, **choice)
+    _check_options(kind, files_dir=files_dir, **choice)
     if files_dir is not None and source != STANDARD_INPUT:
         raise UserError("--files-dir: is for a command from standard input; one in quotes may name any file")
     try:
-        imported = _read_curl(source, files_dir) if kind == "curl" else _read(kind, source, base_url, choice)
+        imported = _read_curl(source, files_dir) if kind == "curl" else _read(kind, source, choice)
         secrets = SecretBox(keeps=keep_secrets)
         text = write_spec(imported, secrets)
         parse_spec(Source("the spec", decode_yaml(text.encode(), SPEC_FILE)))
@@ -109,15 +116,17 @@ def command(
 
 def _check_options(kind: str, **given: object) -> None:
     """Refuse options of another kind."""
-    kinds = {"include": "har", "exclude": "har", "assets": "har", "base_url": "openapi", "files_dir": "curl"}
     for name, value in given.items():
-        if value and kinds[name] != kind:
-            raise UserError(f"--{name.replace('_', '-')}: is allowed only with {kinds[name]}")
+        if value and _KIND_BY_OPTION[name] != kind:
+            raise UserError(f"--{name.replace('_', '-')}: is allowed only with {_KIND_BY_OPTION[name]}")
 
 
-def _read(kind: str, source: str, base_url: str | None, choice: Mapping[str, Any]) -> ImportedSpec:
+def _read(kind: str, source: str, given: Mapping[str, Any]) -> ImportedSpec:
     content = read_input(source, _name(source), _LARGEST_BYTES)
-    return read_har(content, HarChoice(**choice)) if kind == "har" else read_openapi(content, base_url)
+    choice = {name: value for name, value in given.items() if _KIND_BY_OPTION[name] == kind}
+    if kind == "har":
+        return read_har(content, HarChoice(**choice))
+    return read_openapi(content, OpenApiChoice(**choice))
 
 
 def _read_curl(source: str, files_dir: Path | None) -> ImportedSpec:

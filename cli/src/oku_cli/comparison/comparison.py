@@ -59,15 +59,9 @@ class ComparedQuantile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs side by side.
+    """Two runs side by side: the verdict on B as against A, or the reasons why it is `not_comparable`.
 
-    Attributes:
-        verdict: on B as against A.
-        reasons: why it is `not_comparable`; empty otherwise.
-        quantiles: all, those of the latency first.
-        differences: what differs in the specs.
-        a: the summary of A.
-        b: the summary of B.
+    The quantiles of the latency come first.
     """
 
     verdict: Verdict

@@ -25,13 +25,7 @@ COMPARED_TIMES = (Time.LATENCY, Time.RESPONSE_TIME)
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeconds:
-    """A run and its seconds.
-
-    Attributes:
-        summary: the summary of the run.
-        spec: its spec, under the names that users write.
-        samples: its samples, oldest first.
-    """
+    """A run and its seconds: its spec, under the names that users write, and its samples, oldest first."""
 
     summary: Summary
     spec: Mapping[str, Any]

@@ -101,10 +101,14 @@ class LiteralText:
         """Say in one line where text was escaped; nothing if none was."""
         if not self._places:
             return
-        named = ", ".join([*self._places][:_MOST_NAMED])
-        more = f" and {rest} more" if (rest := len(self._places) - _MOST_NAMED) > 0 else ""
         what = "Text that looks like a placeholder is sent literally, because {literal:…} means {…}"
-        yield f"{what}: in {named}{more}."
+        yield f"{what}: in {name_some([*self._places])}."
+
+
+def name_some(names: Sequence[str]) -> str:
+    """The first few of many names, and how many more there are."""
+    more = f" and {rest} more" if (rest := len(names) - _MOST_NAMED) > 0 else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def encode_braces(text: str) -> str:

@@ -3,8 +3,9 @@
 Schemas are those of OpenAPI 3.0 and 3.1. What cannot be made up, such as a text for a pattern, is noted.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from oku_core.errors import format_value
 
@@ -22,6 +23,23 @@ _TEXT_BY_FORMAT = {
 }  # fmt: skip
 
 Resolve = Callable[[Any], Mapping[str, Any]]
+
+
+class WrittenNumber(float):
+    """A number of a YAML document that keeps its digits: `1.10` may be meant as text.
+
+    Attributes:
+        text: as it is written.
+    """
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """Read a number of JSON."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
 
 
 class ExampleMaker:
@@ -49,37 +67,91 @@ class ExampleMaker:
             where: how a note names its place.
             depth: how many schemas it is within.
         """
-        schema = self._resolve(schema)
         where = where[-_LONGEST_PLACE:]
-        given = find_given(schema)
-        if given is not None:
-            return self.take(given, where)
         if depth > _DEEPEST:
-            self.notes.append(f"{where} contains itself; null stands for the rest")
-            return None
-        self.made += 1
+            given = self.find(self._resolve(schema))
+            if given is None:
+                self.notes.append(f"{where} contains itself; null stands for the rest")
+            return given if given is None else self.take(given, where, schema)
+        parts = self._list_parts(schema, depth)
+        given = self.find(parts[0])
+        if given is not None:
+            return self.take(given, where, parts[0])
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
-        for word in ("oneOf", "anyOf"):
-            if choices := schema.get(word):
-                return self.make(choices[0], where, depth + 1)
-        if parts := schema.get("allOf"):
-            made = [self.make(part, where, depth + 1) for part in parts]
-            objects = [part for part in made if isinstance(part, Mapping)]
-            own = self._make_object(schema, where, depth) if schema.get("properties") else {}
-            return (
-                {key: value for part in [*objects, own] for key, value in part.items()}
-                if objects
-                else made[0]
-            )
-        return self._make_typed(schema, where, depth)
+        if any(_find_type(part) == "object" for part in parts):
+            return self._make_object(parts, where, depth)
+        for part in parts:
+            if (given := self.find(part)) is not None:
+                return self.take(given, where, part)
+        typed = (part for part in parts if "type" in part or "items" in part)
+        return self._make_typed(next(typed, parts[0]), where, depth)
 
-    def take(self, given: Any, where: str) -> Any:
-        """A value that the document gives, as long as there is room for it."""
+    def find(self, holder: Mapping[str, Any]) -> Any:
+        """What somebody wrote: an example, a constant, a default, the first of a choice; or None."""
+        for key in ("example", "const", "default"):
+            if holder.get(key) is not None:
+                return holder[key]
+        examples = holder.get("examples")
+        if isinstance(examples, Mapping):
+            examples = [self._read_example(str(name), each) for name, each in examples.items()][:1]
+        for choice in (examples, holder.get("enum")):
+            if isinstance(choice, list) and choice and choice[0] is not None:
+                return choice[0]
+        return None
+
+    def take(self, given: Any, where: str, schema: Any) -> Any:
+        """A value that the document gives, as long as there is room for it; text where that has to be."""
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
         self.made += _count_values(given) // _GIVEN_FOR_ONE
-        return given
+        return self._fit(given, schema, 0)
+
+    def _read_example(self, name: str, written: Any) -> Any:
+        example = self._resolve(written)
+        if "externalValue" in example:
+            self.notes.append(f"its example {name} is not in the document: {example['externalValue']}")
+        return example.get("value")
+
+    def _list_parts(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
+        """A schema without references, and those that it is composed of: all of `allOf`, one of a choice."""
+        part = self._resolve(schema)
+        if isinstance(schema, Mapping) and len(schema) > 1 and part is not schema:
+            part = {**part, **schema}  # what stands beside a reference counts as well (OpenAPI 3.1)
+        self.made += 1
+        if depth > _DEEPEST or self.made > _MOST_VALUES:
+            return [part]
+        parts = [part]
+        for each in part.get("allOf") or ():
+            parts += self._list_parts(each, depth + 1)
+        for word in ("oneOf", "anyOf"):
+            if choices := part.get(word):
+                chosen = next(
+                    (each for each in choices if _find_type(self._resolve(each)) != "null"), choices[0]
+                )
+                parts += [*self._list_parts(chosen, depth + 1), *_list_discriminators(part, chosen)]
+        return parts
+
+    def _fit(self, given: Any, schema: Any, depth: int) -> Any:
+        """A value without what is only for answers, whose numbers are text where the schema wants text.
+
+        YAML has quotes for that, people do not.
+        """
+        if given is None or isinstance(given, str) or depth > _DEEPEST:
+            return given
+        schema = self._resolve(schema)
+        if isinstance(given, Mapping):
+            known = schema.get("properties") or {}
+            return {
+                key: self._fit(each, known.get(key), depth + 1)
+                for key, each in given.items()
+                if not self._is_read_only(known.get(key))
+            }
+        if isinstance(given, list):
+            return [self._fit(each, schema.get("items"), depth + 1) for each in given]
+        if schema.get("type") not in ("string", ["string"]):
+            return given
+        return given.text if isinstance(given, WrittenNumber) else json.dumps(given, default=str)
 
     def _leave_out(self, where: str) -> None:
         if not self._is_full:
@@ -88,8 +160,6 @@ class ExampleMaker:
 
     def _make_typed(self, schema: Mapping[str, Any], where: str, depth: int) -> Any:
         match _find_type(schema):
-            case "object":
-                return self._make_object(schema, where, depth)
             case "array":
                 return self._make_list(schema, where, depth) if schema.get("items") else []
             case "integer" | "number" as kind:
@@ -108,15 +178,32 @@ class ExampleMaker:
         self.made += more * (self.made - before)
         return [item] * (1 + more)
 
-    def _make_object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
-        """The required properties, and those with an example or a default."""
-        written = schema.get("required")
-        required = {each for each in written if isinstance(each, str)} if isinstance(written, list) else ()
-        return {
+    def _make_object(self, parts: Sequence[Mapping[str, Any]], where: str, depth: int) -> dict[str, Any]:
+        """The required properties, and those with an example or a default, that a request may have."""
+        required: set[str] = set()
+        contents: dict[str, Any] = {}
+        examples: dict[str, Any] = {}
+        for part in parts:
+            written = part.get("required")
+            required.update(filter(_is_text, written if isinstance(written, list) else ()))
+            for name, content in (part.get("properties") or {}).items():
+                if name not in contents or self.find(self._resolve(content)) is not None:
+                    contents[name] = content
+            if isinstance(given := self.find(part), Mapping):
+                examples |= given
+        made = {
             name: self.make(content, f"{where}.{name}" if where else name, depth + 1)
-            for name, content in (schema.get("properties") or {}).items()
-            if name in required or find_given(self._resolve(content)) is not None
+            for name, content in contents.items()
+            if name not in examples
+            and not self._is_read_only(content)
+            and (name in required or self.find(self._resolve(content)) is not None)
         }
+        return made | examples
+
+    def _is_read_only(self, content: Any) -> bool:
+        """Whether a property is only for answers."""
+        holders = (content if isinstance(content, Mapping) else {}, self._resolve(content))
+        return any(each.get("readOnly") is True for each in holders)
 
     def _make_text(self, schema: Mapping[str, Any], where: str) -> str:
         if schema.get("pattern"):
@@ -127,18 +214,20 @@ class ExampleMaker:
         return text[:longest] if isinstance(longest, int) else text
 
 
-def find_given(holder: Mapping[str, Any]) -> Any:
-    """The value that somebody has written down: an example, a constant, a default, the first of a choice."""
-    for key in ("example", "const", "default"):
-        if holder.get(key) is not None:
-            return holder[key]
-    examples = holder.get("examples")
-    if isinstance(examples, Mapping):
-        examples = [each.get("value") for each in examples.values() if isinstance(each, Mapping)]
-    for choice in (examples, holder.get("enum")):
-        if isinstance(choice, Sequence) and not isinstance(choice, str) and choice and choice[0] is not None:
-            return choice[0]
-    return None
+def _list_discriminators(schema: Mapping[str, Any], chosen: Any) -> Iterator[Mapping[str, Any]]:
+    """The property by which a service tells choices apart, with the name of the chosen one."""
+    discriminator = schema.get("discriminator")
+    reference = chosen.get("$ref") if isinstance(chosen, Mapping) else None
+    if isinstance(discriminator, Mapping) and isinstance(reference, str):
+        mapping = discriminator.get("mapping") or {}
+        names = [name for name, to in mapping.items() if to == reference]
+        name = discriminator.get("propertyName")
+        value = (names or [reference.rpartition("/")[2]])[0]
+        yield {"required": [name], "properties": {name: {"const": value}}}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _count_values(given: Any) -> int:

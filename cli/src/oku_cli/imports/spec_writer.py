@@ -71,8 +71,11 @@ def _write_request(request: ImportedRequest, secrets: SecretBox) -> ImportedRequ
     headers = [(name, secrets.hide_header(name, value)) for name, value in request.headers]
     for place, before, name in request.credentials:
         if place:
-            begin = secrets.literal.write(before, f"header {place}")
-            headers.append((place, begin + secrets.stand_for(name)))
+            value = secrets.literal.write(before, f"header {place}") + secrets.stand_for(name)
+            if place == "Cookie":
+                value = "; ".join([*(text for key, text in headers if key == place), value])
+                headers = [each for each in headers if each[0] != place]
+            headers.append((place, value))
         else:
             parameter = secrets.literal.write_url(quote_plus(before))
             url += f"{'&' if '?' in url else '?'}{parameter}={secrets.stand_for(name)}"

@@ -55,12 +55,10 @@ class OutputStream:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file to be written.
+    """A file to be written, which a flag has asked for.
 
-    Attributes:
-        flag: the flag that asked for it.
-        path: where to write it; `-` is standard output, and with None it is not written.
-        build: makes its content; None if its content is the lines of the history.
+    A path of `-` is standard output, and with None it is not written. Without a `build`, its content is the
+    lines of the history.
     """
 
     flag: str

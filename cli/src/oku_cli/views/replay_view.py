@@ -13,16 +13,8 @@ from oku_core.tables.formatting import format_count, format_latency, format_outc
 class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it is sent, without secrets.
 
-    Attributes:
-        run: the id of its run.
-        index: its index.
-        target: the name of its target; empty if the run names none.
-        url: the whole URL.
-        line: the request line.
-        headers: names and values, in order.
-        body: what is sent; None if there is no body, or it is not text.
-        body_bytes: the size of the body.
-        row: the row of its data, by columns; None if the run has none.
+    The target is empty if the run names none, and the row None if it has no data. A body is None if there is
+    none, or if it is not text.
     """
 
     run: str
@@ -39,13 +31,8 @@ class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
 class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A complete answer.
 
-    Attributes:
-        status: its status.
-        line: the status line.
-        headers: names and values, in order.
-        body: the beginning of its body without compression; None if that is not text.
-        body_bytes: the size of the body, as it was sent.
-        is_whole: whether `body` is all of it.
+    The body is its beginning without compression, or None if that is not text; `is_whole` says whether that
+    is all of it. Its size is that of what was sent.
     """
 
     status: int
@@ -57,14 +44,7 @@ class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a request.
-
-    Attributes:
-        outcome: what it counts as.
-        reason: why it is not ok; empty if it is.
-        time_ms: from sending to the last byte of the answer; None without one.
-        answer: the answer; None without a complete one.
-    """
+    """What came of a request; its time is from sending to the last byte of a complete answer."""
 
     outcome: Outcome
     reason: str
@@ -111,15 +91,7 @@ def _list_message(first: str, headers: Sequence[tuple[str, str]], body: str) -> 
 
 
 class ShownIteration(msgspec.Struct, frozen=True, kw_only=True):
-    """An iteration.
-
-    Attributes:
-        run: the id of its run.
-        index: its index.
-        scenario: the file of user code.
-        engine: what runs it.
-        row: the row of its data, by columns; None if the run has none.
-    """
+    """An iteration: its user code, what runs it, and the row of its data."""
 
     run: str
     index: int
@@ -129,17 +101,7 @@ class ShownIteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownInner(msgspec.Struct, frozen=True, kw_only=True):
-    """The requests of one name that an iteration has made.
-
-    Attributes:
-        name: theirs.
-        requests: how many there were.
-        ok: how many of them were ok.
-        statuses: how many had each status.
-        bytes_received: of their bodies.
-        longest_ms: how long the longest took.
-        reasons: why some are not ok.
-    """
+    """The requests of one name that an iteration has made, and why some are not ok."""
 
     name: str
     requests: int
@@ -151,15 +113,7 @@ class ShownInner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownIterationOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an iteration.
-
-    Attributes:
-        outcome: what it counts as.
-        reason: why it is not ok; empty if it is.
-        time_ms: how long it took; None if it did not end by itself.
-        traceback: where its exception came from; empty without one.
-        requests: those that it has made, by name.
-    """
+    """What came of an iteration, and its requests; without a time, it did not end by itself."""
 
     outcome: Outcome
     reason: str

@@ -26,12 +26,14 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
-from oku_core.summary.validity import MOST_SKEW_S
+from oku_core.summary.validity import MOST_SKEW_S, Flag
 
 _log = logging.getLogger(__name__)
 
 _ENDED_STATES = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
 """In the other states a run comes to rest by itself."""
+_WORTH_RECORDING = 1.1
+"""A bound that has grown by less is not written down again."""
 
 
 @dataclass
@@ -116,10 +118,6 @@ class ConfinementWatch:
             self._recorded.update(new)
 
 
-_WORTH_RECORDING = 1.1
-"""A bound that has grown by less is not written down again."""
-
-
 class SkewWatch:
     """Checks how well the workers of one run know its clock."""
 
@@ -136,5 +134,5 @@ class SkewWatch:
         worst_s = self._assignment.clock_bound_s
         if worst_s > max(MOST_SKEW_S, _WORTH_RECORDING * self._recorded_s):
             with self._ledger.change() as t:
-                work_table.note_clock_skew(t, run.run, worst_s)
+                work_table.add_flag(t, run.run, Flag.CLOCK_SKEW, 0, worst_s)
             self._recorded_s = worst_s

@@ -48,19 +48,10 @@ class MessageVerdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseSpan:
-    """A lease from when it was dealt to when it was closed.
+    """A lease from when it was dealt to when it was closed, None while it is open.
 
-    Attributes:
-        id: its id.
-        start: its first index.
-        stop: the index behind its last one.
-        ranges: its ranges `[start, stop)` if it has several.
-        state: what became of it.
-        reason: why it expired; empty if it did not.
-        worker: to which worker it was given.
-        covered: how many of its requests have an outcome.
-        cut_at: when it was dealt.
-        closed_at: when it was closed; None while it is open.
+    `ranges` are its ranges `[start, stop)` if it has several, and `covered` is how many of its requests have
+    an outcome. The reason says why it expired.
     """
 
     id: str

@@ -50,20 +50,10 @@ class EventType(StrEnum):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened.
+    """Something that happened, by the coordinator's clock, and the same as a sentence.
 
-    Attributes:
-        at: the Unix time by the coordinator's clock.
-        type: what happened.
-        text: the same as a sentence.
-        worker: the name of the worker that the event is about, if any.
-        lease: the id of the lease that the event is about, if any.
-        start: the first index of that lease.
-        stop: the first index after that lease.
-        requests: how many requests the event concerns.
-        reason: why it happened.
-        state: the state that the run entered.
-        flag: the flag of validity with which the run came to rest.
+    `worker` and `lease` are those that the event is about, `start` and `stop` the bounds of that lease.
+    `state` is what the run entered, and `flag` a flag of validity with which it came to rest.
     """
 
     at: float

@@ -48,12 +48,7 @@ NO_TIME = TimeProgress()
 
 
 class RunHead(NamedTuple):
-    """What a run is about, in words.
-
-    Attributes:
-        target: what is asked.
-        load: how requests are sent.
-    """
+    """What a run is about, in words: what is asked, and how requests are sent."""
 
     target: str
     load: str
@@ -237,8 +232,7 @@ def build_late_tick_line(
 def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
     """A line for each non-empty bucket of a heatmap, with its own count."""
     place, held = 0, 0
-    pairs = iter(latency.buckets)
-    for index, count in zip(pairs, pairs, strict=True):
+    for index, count in latency.filled():
         low_ms = bucket_bounds_us(index)[0] / 1000
         while low_ms > BOUNDS_MS[place]:
             if held:

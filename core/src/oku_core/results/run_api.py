@@ -72,12 +72,8 @@ class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
 class FailuresHead(msgspec.Struct, frozen=True, kw_only=True):
     """The head of the list of failed requests of a run.
 
-    Attributes:
-        run: its id.
-        state: its state.
-        requests: how many of its requests are accounted and not ok.
-        unlisted: how many of them are in no range, because there were too many, or they were only counted.
-        spec: its spec, under the names of the flags.
+    `requests` is how many of its requests are accounted and not ok. So many are `unlisted`, in no range,
+    because there were too many, or they were only counted.
     """
 
     run: str

@@ -61,24 +61,9 @@ class Sample(LiveCounts, frozen=True, kw_only=True):
         lag_s: the largest lateness of any worker's event loop in it.
         clock_bound_s: by how much the coordinator's clock may be wrong at most as any worker knows it; None
             in runs without a rate, or if no worker said so.
-        mean_ms: the mean latency of the requests answered in it. This and the figures below are None if no
-            request was answered.
-        p50_ms: the median of these latencies.
-        p90_ms: the 90th percentile.
-        p99_ms: the 99th percentile.
-        p99_9_ms: the 99.9th percentile.
-        max_ms: the largest.
-        response_time_p50_ms: the median of the response times. This and the figures below are None if there
-            are none.
-        response_time_p90_ms: the 90th percentile.
-        response_time_p99_ms: the 99th percentile.
-        response_time_p99_9_ms: the 99.9th percentile.
-        response_time_max_ms: the largest.
-        lateness_p50_ms: the median of the latenesses.
-        lateness_p90_ms: the 90th percentile.
-        lateness_p99_ms: the 99th percentile.
-        lateness_p99_9_ms: the 99.9th percentile.
-        lateness_max_ms: the largest.
+        mean_ms: the mean latency of the requests answered in it; None if there are none.
+
+    The quantiles of these latencies, of response times and of latenesses follow, each None if there are none.
     """
 
     at: float

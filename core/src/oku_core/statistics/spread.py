@@ -13,8 +13,14 @@ from statistics import NormalDist
 from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample
 from oku_core.spec.load import WARM_UP
-from oku_core.statistics.block_bootstrap import FEWEST_S, choose_block_s, find_quantiles, resample
-from oku_core.statistics.packed_seconds import PackedSeconds, pack_seconds
+from oku_core.statistics.block_bootstrap import (
+    FEWEST_S,
+    PackedSeconds,
+    choose_block_s,
+    find_quantiles,
+    pack_seconds,
+    resample,
+)
 from oku_core.summary.latency_summary import SUMMARY_QUANTILES, LatencySummary, QuantileIntervals
 
 LEVEL = 0.95

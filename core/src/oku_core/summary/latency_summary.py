@@ -75,25 +75,20 @@ def build_latency_summary(histogram: Histogram) -> LatencySummary:
 def build_timing_summary(account: Account) -> TimingSummary:
     """How the time of the requests of an account is split."""
     latency = account.histogram(Time.LATENCY)
-    if Time.SPLIT_LATENCY not in account.times:  # most answers arrive in one piece
-        return TimingSummary(
-            connect=_build_step(account.histogram(Time.CONNECT)),
-            tls=_build_step(account.histogram(Time.TLS)),
-            first_byte=_build_step(latency),
-            transfer=_build_no_transfer(latency.total),
+    if Time.SPLIT_LATENCY in account.times:
+        times = (Time.LATENCY, Time.SPLIT_LATENCY, Time.SPLIT_FIRST_BYTE)
+        first_byte = _build_step(
+            build_first_byte(*(account.histogram(time).build_latency() for time in times))
         )
-    snapshots = {time: histogram.build_latency() for time, histogram in account.times.items()}
-    all_latencies, split_latency, split_first_byte, transfer, connect, tls = (
-        snapshots.get(time, _NONE)
-        for time in (
-            Time.LATENCY, Time.SPLIT_LATENCY, Time.SPLIT_FIRST_BYTE, Time.TRANSFER, Time.CONNECT, Time.TLS
-        )
-    )  # fmt: skip
+        split_transfer = account.histogram(Time.TRANSFER).build_latency()
+        transfer = _build_step(build_transfer(latency.total, split_transfer))
+    else:  # most answers arrive in one piece
+        first_byte, transfer = _build_step(latency), _build_no_transfer(latency.total)
     return TimingSummary(
-        connect=_build_step(connect),
-        tls=_build_step(tls),
-        first_byte=_build_step(build_first_byte(all_latencies, split_latency, split_first_byte)),
-        transfer=_build_step(build_transfer(latency.total, transfer)),
+        connect=_build_step(account.histogram(Time.CONNECT)),
+        tls=_build_step(account.histogram(Time.TLS)),
+        first_byte=first_byte,
+        transfer=transfer,
     )
 
 

@@ -49,17 +49,9 @@ _PHASE_FIGURES = {"p50": Rank.SPARE, "p99": Rank.ESSENTIAL}
 
 
 class _Figures(NamedTuple):
-    """The figures of a target, or of the requests of one name.
+    """The figures of a target, or of the requests of one name; its latencies are the first of its times.
 
-    Attributes:
-        name: its name.
-        requests: how many are accounted.
-        ok: how many of them are ok.
-        rate_rps: how many were sent and have ended per second.
-        times_ms: the figures of its times, its latencies first.
-        size: the bytes of its answers; None if they are not known.
-        detail: explains the name.
-        bar: its outcomes.
+    The rate is of those that were sent and have ended. The size is None if it is not known.
     """
 
     name: str

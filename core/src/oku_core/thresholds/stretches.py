@@ -160,14 +160,7 @@ class Stretch:
 
 
 class _Totals:
-    """What some seconds sum to.
-
-    Attributes:
-        seconds: how long they are together.
-        outcomes: of the requests that ended in them.
-        sent: how many requests were sent.
-        planned: how many were due; None without a rate.
-    """
+    """What some seconds sum to; `planned` is None without a rate."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

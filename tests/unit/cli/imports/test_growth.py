@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.imports import openapi_document
+from oku_cli.imports import openapi_references
 from oku_cli.imports.har_file import HarChoice, read_har
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.openapi_document import read_openapi
@@ -123,7 +123,7 @@ def test_what_many_operations_share_is_read_a_bounded_number_of_times(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """References multiply as aliases do."""
-    monkeypatch.setattr(openapi_document, "MOST_ENTRIES", openapi_document.MOST_ENTRIES // 20)
+    monkeypatch.setattr(openapi_references, "MOST_ENTRIES", openapi_references.MOST_ENTRIES // 20)
     with pytest.raises(ValueError, match=r"references and examples stand for more than|more than 16 MiB"):
         read_openapi(_SHARED[what])
 

@@ -2,12 +2,12 @@ import json
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
-import yaml
 
 from oku_cli.imports.imported_spec import ImportedRequest, NeededCredential
-from oku_cli.imports.openapi_document import read_openapi
+from oku_cli.imports.openapi_document import OpenApiChoice, read_openapi
 
 SERVERS = [{"url": "http://{host}/v1/", "variables": {"host": {"default": "h"}}}]
 
@@ -39,51 +39,57 @@ def test_parameters_have_values() -> None:
         {"name": "left", "in": "query", "schema": {"type": "string"}},
         {"name": "X-A", "in": "header", "schema": {"default": [1, 2]}},
         {"name": "c", "in": "cookie", "required": True, "content": {"text/plain": {"schema": {"const": 5}}}},
+        {"name": "d", "in": "cookie", "example": ["x", "y"]},
+        {"name": "Accept", "in": "header", "example": "text/x"},
     ]
     (request,) = read({"/a/{id}": {"parameters": shared, "get": {"parameters": own}}})
-    assert request.url == "http://h/v1/a/1?q=a+b"
-    assert request.headers == [("X-A", "1,2"), ("Cookie", "c=5")]
+    assert request.url == "http://h/v1/a/1?q=a%20b"
+    assert request.headers == [("X-A", "1,2"), ("Cookie", "c=5; d=x; d=y")]
     assert request.notes == ["id is made up: put one that exists, or {i}, in its place"]
 
 
 def test_bodies_are_made_of_their_schemas() -> None:
     """JSON, forms, and whatever has an example; the rest is noted."""
     schema = {"required": ["a"], "properties": {"a": {"type": "integer"}, "b": {"example": "x y"}}}
-    components = {"schemas": {"A/B": schema}}
+    components = {"schemas": {"A/B": schema}, "examples": {"one": {"value": {"sku": "shirt"}}}}
     reference = {"schema": {"$ref": "#/components/schemas/A~1B"}}
     kinds: list[dict[str, Any]] = [
         {"application/json": reference},
         {"application/merge-patch+json": {"example": [1]}},
         {"application/x-www-form-urlencoded": reference},
         {"text/plain": {"example": "hello"}},
+        {"*/*": {"examples": {"one": {"$ref": "#/components/examples/one"}}}},
         {"multipart/form-data": {}},
     ]
     paths = {f"/{place}": {"post": {"requestBody": {"content": kind}}} for place, kind in enumerate(kinds)}
     requests = read(paths, components=components)
-    assert [each.body for each in requests] == ['{"a": 1, "b": "x y"}', "[1]", "a=1&b=x+y", "hello", None]
+    assert [each.body for each in requests] == [
+        '{"a": 1, "b": "x y"}',
+        "[1]",
+        "a=1&b=x+y",
+        "hello",
+        '{"sku": "shirt"}',
+        None,
+    ]
     assert requests[0].headers == [("Content-Type", "application/json")]
-    assert requests[4].notes == ["has no body: none can be made of the type multipart/form-data"]
+    assert requests[4].headers == [("Content-Type", "application/json")]
+    assert requests[5].notes == ["has no body: none can be made of the type multipart/form-data"]
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value", "query"),
-    [
-        ({}, ["x y", "b"], "tags=x+y&tags=b"),
-        ({"explode": False}, ["a", "b"], "tags=a%2Cb"),
-        ({"style": "pipeDelimited"}, ["a", "b"], "tags=a%7Cb"),
-        ({"style": "spaceDelimited", "explode": True}, ["a", "b"], "tags=a&tags=b"),
-        ({}, {"r": 1, "g": True}, "r=1&g=true"),
-        ({"explode": False}, {"r": 1, "g": 2}, "tags=r%2C1%2Cg%2C2"),
-        ({"style": "deepObject"}, {"r": 1, "g": 2}, "tags%5Br%5D=1&tags%5Bg%5D=2"),
-        ({"explode": False}, "a", "tags=a"),
-    ],
-)
-def test_lists_and_objects_stand_in_a_query_as_their_style_says(
-    parameter: dict[str, Any], value: Any, query: str
-) -> None:
-    """Unless something is said, each item of a list is a pair of its own."""
-    written = {"name": "tags", "in": "query", "example": value, **parameter}
-    assert read({"/a": {"get": {"parameters": [written]}}})[0].url == f"http://h/v1/a?{query}"
+def test_a_parameter_may_be_a_document() -> None:
+    """One with `content`: JSON is one value, a text in quotes."""
+    schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "example": 7}}}
+    given: list[dict[str, Any]] = [
+        {"schema": schema},
+        {"schema": {}, "example": "x y"},
+        {"example": [1, "a"]},
+    ]
+    parameters = [
+        {"name": f"p{place}", "in": "query", "required": True, "content": {"application/json": media}}
+        for place, media in enumerate(given)
+    ]
+    (request,) = read({"/a": {"get": {"parameters": parameters}}})
+    assert unquote(request.url) == 'http://h/v1/a?p0={"a":7}&p1="x y"&p2=[1,"a"]'
 
 
 def test_each_item_of_a_list_is_a_field_of_a_form() -> None:
@@ -111,13 +117,75 @@ def test_credentials_are_left_to_a_person(scheme: dict[str, Any], credential: Ne
     assert (second.headers, second.url, second.credentials) == ([], "http://h/v1/a", [])
 
 
-def test_a_server_can_be_named() -> None:
-    """YAML is read as well as JSON."""
-    content = yaml.safe_dump({"openapi": "3.0.3", "paths": {"/a": {"get": {}}}}).encode()
-    imported = read_openapi(content, "http://other/")
-    assert (imported.base, imported.requests[0].url) == ("http://other", "http://other/a")
-    with pytest.raises(ValueError, match="its first server is missing; say where to send to by --base-url"):
-        read_openapi(content)
+@pytest.mark.parametrize(
+    ("scheme", "note"),
+    [
+        ({"type": "mutualTLS"}, "needs a client certificate (my-key): give --cert and --key"),
+        ({"type": "http", "scheme": "digest"}, "needs the credentials my-key, which cannot be said here"),
+        ({}, "needs the credentials my-key, which cannot be said here"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_named(scheme: dict[str, Any], note: str) -> None:
+    """Rather than that another kind is sent."""
+    schemes = {"securitySchemes": {"my-key": scheme}}
+    (request,) = read({"/a": {"get": {}}}, security=[{"my-key": []}], components=schemes)
+    assert (request.credentials, request.notes) == ([], [note])
+
+
+def test_deletes_are_left_out_unless_they_are_asked_for() -> None:
+    """A load that deletes is seldom meant; the names are said."""
+    document = {
+        "openapi": "3.1.0",
+        "servers": SERVERS,
+        "paths": {f"/{n}": {"get": {}, "delete": {}} for n in range(7)},
+    }
+    content = json.dumps(document).encode()
+    imported = read_openapi(content)
+    assert {each.method for each in imported.requests} == {"GET"}
+    named = ", ".join(f"DELETE /{n}" for n in range(5))
+    assert imported.notes == [f"Left out: 7 DELETE (--deletes takes them): {named} and 2 more."]
+    imported = read_openapi(content, OpenApiChoice(deletes=True))
+    assert ([each.method for each in imported.requests], imported.notes) == (["GET", "DELETE"] * 7, [])
+    with pytest.raises(ValueError, match="it has only DELETE, which --deletes takes"):
+        read({"/a": {"delete": {}}})
+
+
+def test_what_is_not_in_the_document_is_named() -> None:
+    """A value is made up, as if nothing were known of it."""
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/None"}}}}
+    document = {"openapi": "3.1.0", "servers": SERVERS, "paths": {"/a": {"post": {"requestBody": body}}}}
+    imported = read_openapi(json.dumps(document).encode())
+    assert imported.notes == ["Not in the document, but referred to: #/components/schemas/None."]
+
+
+def test_scalars_are_those_of_yaml_1_2() -> None:
+    """What has no quotes is what stands there where a schema wants text; a number elsewhere."""
+    texts = {"at": "22:30", "zip": "01234", "version": "1.10", "big": "1e3", "on": "x", "flag": "true"}
+    parameters = "".join(
+        f"\n    - {{name: {name}, in: query, schema: {{type: string}}, example: {text}}}"
+        for name, text in texts.items()
+    )
+    rest = """
+    requestBody:
+      content:
+        application/json:
+          schema:
+            properties: {v: {type: string}, n: {type: number}, l: {items: {type: string}}}
+          example: {v: 1.10, n: 1.10, l: [1, no]}
+"""
+    path = "paths:\n  /a/{c}:\n   post:\n    parameters:\n"
+    first = "    - {name: c, in: path, schema: {type: string, enum: [NO, SE]}}"
+    content = HEAD + f"{path}{first}{parameters}{rest}".encode()
+    (request,) = read_openapi(content).requests
+    assert request.url == "http://h/a/NO?at=22:30&zip=01234&version=1.10&big=1e3&on=x&flag=true"
+    assert request.body == '{"v": "1.10", "n": 1.1, "l": ["1", "no"]}'
+
+
+def test_a_path_may_have_variables_that_are_no_parameters() -> None:
+    """They are sent as they are, and named."""
+    (request,) = read({"/a/{b}": {"get": {}}})
+    assert request.url == "http://h/v1/a/{b}"
+    assert request.notes == ["/a/{b} has a variable that is no parameter: put a value in its place"]
 
 
 def test_a_date_without_quotes_is_text() -> None:

@@ -35,6 +35,41 @@ def make(schema: Any) -> Any:
         ({"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}, {"a": 1}),
         ({"properties": {"a": {"default": 4}, "b": {}}}, {"a": 4}),
         ({"oneOf": [{"type": "boolean"}, {}]}, True),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1),
+        ({"oneOf": [{"type": "null"}]}, None),
+        ({"oneOf": [{"required": ["b"]}, {}], "properties": {"a": {}, "b": {}}}, {"b": "string"}),
+        ({"allOf": [{"type": "integer", "minimum": 3}]}, 3),
+        ({"allOf": [{"items": {"type": "integer"}}], "description": "x"}, [1]),
+        (
+            {"allOf": [{"properties": {"a": {}, "b": {"type": "integer"}}}, {"required": ["b"]}]},
+            {"b": 1},
+        ),
+        (
+            {
+                "allOf": [
+                    {"required": ["kind"], "properties": {"kind": {}}},
+                    {"properties": {"kind": {"enum": ["x"]}}},
+                ]
+            },
+            {"kind": "x"},
+        ),
+        (
+            {"required": ["a", "b"], "properties": {"a": {"readOnly": True}, "b": {"readOnly": False}}},
+            {"b": "string"},
+        ),
+        (
+            {
+                "example": {"a": 1, "b": [{"c": 2, "d": 3}]},
+                "properties": {
+                    "a": {"readOnly": True},
+                    "b": {"items": {"properties": {"c": {"readOnly": True}}}},
+                },
+            },
+            {"b": [{"d": 3}]},
+        ),
+        ({"type": "string", "example": 12}, "12"),
+        ({"type": ["string", "integer"], "example": 12}, 12),
+        ({"type": "string", "example": False}, "false"),
         (
             {"allOf": [{"properties": {"a": {"example": 1}}}, {"properties": {"b": {"example": 2}}}]},
             {"a": 1, "b": 2},
@@ -45,6 +80,54 @@ def make(schema: Any) -> Any:
 def test_a_value_fits_its_schema(schema: dict[str, Any], value: Any) -> None:
     """Examples first, then what is least."""
     assert make(schema) == value
+
+
+SCHEMAS: dict[str, Any] = {
+    "Cat": {"type": "object", "required": ["lives"], "properties": {"lives": {"type": "integer"}}},
+    "Id": {"type": "integer"},
+    "Loop": {"allOf": [{"$ref": "Loop"}, {"properties": {"a": {"example": 1}}}]},
+    "Ring": {"allOf": [{"$ref": "Ring"}] * 9},
+}
+
+
+def test_references() -> None:
+    """What stands beside one counts, too; the name of a schema tells a service which one was chosen."""
+
+    def resolve(value: Any) -> Any:
+        return SCHEMAS[value["$ref"]] if "$ref" in value else value
+
+    cases: list[tuple[Any, Any]] = [
+        ({"$ref": "Id", "example": 7}, 7),
+        (
+            {
+                "required": ["a", "b"],
+                "properties": {"a": {"$ref": "Id", "readOnly": True}, "b": {"$ref": "Id"}},
+            },
+            {"b": 1},
+        ),
+        (
+            {"oneOf": [{"$ref": "Cat"}], "discriminator": {"propertyName": "kind"}},
+            {"lives": 1, "kind": "Cat"},
+        ),
+        (
+            {
+                "oneOf": [{"$ref": "Cat"}],
+                "discriminator": {"propertyName": "kind", "mapping": {"a": "x", "cat": "Cat"}},
+            },
+            {"lives": 1, "kind": "cat"},
+        ),
+        ({"$ref": "Loop"}, {"a": 1}),
+        ({"$ref": "Ring"}, None),
+    ]
+    assert [ExampleMaker(resolve).make(schema, "x") for schema, _ in cases] == [value for _, value in cases]
+
+
+def test_examples_of_a_holder() -> None:
+    """The first one counts; one that is elsewhere is named."""
+    maker = ExampleMaker(lambda value: SCHEMAS["Id"] if "$ref" in value else value)
+    assert maker.find({"examples": {"a": {"value": 3}, "b": {"value": 4}}}) == 3
+    assert maker.find({"examples": {"a": {"externalValue": "http://h/a"}}, "enum": [5]}) == 5
+    assert maker.notes == ["its example a is not in the document: http://h/a"]
 
 
 def test_what_is_made_up_is_noted() -> None:

@@ -16,6 +16,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.secrets import list_secrets
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import read_literally
 from oku_workers.engines.http.request_parts import take_apart
 
 JSON = ("Content-Type", "application/json")
@@ -44,12 +45,13 @@ def parse(text: str) -> Spec:
 @given(VALUES)
 @example({"\x85": "\u2028 a\n b"})
 @example("1e5")
+@example("{i}")
 def test_a_json_body_means_what_it_meant(value: Any) -> None:
     """Whether it is written as YAML or as text."""
     body = json.dumps([value], ensure_ascii=False)
     posted = ImportedRequest(url="http://h/a", method="POST", headers=[JSON], body=body)
     target = parse(write(posted, ImportedRequest(url="http://h/b"))).targets[0]
-    assert msgspec.json.decode(target.body or "") == [value]
+    assert msgspec.json.decode(read_literally(target.body or "")) == [value]
     assert [str(header) for header in target.headers] == ["Content-Type: application/json"]
 
 
@@ -104,6 +106,13 @@ def test_many_places_are_summed_up() -> None:
     assert "header X-4 and 4 more." in write(ImportedRequest(url="http://h/", headers=headers))
 
 
+def test_cookies_are_in_one_header() -> None:
+    """Those that a person has to add stand behind the others."""
+    credentials = [NeededCredential("Cookie", "a=", "A"), NeededCredential("Cookie", "b=", "B")]
+    spec = parse(write(ImportedRequest(url="http://h/", credentials=credentials)))
+    assert list(map(str, spec.headers)) == ["Cookie: a={env:IMPORTED_A}; b={env:IMPORTED_B}"]
+
+
 def test_variables_have_names_that_nobody_else_chose() -> None:
     """A header or a scheme may be called as a variable that opens something else."""
     request = ImportedRequest(
@@ -124,7 +133,7 @@ def test_variables_have_names_that_nobody_else_chose() -> None:
     spec = parse(text)
     assert spec.urls == (f"http://h/?aws_secret_access_key={{env:{names[0]}}}&k%7Bi%7D={{env:IMPORTED_9}}",)
     assert list(map(str, spec.headers))[-2:] == [
-        "X-Key: {env:IMPORTED_GITHUB_TOKEN_2}", "Cookie: {literal:i}={env:IMPORTED_S}",
+        "X-Key: {env:IMPORTED_GITHUB_TOKEN_2}", "Cookie: {env:COOKIE}; {literal:i}={env:IMPORTED_S}",
     ]  # fmt: skip
 
 
