@@ -22,7 +22,7 @@ from tests.simulation.outside.target import (
     count_seen,
 )
 
-from oku_coordinator.ledger.storage.account_rows import decode_times
+from oku_coordinator.ledger.tables.accounts.account_table import decode_times
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.schedule.wave import Wave

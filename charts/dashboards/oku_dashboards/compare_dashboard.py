@@ -79,29 +79,27 @@ def _build_account(whose: str, label: str) -> Sequence[Panel]:
     return [replace(panel, title=f"{panel.title} of {label}") for panel in panels]
 
 
+def _sum(ticks: Lines, field: str) -> str:
+    return ticks.sum(field, SPAN, _BY)
+
+
 def _build_rate() -> Panel:
     return _build_overlay(
         "Rate, per second",
         "Requests that ended",
-        [
-            f"({ticks.sum('requests_ended', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})"
-            for ticks in _TICKS
-        ],
+        [f"({_sum(ticks, 'requests_ended')} / {_sum(ticks, 'seconds')})" for ticks in _TICKS],
         "locale",
         Exactness.SERIES,
     )
 
 
 def _build_failures() -> Panel:
-    failures = [
-        f"({ticks.sum('requests_ended', SPAN, _BY)} - {ticks.sum(Outcome.OK, SPAN, _BY)})" for ticks in _TICKS
-    ]
     return _build_overlay(
         "Not ok, per second",
         "Requests that ended with an outcome other than `ok`",
         [
-            f"({failed} / {ticks.sum('seconds', SPAN, _BY)})"
-            for failed, ticks in zip(failures, _TICKS, strict=True)
+            f"(({_sum(ticks, 'requests_ended')} - {_sum(ticks, Outcome.OK)}) / {_sum(ticks, 'seconds')})"
+            for ticks in _TICKS
         ],
         "locale",
         Exactness.SERIES,

@@ -6,7 +6,6 @@ coordinator that restarts in the middle of a run makes it anew.
 """
 
 import asyncio
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,8 +14,8 @@ from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
-from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.leasing.hook_gate import HookGate
+from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.ranges.range_dealer import RangeDealer
 from oku_coordinator.leasing.ranges.shares import Shares
@@ -26,7 +25,7 @@ from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
+from oku_coordinator.ledger.tables import run_table, schedule_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
@@ -70,17 +69,13 @@ class Installation:
     records: FlightRecords = field(default_factory=FlightRecords)
 
 
-_STOP_EVERY_S = 1.0
-
-
 class ActiveRun:
     """One run that has its turn."""
 
     def __init__(self, run: str, shared: Installation) -> None:
         self.run = run
         self._shared = shared
-        self._stopped_at = -math.inf
-        ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
+        ledger, assignment = shared.ledger, shared.assignment
         self.turn = Turn(ledger, shared.readiness, shared.start_within_s, shared.clock)
         self._build_leasing(shared)
         self.preparation = FilePreparation(ledger, assignment, shared.broker, shared.file_access)
@@ -92,19 +87,19 @@ class ActiveRun:
         """None until the run is active: progress before that belongs to no tick."""
         self.target_ticks = TargetTicks()
         self.settled = SettledSeconds(run)
-        self._farewell = Farewell(ledger=ledger, delivery=delivery)
 
     def _build_leasing(self, shared: Installation) -> None:
         ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
         self.pace, self.shares, self.expiry = Pace(), Shares(), ExpiryRule(shared.roster)
         clock = RunClock(ledger=ledger, turn=self.turn)
+        self._ender = LeaseEnd(ledger=ledger, delivery=delivery)
         self.ranges = RangeDealer(
             ledger=ledger,
             assignment=assignment,
             delivery=delivery,
             pace=self.pace,
             expiry=self.expiry,
-            time_limit=TimeLimit(ledger=ledger, delivery=delivery, clock=clock),
+            time_limit=TimeLimit(ledger=ledger, delivery=delivery, clock=clock, ender=self._ender),
             shares=self.shares,
         )
         self.waves = WaveDealer(
@@ -160,7 +155,7 @@ class ActiveRun:
                 self.waves.visit(run, now, wall_now)
             else:
                 await self.ranges.visit(run, now, wall_now)
-            self._farewell.end_leases(run, now)
+            self._ender.end_kept(run, now)
         return run
 
     def check(self, run: RunRecord, now: float) -> None:
@@ -201,14 +196,9 @@ class ActiveRun:
         self.expiry.reset_timers(now)
 
     def _stop(self, run: RunRecord, now: float) -> None:
-        """Order workers to end its leases, again and again while one is open: orders may be lost."""
-        if now - self._stopped_at < _STOP_EVERY_S:
-            return
-        self._stopped_at = now
         with self._shared.ledger.read() as t:
-            out = lease_table.fetch_open_leases(t, self.run)
             period = schedule_table.fetch_period(t, self.run)
-        self._shared.delivery.stop(run, out, None if period is None else period.find_end())
+        self._ender.stop(run, now, None if period is None else period.find_end())
 
 
 class ActiveRuns:

@@ -78,7 +78,6 @@ class Worker:
     """One worker; `run` returns its exit code when it has drained.
 
     Args:
-        settings: the settings of this process.
         build_supervisor: makes the supervisor of its tasks; a test may let them fail.
         adopts: whether this process adopts the orphans among its children.
         health_socket: listens at the health port; None without one.

@@ -24,8 +24,16 @@ from typing import NamedTuple, NoReturn, Self
 from oku_core.process.prctl import end_with_parent
 from oku_workers.engines.user_code.orphans import end_children, end_orphans, has_orphans
 
+_log = logging.getLogger(__name__)
+
 _LIMITS = sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")})
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
+EXIT_RENEW = 75
+"""Exit code of a worker that a fresh one is to replace (EX_TEMPFAIL of sysexits.h)."""
+EXIT_TAINTED = 71
+"""Exit code of a zygote whose workers would not be fresh (EX_OSERR)."""
+_ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
+_AWAITED = _ENDING | {signal.SIGCHLD}
 
 
 @dataclass(frozen=True)
@@ -80,16 +88,6 @@ class ProcessState:
             "the OOM score": now.oom_score != self.oom_score,
         }
         return [what for what, is_changed in changed.items() if is_changed]
-
-
-_log = logging.getLogger(__name__)
-
-EXIT_RENEW = 75
-"""Exit code of a worker that a fresh one is to replace (EX_TEMPFAIL of sysexits.h)."""
-EXIT_TAINTED = 71
-"""Exit code of a zygote whose workers would not be fresh (EX_OSERR)."""
-_ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
-_AWAITED = _ENDING | {signal.SIGCHLD}
 
 
 class Forked(NamedTuple):

@@ -28,8 +28,6 @@ _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
 _STREAM_LIMIT = 1 << 25
 _MOST_LISTED = 1000
 """Runs of one answer; a coordinator gives no more."""
-
-
 _CHECK_TIMEOUT_S = 600
 _READINESS_TIMEOUT_S = 2.0
 
@@ -145,20 +143,18 @@ class Client:
 
     async def submit(self, values: Mapping[str, Any], files: Iterable[FileClaim] = ()) -> str:
         """Submit a spec, with the proof that its files are ours, and return the id of its run."""
-        return (await self._submit(values, files, {})).run
+        return (await self.submit_once(values, files)).run
 
-    async def submit_once(self, values: Mapping[str, Any], files: Iterable[FileClaim], key: str) -> Submitted:
+    async def submit_once(
+        self, values: Mapping[str, Any], files: Iterable[FileClaim], key: str | None = None
+    ) -> Submitted:
         """Submit a spec unless a run has the key; return the new run, or the one that has it.
 
         Raises:
-            NotUploadedError: a file is not there yet.
-            RunDeletedError: the run that has the key was deleted.
+            UploadNeededError: a file is not there yet.
+            RunGoneError: the run that has the key was deleted.
         """
-        return await self._submit(values, files, {IDEMPOTENCY_KEY_HEADER: quote_idempotency_key(key)})
-
-    async def _submit(
-        self, values: Mapping[str, Any], files: Iterable[FileClaim], headers: Mapping[str, str]
-    ) -> Submitted:
+        headers = {} if key is None else {IDEMPOTENCY_KEY_HEADER: quote_idempotency_key(key)}
         proven = {**values, PROOFS: dict(files)}
         async with self._request("POST", "/api/runs", json=proven, headers=headers) as response:
             run = await _decode(response, _RUN)

@@ -1,6 +1,6 @@
 """Defines how to refer to a coordinator, where it answers meanwhile, and the token of its API."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, Self
@@ -46,7 +46,7 @@ class UnreachableError(Exception):
 
 
 class CoordinatorAddress(Protocol):
-    """Says where a coordinator answers; the attributes are those of an `Endpoint`."""
+    """Says where a coordinator answers."""
 
     @property
     def url(self) -> str:
@@ -60,9 +60,8 @@ class CoordinatorAddress(Protocol):
     def token_note(self) -> str:
         """A note for the user whose token was refused; empty for none."""
 
-    @property
-    def find_trouble(self) -> Callable[[], str]:
-        """Returns what is wrong on the way to it; an empty text if nothing is known to be."""
+    def find_trouble(self) -> str:
+        """Return what is wrong on the way to it; empty if nothing is known to be."""
 
 
 class CoordinatorRef(Protocol):
@@ -84,7 +83,10 @@ class Endpoint:
     token: str
     flags: Sequence[str] = field(default=(), compare=False)
     token_note: str = ""
-    find_trouble: Callable[[], str] = field(default=str, compare=False)
+
+    def find_trouble(self) -> str:
+        """Nothing is known of the way."""
+        return ""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:

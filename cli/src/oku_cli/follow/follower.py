@@ -20,6 +20,7 @@ from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.exit_reasons import list_exit_reasons
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
+from oku_core.process.supervision import cancel
 from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
@@ -95,9 +96,7 @@ class Follower:
                 await interrupting
             return await following
         finally:
-            for task in (following, interrupting):
-                task.cancel()
-            await asyncio.gather(following, interrupting, return_exceptions=True)
+            await cancel((following, interrupting))
             self.view.stop()
 
     async def finish(self, histories: Histories, summary: Summary) -> ExitCode:
@@ -141,9 +140,7 @@ class Follower:
             obstacle = "" if again.done() else await standing
             delivery = ordering.result() if ordering.done() else OrderDelivery.OPEN
         finally:
-            for task in (ordering, again, standing):
-                task.cancel()
-            await asyncio.gather(ordering, again, standing, return_exceptions=True)
+            await cancel((ordering, again, standing))
         raise InterruptedAtOnceError(self._hints.describe_second(run, delivery, obstacle, action), action)
 
     async def _find_standstill(self) -> str:

@@ -19,6 +19,7 @@ from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube.kubectl import find_reason
 from oku_cli.process.child import Child, describe_death
 from oku_cli.process.environment import drop_own
+from oku_core.process.supervision import cancel
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05
@@ -49,8 +50,7 @@ async def open_tunnel(
             try:
                 yield tunnel
             finally:
-                watching.cancel()
-                await asyncio.gather(watching, return_exceptions=True)
+                await cancel([watching])
         finally:
             tunnel.end()
 

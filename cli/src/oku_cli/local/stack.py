@@ -13,7 +13,7 @@ from oku_cli.local import valkey
 from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_url
 from oku_cli.process.child import Child, describe_death
 from oku_core.process.listener import open_sockets
-from oku_core.process.supervision import Health, Supervisor
+from oku_core.process.supervision import Health, Supervisor, cancel
 
 if TYPE_CHECKING:
     import aiohttp
@@ -100,7 +100,7 @@ class LocalStack:
 
     async def guard(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Do `work`, but raise `StackError` as soon as a child cannot be kept alive."""
-        working = asyncio.ensure_future(work)
+        working = asyncio.create_task(work)
         try:
             waited: set[asyncio.Future[Any]] = {working, self.failure}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -108,8 +108,7 @@ class LocalStack:
                 self.failure.result()
             return await working
         finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+            await cancel([working])
 
     async def end(self, *, at_once: bool = False) -> None:
         """End every child: ask it first, unless `at_once`, and kill it if it takes too long."""

@@ -15,7 +15,7 @@ from oku_cli.local import valkey
 from oku_cli.local.valkey import COORDINATOR, WORKERS, build_users
 from oku_cli.process.child import Child, ChildInputs
 from oku_cli.process.environment import PYTHON, build_environment
-from oku_cli.user_code.included_files import MOST_FILES
+from oku_cli.user_code.code_files import MOST_FILES
 from oku_core.process.landlock import Confinement
 from oku_core.process.listener import format_address
 from oku_core.spec.files import EVERYWHERE

@@ -6,6 +6,8 @@ from collections.abc import Coroutine
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from oku_core.process.supervision import cancel
+
 _T = TypeVar("_T")
 
 PATIENCE_S = 3.0
@@ -74,8 +76,7 @@ class Interrupts:
         return await self._do(work, message, patience_s=PATIENCE_S)
 
     async def _do(self, work: Coroutine[Any, Any, _T], message: str, patience_s: float) -> _T:
-        working = asyncio.ensure_future(work)
-        noted = asyncio.ensure_future(self._noted.wait())
+        working, noted = asyncio.create_task(work), asyncio.create_task(self._noted.wait())
         try:
             await asyncio.wait({working, noted}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
@@ -84,6 +85,4 @@ class Interrupts:
                 raise InterruptedAtOnceError(message)
             return await working
         finally:
-            for task in (working, noted):
-                task.cancel()
-            await asyncio.gather(working, noted, return_exceptions=True)
+            await cancel((working, noted))

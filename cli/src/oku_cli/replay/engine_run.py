@@ -25,6 +25,7 @@ from oku_workers.engines.contract.user_code_host import EVERYTHING, Isolation, c
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.answer_checks import ReceivedAnswer, decode_body, showing_answers
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed import Feed
 
 SHOWN_BODY_BYTES = 16 << 10
@@ -58,39 +59,40 @@ async def send_once(prepared: PreparedRequest) -> ShownOutcome:
     with showing_answers(answers.append):
         context = EngineContext(tls=prepared.tls, rows=request.build_rows())
         engine = build_engine(request.spec, feed, Supervisor(), context)
-    execution = _build_execution(request.run, request.index, request.spec)
+    execution = await _execute(request, request.spec, engine, feed)
+    [tally] = execution.tallies
+    outcome, reason = _find_outcome(tally)
+    return ShownOutcome(
+        outcome=outcome,
+        reason=reason,
+        time_ms=tally.latency.max_us / 1000 if sum(tally.statuses.values()) else None,
+        answer=_show(answers[-1]) if answers else None,
+    )
+
+
+async def _execute(
+    what: RunRequest | RunIteration, spec: Spec, engine: EngineProtocol, feed: Feed
+) -> Execution:
+    """Have an engine do one thing alone, and close it."""
+    lease = Lease(id="replay", run=what.run, ranges=[(what.index, what.index + 1)], limit=1)
+    execution = Execution(lease, spec, asyncio.get_running_loop().create_future())
     await engine.open()
     engine.start()
-    await _execute(execution, engine, feed)
-    return _describe(execution, answers)
-
-
-def _build_execution(run: str, index: int, spec: Spec) -> Execution:
-    lease = Lease(id="replay", run=run, ranges=[(index, index + 1)], limit=1)
-    return Execution(lease, spec, asyncio.get_running_loop().create_future())
-
-
-async def _execute(execution: Execution, engine: EngineProtocol, feed: Feed) -> None:
-    """Have an engine that was started do the one thing of an execution, and close it."""
+    engine.set_window(1)
     try:
         feed.add(execution)
         await execution.finished
     finally:
         await engine.close()
         feed.close()
+    return execution
 
 
-def _describe(execution: Execution, answers: list[ReceivedAnswer]) -> ShownOutcome:
-    [tally] = execution.tallies
+def _find_outcome(tally: Tally) -> tuple[Outcome, str]:
+    """The outcome of one request, and the reason if it failed."""
     outcome = OUTCOMES[tally.outcomes.index(1)]
     reasons = [counted.reason for counted in tally.failures.build_reasons()]
-    is_answered = bool(sum(tally.statuses.values()))
-    return ShownOutcome(
-        outcome=outcome,
-        reason="" if outcome is Outcome.OK else redact(reasons[0]),
-        time_ms=tally.latency.max_us / 1000 if is_answered else None,
-        answer=_show(answers[-1]) if answers else None,
-    )
+    return outcome, "" if outcome is Outcome.OK else redact(reasons[0])
 
 
 def _show(answer: ReceivedAnswer) -> ShownAnswer:
@@ -157,11 +159,7 @@ async def iterate_once(
         secrets=(*filled.secrets, *secrets.find_visible(isolation.environment)),
     )
     engine = build_engine(spec, feed, Supervisor(), context)
-    execution = _build_execution(iteration.run, iteration.index, spec)
-    await engine.open()
-    engine.start()
-    engine.set_window(1)
-    await _execute(execution, engine, feed)
+    execution = await _execute(iteration, spec, engine, feed)
     return _describe_iteration(execution, engine.fault)
 
 
@@ -169,11 +167,10 @@ def _describe_iteration(execution: Execution, fault: str) -> ShownIterationOutco
     if not sum(execution.outcomes):
         raise UserError(fault or "the process of the user code has ended without ending the iteration")
     [tally] = execution.tallies
-    outcome = OUTCOMES[tally.outcomes.index(1)]
-    reasons = [counted.reason for counted in tally.failures.build_reasons()]
+    outcome, reason = _find_outcome(tally)
     return ShownIterationOutcome(
         outcome=outcome,
-        reason="" if outcome is Outcome.OK else redact(reasons[0]),
+        reason=reason,
         time_ms=tally.latency.max_us / 1000 if tally.latency.max_us else None,
         traceback=redact("".join(execution.tracebacks.values())),
         requests=[

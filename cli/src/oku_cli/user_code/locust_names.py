@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from oku_cli.user_code.imported_modules import ImportedModules, iter_module_statements
+from oku_cli.user_code.code_files import ImportedModules, iter_module_statements
 
 _NO_USERS = frozenset({"TaskSet", "SequentialTaskSet", "MarkovTaskSet", "LoadTestShape"})
 _TAG = "tag"

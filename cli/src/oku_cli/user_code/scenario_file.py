@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_cli.user_code.imported_modules import CheckFile, ImportedModules, allow_any, iter_module_statements
+from oku_cli.user_code.code_files import CheckFile, ImportedModules, allow_any, iter_module_statements
 from oku_core.errors import UserError, format_value
 from oku_core.spec.spec import ARGUMENTS, SCENARIO, Engine, Hook
 

@@ -20,9 +20,16 @@ from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.messaging.credentials import Credential, CredentialFault
 from oku_core.process.clock import Clock
 
+_log = logging.getLogger(__package__)
+
 EVERY_S = 60.0
 MOST_KINDS = 32
 """At a time, of those that callers can add to."""
+_NOWHERE = "to an unknown path"
+_ODD = "a method of its own"
+_METRICS = "/metrics"
+_OPEN_PATHS = frozenset({"/healthz", "/readyz", _METRICS})
+_SCHEME = "Bearer"
 
 
 @dataclass
@@ -76,13 +83,9 @@ class LogThrottle:
                 self._log.warning("%s (the last of %s like it)", state.text, f"{state.left_out:,}")
 
 
-_log = logging.getLogger(__package__)
-
 LOG_THROTTLE = web.AppKey("throttle", LogThrottle)
 """Bounds what callers of a port can have logged."""
-_NOWHERE = "to an unknown path"
 _find_origin = lru_cache(maxsize=256)(find_origin)
-_ODD = "a method of its own"
 
 
 class RefusedCallers:
@@ -92,7 +95,6 @@ class RefusedCallers:
         api: what callers call there. Its server logs how many lines the throttle has left out.
         credential: what they must present.
         metrics: count each refusal.
-        clock: monotonic seconds.
     """
 
     def __init__(
@@ -126,9 +128,6 @@ def _name_route(request: web.Request) -> str:
     return f"{method} {resource.canonical if resource is not None else _NOWHERE}"
 
 
-_METRICS = "/metrics"
-_OPEN_PATHS = frozenset({"/healthz", "/readyz", _METRICS})
-_SCHEME = "Bearer"
 _REFUSED = web.AppKey("refused", RefusedCallers)
 
 

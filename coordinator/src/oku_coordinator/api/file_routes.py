@@ -35,6 +35,14 @@ _SILENT_S = 30.0
 """How long the next part of a piece may take to come."""
 _PART_BYTES = 1 << 18
 _MOST_COUNT = 10**15 - 1
+_MOST_INDEX = 10**16 - 1
+_KEY_MARK = b"PRIVATE KEY-----"
+"""Ends the line before a private key in a PEM file (RFC 7468)."""
+DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)
+"""More workers than that try again later."""
+_MOST_TRANSFERS = 64
+"""At a time; each worker gets its file sooner if not all get theirs at once."""
+UNREADABLE_DATE = "the date in a header cannot be read"
 
 
 def build_upload_routes(store: FileStore) -> list[web.RouteDef]:
@@ -98,11 +106,6 @@ def _answer(stored: StoredFile) -> web.Response:
     return web.Response(body=msgspec.json.encode(stored), content_type="application/json")
 
 
-_MOST_INDEX = 10**16 - 1
-_KEY_MARK = b"PRIVATE KEY-----"
-"""Ends the line before a private key in a PEM file (RFC 7468)."""
-
-
 def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef]:
     """The routes, for an application that checks the token."""
 
@@ -150,12 +153,6 @@ def _read_index(query: Mapping[str, str], name: str) -> int:
     return index
 
 
-DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)
-"""More workers than that try again later."""
-_MOST_TRANSFERS = 64
-"""At a time; each worker gets its file sooner if not all get theirs at once."""
-
-
 class _Transfer(web.FileResponse):
     """A file, or the range of it that is asked for; the system copies it, not this process."""
 
@@ -167,9 +164,6 @@ class _Transfer(web.FileResponse):
         """Send all of it."""
         async with self._transfers:
             return await super().prepare(request)
-
-
-UNREADABLE_DATE = "the date in a header cannot be read"
 
 
 def has_readable_dates(request: web.Request) -> bool:

@@ -61,8 +61,6 @@ class _Listener(threading.Thread):
     """A thread that connects, listens, and connects again.
 
     Args:
-        app: the application.
-        health: of this thread.
         on_connect: called in this thread whenever it has begun to listen on a connection.
     """
 
@@ -110,8 +108,6 @@ class CheckpointListener(_Listener):
     """Takes checkpoints from the queue, as many messages together as there are.
 
     Args:
-        app: the application.
-        health: of this thread.
         take_in: stores messages durably; what it raises leaves them in the queue.
         may_decode: cleared meanwhile.
         on_connect: called whenever it has begun to listen on a connection.
@@ -190,8 +186,6 @@ class ProgressListener(_Listener):
     """Takes the workers' progress from Celery's events.
 
     Args:
-        app: the application.
-        health: of this thread.
         record: called with all that came together, in this thread.
         may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
             statement, and a thread that decodes gives it back late: a commit would take ten times as long.

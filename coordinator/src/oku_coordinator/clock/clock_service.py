@@ -32,11 +32,8 @@ class ClockService(threading.Thread):
 
     Args:
         listening: a UDP socket, which it closes.
-        signer: seals the answers.
         kernel: whose monotonic clock is told, as `fetch_kernel_id` names it.
-        health: of this thread.
         rejections: of datagrams that are no questions.
-        monotonic_ns: that clock, in nanoseconds.
     """
 
     def __init__(

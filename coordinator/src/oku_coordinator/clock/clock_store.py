@@ -47,12 +47,9 @@ class ClockStore:
     """Keeps one clock.
 
     Args:
-        clock: the clock of this process.
-        path: where it is kept.
         kernel: whose monotonic clock carries it, as `fetch_kernel_id` names it.
 
     Attributes:
-        kernel: the same.
         is_settled: whether the clock is the one to count by: there was none before, or it is known.
         address: whom workers may ask for the monotonic clock; None if nobody answers.
     """

@@ -13,7 +13,6 @@ class FileAccess:
     """What workers need to fetch files.
 
     Args:
-        signer: signs tickets.
         clock: Unix time.
 
     Attributes:

@@ -22,6 +22,9 @@ from oku_core.process.private_files import make_private_folder, open_private
 from oku_core.spec.values.file_reference import FileClaim, FileHash, is_digest
 
 _PROOF_MARK, _PART = ".", ".part"
+_READ_BYTES = 1 << 20
+_KEPT_FREE = 256 << 20
+"""So many bytes of the disk stay free for the ledger: without room in it, every run stands still."""
 
 
 class FileName(NamedTuple):
@@ -51,11 +54,6 @@ def find_stored_file(folder: Path, digest: str) -> Path | None:
         if name is not None and not name.is_part:
             return path
     return None
-
-
-_READ_BYTES = 1 << 20
-_KEPT_FREE = 256 << 20
-"""So many bytes of the disk stay free for the ledger: without room in it, every run stands still."""
 
 
 class FileTooLargeError(UserError):
@@ -96,7 +94,6 @@ class FileStore:
 
     Args:
         folder: where they are; it is made when the first one comes.
-        limits: how large they may be.
         measure_free: how many bytes are free on the disk of a folder.
         clock: Unix time, as that of files.
     """

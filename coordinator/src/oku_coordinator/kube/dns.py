@@ -111,8 +111,6 @@ class PodServers:
     """The pods of a Deployment.
 
     Args:
-        cluster: the API.
-        deployment: its name.
         url: of the service before them; their port is the same.
     """
 

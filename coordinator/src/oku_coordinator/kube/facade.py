@@ -23,7 +23,6 @@ class KubeFacade(WorkerLimits):
     """Scales the pods of runs and finds their delay servers. `UserError` when this process is not a pod.
 
     Args:
-        settings: names and bounds.
         server_urls: of the delay servers. One that names all of them, a headless Service, is waited for until
             it does; the pods are asked at the port of the first.
         ledger: says which run has its turn.

@@ -23,6 +23,8 @@ _CRASHING = "CrashLoopBackOff"
 _OWN_COMPONENTS = frozenset({"coordinator", "workers", "servers"})
 """They share the image of Oku."""
 _COMPONENT_LABEL = "app.kubernetes.io/component"
+SERVERS_WITHIN_S = 60.0
+"""After this long the delay servers that are ready are enough, if there is at least one."""
 
 
 class PodCondition(msgspec.Struct):
@@ -217,10 +219,6 @@ def shorten(message: str) -> str:
     """
     first = " ".join(message.split()).partition(". ")[0].removesuffix(".")
     return textwrap.shorten(first, _LONGEST_OBSTACLE, placeholder=" …")
-
-
-SERVERS_WITHIN_S = 60.0
-"""After this long the delay servers that are ready are enough, if there is at least one."""
 
 
 @dataclass(frozen=True)

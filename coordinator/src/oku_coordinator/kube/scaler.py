@@ -33,6 +33,8 @@ from oku_coordinator.settings import KubeSettings
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health
 
+_log = logging.getLogger(__name__)
+
 LOOK_S = 2.0
 _MARK_S = 10.0
 """Between two looks at deletion costs: Kubernetes asks not to change them often."""
@@ -77,9 +79,6 @@ class CostMarker:
                 if error.status != _GONE:  # pods come and go
                     refusals.append(str(error))
         self.trouble = next(iter(refusals), "")
-
-
-_log = logging.getLogger(__name__)
 
 
 class Scaler(BackgroundService):

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.leases import waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
-from oku_coordinator.ledger.tables import lease_table, schedule_table
+from oku_coordinator.ledger.tables import schedule_table
 from oku_coordinator.watches.turn import Turn
 
 _WAIT_S = 5.0
@@ -92,7 +93,6 @@ _START_LEAD_S = 0.3
 """A period starts so long after it was opened."""
 _STOP_AHEAD_S = 0.5
 """Workers are told of the end so long before it."""
-_STOP_EVERY_S = 1.0
 
 
 @dataclass(kw_only=True)
@@ -101,14 +101,15 @@ class TimeLimit:
 
     Args:
         ledger: the truth.
-        delivery: takes orders to workers.
+        delivery: knows whether the broker is away.
         clock: the clock of the run.
+        ender: stops its leases.
     """
 
     ledger: Ledger
     delivery: Delivery
     clock: RunClock
-    _stopped_at: float = field(default=-math.inf, init=False)
+    ender: LeaseEnd
 
     def find_left_s(self, run: RunRecord, workers: int, now: float, wall_now: float) -> float:
         """For how many seconds a running run still sends; infinite if no time ends it.
@@ -136,18 +137,8 @@ class TimeLimit:
         # What has just begun is dealt once, however soon it ends.
         if left_s > _STOP_AHEAD_S or (is_new and ends_at > period.starts_at):
             return left_s
-        self._stop(run, ends_at, now)
+        self.ender.stop(run, now, ends_at)
         if left_s <= 0:
             with self.ledger.change(wall_now) as t:
                 lifecycle.end_time(t, run.run, wall_now)
         return max(0.0, left_s)
-
-    def _stop(self, run: RunRecord, ends_at: float, now: float) -> None:
-        """Orders may be lost, so they are repeated until nothing is out."""
-        if now - self._stopped_at < _STOP_EVERY_S:
-            return
-        self._stopped_at = now
-        with self.ledger.read() as t:
-            out = lease_table.fetch_open_leases(t, run.run)
-        if out:
-            self.delivery.stop(run, out, ends_at)

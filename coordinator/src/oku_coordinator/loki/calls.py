@@ -54,7 +54,6 @@ class LokiCalls:
 
     Args:
         target: where and as whom.
-        timeout_s: of a call.
     """
 
     def __init__(self, target: LokiTarget, timeout_s: float) -> None:

@@ -59,8 +59,6 @@ class LokiPusher:
         target: where and as whom.
         on_trouble: is told in a sentence when lines are not taken, again when the reason changes, and with
             an empty text when it is over.
-        limits: of a request.
-        sleep: for tests.
         uniform: a random number between 0 and 1, for tests.
         is_in_doubt: whether somebody may have pushed some of the first entries before.
     """

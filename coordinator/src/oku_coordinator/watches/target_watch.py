@@ -26,6 +26,8 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import format_duration
 from oku_core.summary.tick import Tick
 
+_log = logging.getLogger(__name__)
+
 GONE_AFTER_S = 10.0
 """A target is gone when nothing was ok for this long."""
 FEWEST_FAILURES = 2
@@ -36,6 +38,8 @@ BEYOND_TIMEOUT_S = 5.0
 """It does not end before its first timeouts could have been seen: an engine notices them within a second."""
 _SLOWEST_TIMES = 2.0
 """Silence means something once it is this much longer than the slowest answers."""
+BACK_SHOWN_S = 10.0
+"""For this long those who watch are told that the target answers again."""
 
 
 class Change(Enum):
@@ -159,12 +163,6 @@ def _is_waiting_for_last(tick: Tick) -> bool:
     sample = tick.sample
     is_over = tick.clock_s is not None and tick.length_s is not None and tick.clock_s >= tick.length_s
     return is_over or sample.requests_total - sample.done <= (sample.in_flight or 0)
-
-
-_log = logging.getLogger(__name__)
-
-BACK_SHOWN_S = 10.0
-"""For this long those who watch are told that the target answers again."""
 
 
 class TargetWatch:

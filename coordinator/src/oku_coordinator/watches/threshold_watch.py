@@ -28,6 +28,8 @@ from oku_core.spec.values.threshold import Threshold
 from oku_core.summary.tick import Tick
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
+_log = logging.getLogger(__name__)
+
 _STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
 
@@ -78,9 +80,6 @@ def _is_stored(seen: LeaseProgress | None, lease: LeaseRecord) -> bool:
     if seen is None:
         return not lease.sequence
     return seen.taken == lease.done and seen.outcomes == lease.outcomes
-
-
-_log = logging.getLogger(__name__)
 
 
 class ThresholdWatch:

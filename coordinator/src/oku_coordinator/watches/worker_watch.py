@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 _ENDED_STATES = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
 """In the other states a run comes to rest by itself."""
+_WORTH_RECORDING = 1.1
+"""A bound that has grown by less is not written down again."""
 
 
 @dataclass
@@ -114,10 +116,6 @@ class ConfinementWatch:
             with self._ledger.change() as t:
                 history.keep_events(t, run.run, events)
             self._recorded.update(new)
-
-
-_WORTH_RECORDING = 1.1
-"""A bound that has grown by less is not written down again."""
 
 
 class SkewWatch:

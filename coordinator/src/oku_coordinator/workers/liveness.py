@@ -33,6 +33,10 @@ _LEFT_AFTER_INTERVALS = 3
 _SUSPECT_S = 2.0
 _SUSPECT_INTERVALS = 2.0
 _GONE_KEPT = 10_000
+_T = TypeVar("_T")
+_PROCESSES_KEPT = 20_000
+_FOLLOWED_AFTER_S = 60.0
+"""After this long a silent process may be followed by one whose clock is behind its own."""
 
 
 class Roster:
@@ -292,13 +296,6 @@ def _find_timeout_s(worker: WorkerState, timeout_s: float) -> float:
     return max(timeout_s, _TIMEOUT_INTERVALS * min(worker.heartbeat_interval_s, LONGEST_INTERVAL_S))
 
 
-_T = TypeVar("_T")
-
-_KEPT = 20_000
-_CURRENT_S = 60.0
-"""After this long a silent process may be followed by one whose clock is behind its own."""
-
-
 class ReplayGuard:
     """Admits each progress once, and none of a process that another one has followed."""
 
@@ -315,7 +312,7 @@ class ReplayGuard:
             return False
         incarnation, at, heard_at = self._current.get(progress.worker, (progress.incarnation, 0.0, now))
         if incarnation != progress.incarnation and (
-            last is not None or (progress.at <= at and now - heard_at < _CURRENT_S)
+            last is not None or (progress.at <= at and now - heard_at < _FOLLOWED_AFTER_S)
         ):
             return False
         _put(self._sequences, progress.incarnation, progress.sequence)
@@ -326,5 +323,5 @@ class ReplayGuard:
 def _put(kept: OrderedDict[str, _T], key: str, value: _T) -> None:
     kept[key] = value
     kept.move_to_end(key)
-    if len(kept) > _KEPT:
+    if len(kept) > _PROCESSES_KEPT:
         kept.popitem(last=False)

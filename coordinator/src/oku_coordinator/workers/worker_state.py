@@ -22,6 +22,8 @@ _SPAN_S = 10.0
 _SPAN_WINDOWS = 2.0
 _SILENT_S = 3.0
 """A silence of this length bounds the rate."""
+_MOST_KEPT = 10_000
+"""Records of so many processes are kept, the newest."""
 
 
 class RunRate:
@@ -169,10 +171,6 @@ class WorkerState:
     def _has_turn(self, run: str) -> bool:
         """Whether a run may have its turn. The last word on one before does not make its rate forgotten."""
         return self.rate.run in {"", run}
-
-
-_MOST_KEPT = 10_000
-"""Records of so many processes are kept, the newest."""
 
 
 class FlightRecords:

@@ -7,7 +7,7 @@ key has the same name and the same meaning everywhere.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from oku_core.errors import format_value
 from oku_core.schedule.stage import Arrivals
@@ -30,6 +30,8 @@ from oku_core.spec.values.request_content import parse_body, parse_headers
 from oku_core.spec.values.scalar import parse_method, parse_name, parse_names, parse_text
 from oku_core.spec.values.threshold import parse_thresholds
 from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
+
+_Number = TypeVar("_Number", int, float)
 
 
 class FieldGroup(StrEnum):
@@ -96,28 +98,24 @@ class Field:
         return self.flag or self.key
 
 
-def _count(low: int, high: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        number = parse_count(value)
-        if number < low:
+def _bounded(parse: Callable[[object], _Number], low: str, high: str) -> Callable[[object], _Number]:
+    def parse_bounded(value: object) -> _Number:
+        number = parse(value)
+        if number < parse(low):
             raise ValueError(f"{format_value(value)} is not at least {low}")
-        if number > high:
-            raise ValueError(f"{format_value(value)} is not at most {high:_}")
+        if number > parse(high):
+            raise ValueError(f"{format_value(value)} is not at most {high}")
         return number
 
-    return parse
+    return parse_bounded
+
+
+def _count(low: int, high: int) -> Callable[[object], int]:
+    return _bounded(parse_count, str(low), f"{high:_}")
 
 
 def _duration(low: str, high: str = "1h") -> Callable[[object], float]:
-    def parse(value: object) -> float:
-        seconds = parse_duration_s(value)
-        if seconds < parse_duration_s(low):
-            raise ValueError(f"{format_value(value)} is not at least {low}")
-        if seconds > parse_duration_s(high):
-            raise ValueError(f"{format_value(value)} is not at most {high}")
-        return seconds
-
-    return parse
+    return _bounded(parse_duration_s, low, high)
 
 
 def _one_of(choices: type[StrEnum]) -> Callable[[object], StrEnum]:

@@ -64,6 +64,10 @@ class Source:
         return f"--{field.long_flag if field else key}"
 
 
+_Given = dict[str, tuple[Source, object]]
+"""Values with where they were given, by key."""
+
+
 def _write_key(key: object) -> str:
     return str(key).replace("_", "-")
 
@@ -75,7 +79,7 @@ def parse_spec(*sources: Source) -> Spec:
         SpecError: a source is not a mapping, a key is unknown or given twice, a value is not allowed, or two
             keys exclude each other.
     """
-    given: dict[str, tuple[Source, object]] = {}
+    given: _Given = {}
     for source in sources:
         given |= {key: (source, value) for key, value in _read_source(source).items()}
     given, renamed = _resolve_aliases(given)
@@ -95,9 +99,7 @@ def parse_spec(*sources: Source) -> Spec:
     return complete
 
 
-def _resolve_aliases(
-    given: Mapping[str, tuple[Source, object]],
-) -> tuple[dict[str, tuple[Source, object]], set[str]]:
+def _resolve_aliases(given: _Given) -> tuple[_Given, set[str]]:
     """Values by their own keys, without aliases; and the aliases that were given."""
     resolved, renamed = dict(given), set()
     for key in given:
@@ -189,7 +191,7 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     return added | values
 
 
-def _refuse(faults: Iterable[Fault], given: Mapping[str, tuple[Source, object]]) -> None:
+def _refuse(faults: Iterable[Fault], given: _Given) -> None:
     for name, reason in faults:
         key = FIELD_BY_KEY[name].alias_of or name
         raise SpecError(f"{given[key][0].place(key)}: {reason}")

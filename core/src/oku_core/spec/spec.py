@@ -211,15 +211,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def expectation(self) -> Expectation:
         """The checks of responses, unless their target has its own."""
-        return Expectation(
-            status=self.expect_status,
-            body=self.expect_body,
-            match=self.expect_match,
-            json=self.expect_json,
-            header=self.expect_header,
-            size=self.expect_size,
-            within_s=self.expect_within_s,
-        )
+        checks = Expectation.__struct_fields__
+        return Expectation(**{check: getattr(self, f"expect_{check}") for check in checks})
 
 
 _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {

@@ -94,9 +94,17 @@ async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
             await client.fetch_runs()
 
 
+class Shut(Endpoint):
+    """A coordinator that cannot be reached."""
+
+    def find_trouble(self) -> str:
+        """Say why."""
+        return "the tunnel is shut"
+
+
 async def test_what_is_wrong_on_the_way_is_said_before_what_comes_of_it() -> None:
     """A refused connection explains nothing; the reason why the port is not forwarded does."""
-    endpoint = Endpoint("http://127.0.0.1:9", "t", find_trouble=lambda: "the tunnel is shut")
+    endpoint = Shut("http://127.0.0.1:9", "t")
     async with Client(endpoint) as client:
         with pytest.raises(UnreachableError) as caught:
             await client.fetch_runs()

@@ -13,7 +13,7 @@ from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process import child as child_module
 from oku_cli.process.child import Child
-from oku_cli.user_code.included_files import MOST_FILES
+from oku_cli.user_code.code_files import MOST_FILES
 from oku_core.process.landlock import Confinement
 from oku_core.spec.secrets import SecretSource
 

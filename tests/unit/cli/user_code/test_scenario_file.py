@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.user_code.imported_modules import parse_python
+from oku_cli.user_code.code_files import parse_python
 from oku_cli.user_code.scenario_file import ScenarioFunctions, read_functions, read_scenario_file
 from oku_core.errors import UserError
 from oku_core.spec.spec import Engine, Hook

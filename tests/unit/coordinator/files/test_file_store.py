@@ -17,7 +17,11 @@ from oku_coordinator.files.file_store import (
 from oku_coordinator.settings import FileLimits
 from oku_core.spec.values.file_reference import FileClaim
 
-CLAIM = build_claim(b"what is in a file")
+CONTENT = b"what is in a file"
+CLAIM = build_claim(CONTENT)
+DIGEST = CLAIM.digest
+NAME = f"{DIGEST}.{CLAIM.proof}"
+OTHER = FileClaim("0" * 64, "1" * 64)
 
 
 def test_a_name_says_what_a_file_is() -> None:
@@ -48,13 +52,6 @@ def test_a_file_is_found_by_its_digest(tmp_path: Path) -> None:
     path = tmp_path / str(FileName(CLAIM))
     path.touch()
     assert find_stored_file(tmp_path, CLAIM.digest) == path
-
-
-CONTENT = b"what is in a file"
-CLAIM = build_claim(CONTENT)
-DIGEST = CLAIM.digest
-NAME = f"{DIGEST}.{CLAIM.proof}"
-OTHER = FileClaim("0" * 64, "1" * 64)
 
 
 def put(store: FileStore, content: bytes = CONTENT) -> FileClaim:

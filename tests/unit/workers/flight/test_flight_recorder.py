@@ -7,7 +7,7 @@ import pytest
 from oku_core.messaging.lease import build_lease_id
 from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, FlightRecord
 from oku_workers.flight.flight_recorder import FileRecorder
-from oku_workers.flight.record_folder import TOLD_S, RecordFolder
+from oku_workers.flight.record_file import TOLD_S, RecordFolder
 
 BOOT = "b00t"
 

@@ -32,7 +32,7 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.quantity import Rate
-from oku_workers.engines.contract import window
+from oku_workers.engines.contract import engine_protocol
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError, HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
@@ -136,8 +136,8 @@ async def test_too_few_open_files_are_told(
     warnings: int,
 ) -> None:
     """The log and those who watch the run are told, for as long as it is so."""
-    allowed = SPEC.concurrency + window.FILES_BESIDE - missing
-    monkeypatch.setattr(window, "read_open_files", lambda: allowed)
+    allowed = SPEC.concurrency + engine_protocol.FILES_BESIDE - missing
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: allowed)
     with caplog.at_level(logging.WARNING):
         bench.take(build_lease(0, 1))
         await settle()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.load_values import StageText
-from oku_workers.runs.time_plan import RunTime, build_time_plan
+from oku_workers.runs.run_pace import RunTime, build_time_plan
 
 RAMP = Spec(
     stages=(StageText("10s:0..100"), StageText("20s:100"), StageText("10s:0")),

@@ -30,7 +30,6 @@ class CoordinatorLink:
 
     Args:
         broker_url: the broker in between.
-        clock: monotonic seconds.
 
     Attributes:
         is_made: whether the coordinator has been heard; it stays true while nobody can be heard.

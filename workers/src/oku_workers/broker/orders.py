@@ -31,6 +31,10 @@ from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 
+_INTERVAL_HOLDS_S = 60.0
+"""A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
+the clock of a new coordinator may be behind that of the one before."""
+
 
 class LeaseTask:
     """Checks messages of leases, and hands them to the event loop; each call runs in a thread of Celery's."""
@@ -64,21 +68,13 @@ class LeaseTask:
             self._loop_thread.ask(lambda: self._runner.take(batch))
 
 
-_INTERVAL_HOLDS_S = 60.0
-"""A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
-the clock of a new coordinator may be behind that of the one before."""
-
-
 class Orders:
     """Obeys orders.
 
     Args:
-        loop_thread: the event loop.
         runner: has the leases, in that loop.
-        heartbeat: sends progress.
         link: learns when the coordinator speaks.
         watchdog: learns of orders to this worker alone; those to all come another way.
-        clock: monotonic seconds.
     """
 
     def __init__(

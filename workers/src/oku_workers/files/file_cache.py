@@ -33,7 +33,6 @@ class HeldFile:
     """A file that is whole, and stays as long as it is held, unless another program removes or changes it.
 
     Args:
-        path: where it is.
         opened: its file descriptor, which has the shared lock.
     """
 

@@ -39,9 +39,7 @@ class FileFetcher:
     """Fetches files into a cache; belongs to the thread of the event loop.
 
     Args:
-        cache: takes them.
         supervisor: is told what keeps it from fetching.
-        sleep: waits for some seconds.
 
     Attributes:
         address: where the coordinator gives files; None if it has not said so yet.

@@ -21,6 +21,7 @@ from oku_core.process.private_files import make_private_folder, open_private
 from oku_workers.flight.record_file import (
     UNFINISHED,
     RecordError,
+    RecordFolder,
     RecordHead,
     build_record_path,
     encode_head,
@@ -28,10 +29,13 @@ from oku_workers.flight.record_file import (
     encode_slot,
     find_slot,
 )
-from oku_workers.flight.record_folder import RecordFolder
+
+_log = logging.getLogger(__name__)
 
 Write = Callable[[int], None]
 """Writes the first position of a lease that will certainly not be taken before the next call."""
+EXIT_UNRECORDED = 5
+"""The exit code of a worker whose record is wrong and stays where it is."""
 
 
 class FlightRecorder(Protocol):
@@ -62,18 +66,11 @@ class NoRecorder:
         return []
 
 
-_log = logging.getLogger(__name__)
-
-EXIT_UNRECORDED = 5
-"""The exit code of a worker whose record is wrong and stays where it is."""
-
-
 class FileRecorder:
     """Writes the record of this process; belongs to the thread of the event loop.
 
     Args:
         folder: where the records of all workers are that may tell of each other; it is made if need be.
-        incarnation: the id of this process.
         boot: the boot of this machine; without it nothing is written.
     """
 

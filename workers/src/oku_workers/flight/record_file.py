@@ -3,16 +3,28 @@
 The file is written without waiting for the disk: it is to survive the death of its process, not that of the
 machine. So the head names the boot, and a record of another boot is worth nothing. Each write is one call of
 the kernel within one page, which a kill does not divide.
+
+A record that is not locked is that of a process that has ended. Each worker that finds it tells of it for a
+while, so that it reaches a coordinator that was away, or whose run goes on later. Then it is removed.
 """
 
+import fcntl
+import logging
+import os
 import struct
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.lease import read_lease_number, read_lease_run
-from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, FlightRecord
+from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, MOST_RECORDS, FlightRecord
+from oku_core.process.clock import Clock
+from oku_core.process.private_files import open_private
+
+_log = logging.getLogger(__name__)
 
 VERSION = 1
 HEAD_BYTES, SLOT_BYTES = 512, 128
@@ -22,6 +34,10 @@ FILE_BYTES = HEAD_BYTES + SLOT_BYTES * MOST_RECORDED_LEASES
 """The longest file that is read."""
 SUFFIX, UNFINISHED = ".flight", ".new"
 """Of the names of records, and of one that nobody is to read yet."""
+TOLD_S = 120.0
+"""So long a worker tells of a record."""
+_UNUSED_S = 600.0
+"""A file that was not finished within this time never will be."""
 
 
 class RecordError(Exception):
@@ -107,3 +123,75 @@ def _pad(content: bytes, size: int) -> bytes:
     if len(content) > size:
         raise RecordError(f"{len(content)} bytes do not fit into {size}")
     return content.ljust(size, b"\0")
+
+
+class RecordFolder:
+    """The records of one folder; any thread may scan it, one at a time.
+
+    Args:
+        folder: where they are; it need not exist.
+    """
+
+    def __init__(self, folder: Path, boot: str, monotonic: Clock = time.monotonic) -> None:
+        self._folder = folder
+        self._boot = boot
+        self._monotonic = monotonic
+        self._found: dict[Path, tuple[FlightRecord, float]] = {}
+        """Each record, and until when it is told of."""
+
+    def scan(self) -> list[FlightRecord]:
+        """Find those of processes that have died, as many as one message may have."""
+        now = self._monotonic()
+        present = set(self._list())
+        self._found = {path: kept for path, kept in self._found.items() if path in present}
+        for path in present - self._found.keys():
+            if len(self._found) < MOST_RECORDS and (record := self._read(path)) is not None:
+                self._found[path] = (record, now + TOLD_S)
+        for path in [path for path, (_, until) in self._found.items() if until < now]:
+            _remove(path)
+            del self._found[path]
+        return [record for record, _ in self._found.values()]
+
+    def _list(self) -> Iterator[Path]:
+        try:
+            names = os.listdir(self._folder)  # noqa: PTH208  # their paths are built for records alone
+        except OSError:
+            return
+        for name in names:
+            path = self._folder / name
+            if name.endswith(SUFFIX):
+                yield path
+            elif name.endswith(UNFINISHED) and _is_old(path):
+                _remove(path)
+
+    def _read(self, path: Path) -> FlightRecord | None:
+        """The record of a process that has ended; None if it has not, or if it is worth nothing."""
+        try:
+            file = open_private(path, os.O_RDONLY)
+        except OSError:
+            return None  # gone, or not ours
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return decode_record(os.pread(file, FILE_BYTES, 0), self._boot)
+        except BlockingIOError:
+            return None
+        except (OSError, RecordError) as error:
+            _log.info("the record %s is worth nothing: %s", path, error)
+            _remove(path)
+            return None
+        finally:
+            os.close(file)
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > _UNUSED_S
+    except OSError:
+        return False
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("the record %s cannot be removed: %s", path, error)

@@ -32,8 +32,6 @@ class Heartbeat(threading.Thread):
 
     Args:
         app: where events go.
-        health: of this thread.
-        loop_thread: the event loop.
         runner: makes the progress, in that loop.
         watchdog: hears how many messages wait for this process.
         shortest_interval_s: between two heartbeats, unless the coordinator asks for a longer one.

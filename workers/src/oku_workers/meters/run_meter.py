@@ -15,6 +15,9 @@ _SAMPLE_S = 0.5
 _SHORTEST_S = 5.0
 _FULL_SHARE = 0.5
 """From this share of its window in flight on, a worker is at work although it has nothing to take."""
+UNDERFILLED_SHARE = 0.97
+"""A second with a smaller share of the window in flight, on average, is underfilled."""
+_WHOLE_S = 1.0
 
 
 class _Sample(NamedTuple):
@@ -81,11 +84,6 @@ class RunMeter:
         while seconds - samples[0].seconds >= _SHORTEST_S and ended - samples[0].ended >= self._window:
             oldest = samples.popleft()
             seconds, ended = seconds - oldest.seconds, ended - oldest.ended
-
-
-UNDERFILLED_SHARE = 0.97
-"""A second with a smaller share of the window in flight, on average, is underfilled."""
-_WHOLE_S = 1.0
 
 
 class WindowMeter:

@@ -17,6 +17,12 @@ from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_busy_s
 from oku_workers.executions.execution import Execution
 
+SATURATED_SHARE = 0.9
+"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
+LATE_S = 0.1
+"""A latency that an event loop measures while it is later than this is its own rather than the target's."""
+_WHOLE_S = 1.0
+
 
 class LagListener(Protocol):
     """Samples something as often as a `LagMeter` measures."""
@@ -61,13 +67,6 @@ class LagMeter:
         self._ask()
 
 
-SATURATED_SHARE = 0.9
-"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
-LATE_S = 0.1
-"""A latency that an event loop measures while it is later than this is its own rather than the target's."""
-_WHOLE_S = 1.0
-
-
 class _Strain(NamedTuple):
     busy_share: float
     late_s: float
@@ -81,7 +80,6 @@ class SaturationMeter:
 
     Args:
         measure_busy_s: time that the worker ran or waited for a processor.
-        clock: monotonic seconds.
     """
 
     def __init__(

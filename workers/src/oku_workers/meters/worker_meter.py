@@ -56,8 +56,6 @@ class WorkerMeter:
     """Measures from `start` to `stop`; belongs to the thread of the event loop.
 
     Args:
-        clock: of this process.
-        gauges: of this process.
         saturation: finds the requests that suffered from a busy worker.
         lag: measures how late the event loop is.
         engine: buffers counts, and may have an event loop of its own; None without one.

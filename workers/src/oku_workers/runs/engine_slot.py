@@ -37,7 +37,6 @@ class EngineSettings:
 
     Attributes:
         local_address: what to send from; the system chooses unless given.
-        isolation: what the process of user code gets and may take.
         memory_bytes: how much memory this process may use; 0 if that is not known.
         build: makes an engine.
     """
@@ -63,20 +62,8 @@ class EngineKey(NamedTuple):
 class EngineSlot:
     """The place of one engine; belongs to the thread of the event loop.
 
-    Args:
-        supervisor: of the tasks of its engines.
-        sources: the files and secrets that specs name.
-        timing: clocks and timers.
-        settings: what every engine gets.
-
     Attributes:
-        engine: the engine; None between two of them.
         key: what it serves.
-        feed: gives it its requests.
-        requester: asks for higher limits.
-        host_ends: how processes of user code ended.
-        settings: as given.
-        timing: as given.
         code_run: the run whose user code this process has begun to run; empty before the first.
     """
 

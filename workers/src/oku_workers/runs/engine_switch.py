@@ -39,14 +39,7 @@ class EngineListener(LimitRequester, Protocol):
 class EngineSwitch:
     """Feeds executions to the engine of their spec; belongs to the thread of the event loop.
 
-    Args:
-        supervisor: of the tasks of its engines.
-        sources: the files and secrets that specs name.
-        timing: clocks and timers.
-        settings: what every engine gets.
-
     Attributes:
-        sources: as given.
         slot: has the engine at work.
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
     """

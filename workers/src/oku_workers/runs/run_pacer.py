@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from oku_core.process.clock import SteadyClock
 from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.window import choose_window
+from oku_workers.engines.contract.engine_protocol import choose_window
 from oku_workers.runs.engine_slot import EngineSlot
-from oku_workers.runs.run_pace import RunPace
-from oku_workers.runs.time_plan import RunTime, Share, build_time_plan, find_window
+from oku_workers.runs.run_pace import RunPace, RunTime, Share, build_time_plan, find_window
 
 if TYPE_CHECKING:
     from oku_workers.timing.timing import WakeTimer

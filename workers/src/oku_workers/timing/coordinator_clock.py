@@ -28,6 +28,7 @@ LARGEST_SLEW_NS = 100_000_000
 """By more than this an offset is changed at once: it was wrong, and to mend it slowly would take minutes."""
 
 _PPM = 1_000_000
+_NS_PER_S = 1_000_000_000
 
 
 class ClockSample(NamedTuple):
@@ -102,9 +103,6 @@ class SlewedOffset:
         return self._offset_ns + max(-reach_ns, min(reach_ns, self._target_ns - self._offset_ns))
 
 
-_NS_PER_S = 1_000_000_000
-
-
 class NoticeListener(Protocol):
     """Waits for what the coordinator says of its clock."""
 
@@ -117,7 +115,6 @@ class CoordinatorClock:
 
     Args:
         kernel: whose monotonic clock this process reads, as `fetch_kernel_id` names it.
-        monotonic_ns: that clock, in nanoseconds.
 
     Attributes:
         notice: what the coordinator said last of its clock; None if it has not said anything yet.

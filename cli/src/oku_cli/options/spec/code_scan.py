@@ -14,7 +14,7 @@ from typing import NamedTuple
 from oku_cli.follow.upload import LocalFile, read_local_file
 from oku_cli.options.spec.file_values import ReadSources
 from oku_cli.options.spec.input_file import describe_fault, find_file, may_name
-from oku_cli.user_code.included_files import check_total, list_included
+from oku_cli.user_code.code_files import check_total, list_included
 from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source

@@ -3,8 +3,8 @@ import pytest
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import parse_urls
-from oku_workers.engines.contract import window
-from oku_workers.engines.contract.window import (
+from oku_workers.engines.contract import engine_protocol
+from oku_workers.engines.contract.engine_protocol import (
     FILES_BESIDE,
     choose_window,
     describe_lowered_window,
@@ -26,14 +26,14 @@ def test_a_window_is_no_larger_than_requests_and_files(
     monkeypatch: pytest.MonkeyPatch, concurrency: int, requests: int, files: int, expected: int
 ) -> None:
     """It is never empty: a run goes on with one request at a time."""
-    monkeypatch.setattr(window, "read_open_files", lambda: files)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: files)
     spec = Spec(concurrency=concurrency, requests=requests)
     assert limit_window(choose_window(spec), spec) == expected
 
 
 def test_over_http2_a_file_is_that_of_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """With as many streams as a connection may have; the number of streams means nothing otherwise."""
-    monkeypatch.setattr(window, "read_open_files", lambda: 4 + FILES_BESIDE)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 4 + FILES_BESIDE)
     assert limit_window(1000, Spec(engine=Engine.NGHTTP2, streams=100)) == 400
     assert limit_window(300, Spec(engine=Engine.NGHTTP2, streams=100)) == 300
     assert limit_window(1000, Spec(streams=100)) == 4
@@ -47,13 +47,13 @@ def test_workers_share_a_window_that_is_of_all_of_them() -> None:
 
 def test_a_window_may_be_empty_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but time or a share makes it so."""
-    monkeypatch.setattr(window, "read_open_files", lambda: 10)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 10)
     assert (limit_window(0, Spec()), limit_window(5, Spec())) == (0, 1)
 
 
 def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told in one line."""
-    monkeypatch.setattr(window, "read_open_files", lambda: 1000)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
     assert describe_lowered_window(936, 936, Spec()) == ""
     assert describe_lowered_window(936, 2000, Spec()) == (
         "936 requests are in flight, not 2000: only 1000 open files are allowed"
@@ -62,7 +62,7 @@ def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pyte
 
 def test_over_http2_a_spec_says_how_many_connections_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """To each host; a window that needs more of them is lowered, and it is told."""
-    monkeypatch.setattr(window, "read_open_files", lambda: 1000)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
     urls = parse_urls(["http://a/x", "http://a/y", "http://b/"])
     spec = Spec(urls=urls, engine=Engine.NGHTTP2, streams=10, connections=3)
     lowered = limit_window(200, spec)
@@ -77,6 +77,6 @@ def test_what_nobody_has_asked_for_is_lowered_without_a_word(
     monkeypatch: pytest.MonkeyPatch, *, shares: bool, expected: int
 ) -> None:
     """The default of a rate is more than hardly any target needs; a concurrency is what the user wants."""
-    monkeypatch.setattr(window, "read_open_files", lambda: 1000)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
     spec = Spec(requests=10**6, rate=Rate("1k/s"), concurrency=2000, shares_concurrency=shares)
     assert choose_window(spec) == expected

@@ -17,8 +17,8 @@ from oku_core.http_client.error_reason import NO_HTTP2, STREAM_REFUSED
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
-from oku_workers.engines.contract import window
-from oku_workers.engines.contract.window import FILES_BESIDE
+from oku_workers.engines.contract import engine_protocol
+from oku_workers.engines.contract.engine_protocol import FILES_BESIDE
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.connection_set import CONNECTING_AT_ONCE
 from oku_workers.engines.http.request_parts import PIECE_BYTES
@@ -178,7 +178,7 @@ async def test_no_more_connections_are_made_than_there_may_be_files(
     build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them has its streams all the same."""
-    monkeypatch.setattr(window, "read_open_files", lambda: FILES_BESIDE + 2)
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: FILES_BESIDE + 2)
     bench = build_bench(concurrency=100)
     bench.add((0, 1000))
     await settle()

@@ -21,8 +21,7 @@ from oku_workers.engines.aiohttp.protocol import AnswerBody
 from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.route import Route, build_routes
 from oku_workers.engines.aiohttp.session import build_session
-from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext
-from oku_workers.engines.contract.window import choose_window, limit_window
+from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, choose_window, limit_window
 from oku_workers.engines.http.answer_checks import CHECK_WITHIN
 from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping

@@ -1,4 +1,7 @@
-"""What an engine is to the rest of a worker, and what it gets beside its spec and its feed."""
+"""What an engine is to the rest of a worker, what it gets beside its spec and its feed, and its window.
+
+A window is no larger than the run, or than the connections that an engine can have.
+"""
 
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -7,6 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from oku_core.errors import UserError
+from oku_core.process.resources import read_open_files
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
@@ -14,6 +19,8 @@ from oku_workers.executions.execution import Execution
 
 STUCK_S = 5.0
 """A request that has not ended so long after it was cut off is given back: it never will."""
+FILES_BESIDE = 64
+"""Open files of a worker that are not connections to a target."""
 
 
 @dataclass
@@ -133,3 +140,43 @@ class EngineContext:
     """Fetches files of the run that were removed; `EngineError` if it cannot."""
     secrets: tuple[str, ...] = ()
     """Those that the user code can see, for its process to hide."""
+
+
+def choose_window(spec: Spec, workers: int = 1) -> int:
+    """How many requests of a spec may be in flight here, if so many workers share what they have together.
+
+    What a rate may have in flight by default is no more than the system allows: nobody has asked for more.
+    """
+    window = max(1, min(spec.find_window(workers), spec.requests))
+    return limit_window(window, spec) if spec.is_open and spec.shares_concurrency else window
+
+
+def count_connections() -> int:
+    """How many connections the system allows."""
+    return max(1, read_open_files() - FILES_BESIDE)
+
+
+def limit_window(window: int, spec: Spec) -> int:
+    """How many of so many requests may be in flight by the connections that there may be.
+
+    The system allows so many files, and a spec with HTTP/2 may say how many connections there are.
+    """
+    connections = count_connections()
+    if spec.connections is not None:
+        connections = min(connections, spec.connections * _count_hosts(spec))
+    return min(window, connections * (spec.streams if spec.engine is Engine.NGHTTP2 else 1))
+
+
+def describe_lowered_window(window: int, wanted: int, spec: Spec) -> str:
+    """One line on why fewer requests are in flight than are wanted; empty if they are not fewer."""
+    if window == wanted:
+        return ""
+    why = f"only {read_open_files()} open files are allowed"
+    if spec.connections is not None and window == spec.connections * _count_hosts(spec) * spec.streams:
+        why = f"the spec has {spec.connections} connections with {spec.streams} streams each"
+    return f"{window} requests are in flight, not {wanted}: {why}"
+
+
+def _count_hosts(spec: Spec) -> int:
+    """To how many hosts requests go, each with connections of its own."""
+    return max(1, len({(url.scheme, url.authority) for url in spec.list_places()}))

@@ -19,6 +19,15 @@ from oku_core.process.clock import Clock
 REPORTED_S = 30.0
 """How long an end is reported: progress may be lost, and people need time to read a notice."""
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGSYS)
+EVERYTHING = "*"
+"""Among the names of variables: all but those of Oku."""
+_OURS = ("OKU_", "CELERY_")
+"""They hold keys and the URL of the broker."""
+_HARMLESS = re.compile(
+    r"HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SSL_CERT_DIR|SSL_CERT_FILE|TMPDIR|TZ|USER"
+    # Without these some interpreters find neither their libraries nor themselves.
+    r"|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|PYTHONHOME|PYTHONPATH"
+)
 
 
 class ProcessEnd(NamedTuple):
@@ -73,17 +82,6 @@ def _name_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-EVERYTHING = "*"
-"""Among the names of variables: all but those of Oku."""
-_OURS = ("OKU_", "CELERY_")
-"""They hold keys and the URL of the broker."""
-_HARMLESS = re.compile(
-    r"HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SSL_CERT_DIR|SSL_CERT_FILE|TMPDIR|TZ|USER"
-    # Without these some interpreters find neither their libraries nor themselves.
-    r"|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|PYTHONHOME|PYTHONPATH"
-)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,12 @@ from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.resources import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_protocol import EngineContext
-from oku_workers.engines.contract.window import FILES_BESIDE, choose_window, limit_window
+from oku_workers.engines.contract.engine_protocol import (
+    FILES_BESIDE,
+    EngineContext,
+    choose_window,
+    limit_window,
+)
 from oku_workers.engines.http.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
 from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping

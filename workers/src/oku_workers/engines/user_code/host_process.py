@@ -49,7 +49,6 @@ class HostProcess(asyncio.Protocol):
     Args:
         kind: which host, an engine of user code.
         folder: where it runs.
-        isolation: what it gets and may take.
         listener: learns what it says.
 
     Attributes:

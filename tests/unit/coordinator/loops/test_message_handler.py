@@ -16,7 +16,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.loops.checkpoint_receiver import CheckpointReceiver, build_controls
+from oku_coordinator.loops.message_handler import CheckpointReceiver, build_controls
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict

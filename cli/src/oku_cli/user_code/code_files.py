@@ -1,11 +1,12 @@
-"""The modules beside a Python file that it imports, and those that these import in turn.
+"""The files that go along with a Python file: modules beside it that it imports, in turn, and included ones.
 
-They are found as Python would find them with the folder of the file first in its path, except for the
+Modules are found as Python would find them with the folder of the file first in its path, except for the
 packages that user code is written for, which are never files of its own. What is imported by
 a name that is only known when the code runs is not found.
 """
 
 import ast
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,11 @@ from oku_core.spec.spec import LIBRARIES
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+MOST_FILES = 1_000
+"""Of one run, its scenario included; a spec names each of them."""
+MOST_TOTAL_BYTES = 256 << 20
+"""Of all of them: every worker has a copy of its own."""
+_CACHES = frozenset({"__pycache__", "node_modules"})
 
 
 def parse_python(content: bytes, label: str) -> ast.Module:
@@ -150,3 +156,46 @@ def _list_names(node: ast.AST, package: tuple[str, ...] | None) -> Iterator[tupl
         if module:
             yield module
         yield from ((*module, alias.name) for alias in node.names if alias.name != "*")
+
+
+def list_included(path: Path, label: str) -> list[Path]:
+    """A file, or the files of a folder and of those below it, in order.
+
+    Raises:
+        UserError: it cannot be read, has nothing in it, or too much.
+    """
+    if not path.is_dir():
+        return [path]
+    files: list[Path] = []
+    for file in _walk(path, label):
+        files.append(file)
+        if len(files) > MOST_FILES:
+            raise UserError(f"{label}: has more than {MOST_FILES:,} files")
+    if not files:
+        raise UserError(f"{label}: has no files")
+    return sorted(files)
+
+
+def check_total(size: int, count: int, label: str) -> None:
+    """Refuse more files, or more bytes, than user code may have."""
+    if count > MOST_FILES:
+        raise UserError(f"{label}: with what it imports and includes these are {count:,} files, "
+                        f"more than {MOST_FILES:,}")  # fmt: skip
+    if size > MOST_TOTAL_BYTES:
+        raise UserError(
+            f"{label}: with what it imports and includes these are {size >> 20:,} MiB, "
+            f"more than {MOST_TOTAL_BYTES >> 20}"
+        )
+
+
+def _walk(folder: Path, label: str) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise UserError(f"{label}: {error.filename}: {error.strerror}") from error
+
+    for place, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not _is_left_out(name)]
+        yield from (Path(place, name) for name in names if not _is_left_out(name))
+
+
+def _is_left_out(name: str) -> bool:
+    return name.startswith(".") or name in _CACHES or name.endswith(".pyc")

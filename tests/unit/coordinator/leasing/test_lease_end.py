@@ -13,11 +13,12 @@ from tests.kit.coordinators.leases import (
     deal_lease,
 )
 
-from oku_coordinator.leasing.farewell import Farewell
+from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.lease import read_lease_number
 from oku_core.spec.spec import Engine
 
 BeginRun = Callable[..., RunRecord]
@@ -30,9 +31,9 @@ def broker() -> BrokerTwin:
 
 
 @pytest.fixture
-def farewell(ledger: Ledger, broker: BrokerTwin) -> Farewell:
+def ender(ledger: Ledger, broker: BrokerTwin) -> LeaseEnd:
     """Of this ledger."""
-    return Farewell(ledger=ledger, delivery=build_delivery(ledger, broker, Roster(10.0)))
+    return LeaseEnd(ledger=ledger, delivery=build_delivery(ledger, broker, Roster(10.0)))
 
 
 def deal(ledger: Ledger, size: int) -> LeaseRecord:
@@ -55,30 +56,44 @@ def list_told(broker: BrokerTwin) -> list[tuple[str, dict[str, int]]]:
 
 
 def test_leases_that_are_kept_open_are_ended_when_all_is_done(
-    ledger: Ledger, broker: BrokerTwin, farewell: Farewell, begin_run: BeginRun
+    ledger: Ledger, broker: BrokerTwin, ender: LeaseEnd, begin_run: BeginRun
 ) -> None:
     """Not before: there may be more to do for their workers. It is repeated, as it may be lost."""
     run = begin_run(requests=10, engine=Engine.LOCUST)
     first = deal(ledger, 6)
     cover(ledger, first, 6)
-    farewell.end_leases(run, 0.0)
+    ender.end_kept(run, 0.0)
     second = deal(ledger, 4)
-    farewell.end_leases(run, 1.0)
+    ender.end_kept(run, 1.0)
     cover(ledger, second, 3)
-    farewell.end_leases(run, 2.0)
+    ender.end_kept(run, 2.0)
     assert list_told(broker) == []
     cover(ledger, second, 4, sequence=2)
     for now in (3.0, 3.1, 3.6):
-        farewell.end_leases(run, now)
+        ender.end_kept(run, now)
     ends = {first.id: 6, second.id: 4}
     assert list_told(broker) == [(first.incarnation, ends)] * 2
 
 
 def test_other_engines_keep_nothing_open(
-    ledger: Ledger, broker: BrokerTwin, farewell: Farewell, begin_run: BeginRun
+    ledger: Ledger, broker: BrokerTwin, ender: LeaseEnd, begin_run: BeginRun
 ) -> None:
     """Their last leases end by themselves."""
     run = begin_run(requests=10)
     cover(ledger, deal(ledger, 10), 10)
-    farewell.end_leases(run, 0.0)
+    ender.end_kept(run, 0.0)
     assert list_told(broker) == []
+
+
+def test_an_order_to_stop_is_repeated_each_second_and_sent_at_once_for_another_time(
+    ledger: Ledger, broker: BrokerTwin, ender: LeaseEnd, begin_run: BeginRun
+) -> None:
+    """A run that ends by time may be paused just before; without an open lease there is nothing to stop."""
+    run = begin_run(requests=10)
+    ender.stop(run, 0.0, 50.0)
+    lease = deal(ledger, 10)
+    assert broker.stops == []
+    for now, at in ((1.0, 50.0), (1.9, 50.0), (2.0, 50.0), (2.1, 40.0), (2.5, 40.0)):
+        ender.stop(run, now, at)
+    assert broker.stop_times == [50.0, 50.0, 40.0]
+    assert set(broker.stops) == {("r1", read_lease_number(lease.id), run.drain_s)}

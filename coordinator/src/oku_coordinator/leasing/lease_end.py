@@ -1,0 +1,81 @@
+"""Ends the leases of a run: early when it is stopped, and the last ones when all of it is done.
+
+Either order may be lost, so it is repeated until no lease is open.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from oku_coordinator.leasing.delivery import AskedEnds, Delivery
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, slice_table
+from oku_core.spec.spec import Engine
+
+_STOP_EVERY_S = 1.0
+_END_EVERY_S = 0.5
+
+
+@dataclass(kw_only=True)
+class LeaseEnd:
+    """Ends the leases of one run.
+
+    Args:
+        ledger: knows which are open.
+        delivery: takes the orders.
+    """
+
+    ledger: Ledger
+    delivery: Delivery
+    _stopped: tuple[float | None, float] = field(default=(None, -math.inf), init=False)
+    """The time of the last order to stop, and when it was sent."""
+    _ended: tuple[frozenset[str], float] = field(default=(frozenset(), -math.inf), init=False)
+    """The leases that were ended last, and when."""
+
+    def stop(self, run: RunRecord, now: float, at: float | None) -> None:
+        """Stop all leases; what is in flight gets the grace of the run.
+
+        Args:
+            run: the run.
+            now: monotonic seconds.
+            at: the Unix time at which to stop; None for at once.
+        """
+        known_at, sent_at = self._stopped
+        if at == known_at and now - sent_at < _STOP_EVERY_S:
+            return
+        self._stopped = at, now
+        if leases := self._fetch_open(run):
+            self.delivery.stop(run, leases, at)
+
+    def end_kept(self, run: RunRecord, now: float) -> None:
+        """End the leases that are kept open for what users do when they stop, once all of the run is done.
+
+        What those requests come to is brought by the last checkpoint of a worker. Only here is it known which
+        lease is its last: nothing is pending, and all that is out is done.
+
+        Args:
+            run: a running run.
+            now: monotonic seconds.
+        """
+        if run.spec.engine is not Engine.LOCUST:
+            return
+        with self.ledger.read() as t:
+            if slice_table.count_pending(t, run.run):
+                return
+        out = self._fetch_open(run)
+        leases = frozenset(lease.id for lease in out)
+        known, ended_at = self._ended
+        if any(lease.covered < lease.end for lease in out):
+            return
+        if not leases or (leases == known and now - ended_at < _END_EVERY_S):
+            return
+        self._ended = leases, now
+        asked: AskedEnds = {}
+        for lease in out:
+            asked.setdefault(lease.incarnation, {})[lease.id] = lease.end
+        self.delivery.shorten(asked)
+
+    def _fetch_open(self, run: RunRecord) -> list[LeaseRecord]:
+        with self.ledger.read() as t:
+            return lease_table.fetch_open_leases(t, run.run)
