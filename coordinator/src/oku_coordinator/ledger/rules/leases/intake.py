@@ -255,12 +255,13 @@ class _Intake:
     def _answer(self, checkpoint: Checkpoint, verdict: MessageVerdict, receipt: Receipt) -> None:
         """Say what the worker is to hear of its checkpoint.
 
-        Whatever is final is confirmed, also if it counts for nothing: the worker has nothing to add to it.
+        Whatever is final is confirmed, also if it counts for nothing: the worker has nothing to add to it. A
+        lease that goes on and counts for nothing is ended. Otherwise workers would repeat it for ever.
         """
         name = checkpoint.lease
         if verdict in _HEARD or checkpoint.is_final:
             receipt.confirmed[name] = max(checkpoint.sequence, receipt.confirmed.get(name, 0))
-        elif verdict != MessageVerdict.UNTRUE:
+        else:
             receipt.ends[name] = 0
         if verdict in _HEARD and not checkpoint.is_final:
             lease = lease_table.find_lease(self._transaction, name)
