@@ -30,6 +30,10 @@ SAFE = {
         "parts.path": "part of a URL",
     },
     "core/http_client/client_rules.py": {"url.authority": "part of a URL"},
+    "core/http_client/cookies.py": {
+        "authority": "part of a URL",
+        "place.authority": "part of a URL",
+    },
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",
