@@ -28,10 +28,6 @@ from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__name__)
 
-_MEANINGLESS = frozenset(
-    {MessageVerdict.LATE, MessageVerdict.FOREIGN, MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN}
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointReceiver:
@@ -74,30 +70,18 @@ class CheckpointReceiver:
 
 
 def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:
-    """Build the answers to workers: what is confirmed, limits, leases to end, and their shares of the run.
-
-    Checkpoints that the ledger did not count are answered as well, or workers would repeat them for ever: a
-    final one is confirmed, and a lease that goes on is ended.
-    """
+    """Build the answers to workers: what is confirmed, limits, leases to end, and their shares of the run."""
     controls = []
     for receipt in receipts:
-        confirmed, ends = dict(receipt.confirmed), dict(receipt.ends)
-        for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
-            if verdict not in _MEANINGLESS:
-                continue
-            if checkpoint.is_final:
-                confirmed.setdefault(checkpoint.lease, checkpoint.sequence)
-            else:
-                ends.setdefault(checkpoint.lease, 0)
-        if confirmed or receipt.limits or ends:
+        if receipt.confirmed or receipt.limits or receipt.ends:
             to = receipt.batch.incarnation
             active = next(iter(active_runs.find_named(receipt.batch)), None)
             controls.append(
                 Control(
                     incarnation=to,
-                    confirmed=confirmed,
+                    confirmed=receipt.confirmed,
                     limits=receipt.limits,
-                    ends=ends,
+                    ends=receipt.ends,
                     share=None if active is None else active.shares.find(to),
                 )
             )
