@@ -22,7 +22,7 @@ from tests.simulation.outside.target import (
     count_seen,
 )
 
-from oku_coordinator.ledger.storage.account_rows import decode_times
+from oku_coordinator.ledger.tables.accounts.account_table import decode_times
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.schedule.wave import Wave
@@ -255,7 +255,7 @@ class Judge:
         self._check_outcomes(accounted, standing)
         self._check_parts(standing)
         self._check_reasons(standing)
-        self._check_timings(standing)
+        self._check_times(standing)
         self._check_inner(accounted, standing)
         self.accounted = accounted
         self._check_sent(standing)
@@ -291,7 +291,7 @@ class Judge:
         if sums != standing.outcomes:
             raise LawBrokenError(f"the reasons sum to {sums}, but the account is {standing.outcomes}")
 
-    def _check_timings(self, standing: Standing) -> None:
+    def _check_times(self, standing: Standing) -> None:
         """The connections and the split answers are those that the simulated engine tells of, each once."""
         counts: Counter[str] = Counter()
         steps = ("connect", "tls", "transfer")
@@ -301,7 +301,7 @@ class Judge:
                     counts[time] += histogram.total
         cut_off, split = standing.outcomes[DISCONNECTED], standing.outcomes[UNEXPECTED_STATUS]
         if counts != Counter(connect=cut_off, tls=cut_off, transfer=split):
-            raise LawBrokenError(f"the timings are of {dict(counts)}, but the account is {standing.outcomes}")
+            raise LawBrokenError(f"the times are of {dict(counts)}, but the account is {standing.outcomes}")
 
     def _check_inner(self, accounted: list[tuple[int, int]], standing: Standing) -> None:
         """Inner requests are at least those of what is accounted, and at most those that were made."""

@@ -8,9 +8,8 @@ from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.foundation import REAL, Foundation, Platform
 from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.loops.checkpoint_receiver import CheckpointReceiver
 from oku_coordinator.loops.main_loop import MainLoop
-from oku_coordinator.loops.message_handler import MessageHandler
+from oku_coordinator.loops.message_handler import CheckpointReceiver, MessageHandler
 from oku_coordinator.loops.ticker import Ticker
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.readiness import Readiness

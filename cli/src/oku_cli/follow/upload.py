@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 20
 
 
 class _Stamp(NamedTuple):
-    """What is different after a file was changed or replaced."""
+    """The attributes of a file that change when it is changed or replaced."""
 
     device: int
     number: int
@@ -50,13 +50,13 @@ class LocalFile:
 
     @property
     def claim(self) -> FileClaim:
-        """What the coordinator is told of it before it gets anything."""
+        """The claim that the coordinator gets before the content."""
         return FileClaim(self.reference.digest, self.proof)
 
     @contextmanager
     def open(self) -> Iterator[int]:
         """Open it to be read; `UserError` if it cannot be, or is another one by now."""
-        with opened(str(self.path), self.label) as file:
+        with _opened(str(self.path), self.label) as file:
             self.check(file)
             yield file
 
@@ -71,12 +71,12 @@ class LocalFile:
 
 
 def read_local_file(name: str, label: str) -> LocalFile:
-    """Read a file once to know what is in it; it may be larger than memory.
+    """Read a file once for its digest; it may be larger than memory.
 
     Raises:
         UserError: it is not a file that can be read, or is changed meanwhile.
     """
-    with opened(name, label) as file:
+    with _opened(name, label) as file:
         stamp, found, size = _read_stamp(file), FileHash(), 0
         while piece := os.read(file, _READ_BYTES):
             found.update(piece)
@@ -91,8 +91,7 @@ def read_local_file(name: str, label: str) -> LocalFile:
 
 
 @contextmanager
-def opened(name: str, label: str, fault: str = "is not a regular file") -> Iterator[int]:
-    """Open a regular file to be read; `UserError` names it by its label, and tells the fault of any other."""
+def _opened(name: str, label: str) -> Iterator[int]:
     try:
         # Without O_NONBLOCK a named pipe would be waited for.
         file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -102,7 +101,7 @@ def opened(name: str, label: str, fault: str = "is not a regular file") -> Itera
         raise UserError(f"{format_value(name)} is not the path of a file") from error
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise UserError(f"{label}: {fault}")
+            raise UserError(f"{label}: is not a regular file")
         yield file
     except OSError as error:
         raise UserError(f"{label}: {error.strerror}") from error
@@ -138,7 +137,7 @@ async def upload_files(client: Client, files: Iterable[LocalFile], *, quiet: boo
             try:
                 await _upload(client, file, bar)
             except WrongDigestError:
-                # What was here of it is gone now: once more from the beginning, if the file is as it was.
+                # The coordinator has dropped it: once more from the beginning, if the file is as it was.
                 try:
                     await _upload(client, file, bar)
                 except WrongDigestError:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.live.trend import Quantiles, Trend, has_rate
+from oku_cli.live.trend import Quantiles, Trend, has_open_end, has_rate, may_end_early
 from oku_cli.terminal.console import BAD, CAUTION, STRONG
 from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.printable import make_printable
@@ -59,6 +59,14 @@ def measure_rates(tick: Tick) -> TickRates:
     return TickRates(
         (sample.requests_planned or 0) / seconds, sample.requests_sent / seconds, sample.rate_rps
     )
+
+
+def describe_total(tick: Tick) -> str:
+    """How many requests a run has, or has at most; empty if only a time ends it."""
+    if has_open_end(tick):
+        return ""
+    most = "at most " if may_end_early(tick) else ""
+    return f"{most}{format_count(tick.sample.requests_total)}"
 
 
 def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:

@@ -23,13 +23,14 @@ from rich.text import Text
 
 from oku_cli.live.live_figures import (
     build_live_figures,
+    describe_total,
     list_causes,
     list_distributions,
     list_failures,
     list_plan,
 )
 from oku_cli.live.plain import PlainView, View
-from oku_cli.live.trend import Trend, TrendTracker, has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.live.trend import Trend, TrendTracker, has_rate, measure_progress
 from oku_cli.terminal.console import BAD, CAUTION, MOST_COLUMNS, STRONG, Terminal
 from oku_cli.terminal.layout import Flow, Labelled, ProgressBar, Sparkline, build_sides, build_state
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
@@ -190,17 +191,11 @@ def _build_account(tick: Tick) -> Flow:
     done = Text(format_count(sample.done), style=STRONG)
     return Flow(
         done,
-        *_describe_total(tick),
+        *([f"of {total}"] if (total := describe_total(tick)) else []),
         "ended,",
         format_count(sample.accounted),
         "accounted",
     )
-
-
-def _describe_total(tick: Tick) -> Iterator[str]:
-    if not has_open_end(tick):
-        most = "at most " if may_end_early(tick) else ""
-        yield f"of {most}{format_count(tick.sample.requests_total)}"
 
 
 def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:

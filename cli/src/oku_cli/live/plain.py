@@ -6,14 +6,12 @@ A line is written every few seconds by the ticks' own time, and at once when the
 import time
 from collections.abc import Iterator
 
-from oku_cli.live.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
+from oku_cli.live.live_figures import NOTABLE_BOUND_S, describe_reason, describe_total, measure_rates
 from oku_cli.live.trend import (
     Quantiles,
     Trend,
     TrendTracker,
-    has_open_end,
     has_rate,
-    may_end_early,
     measure_progress,
 )
 from oku_cli.terminal.console import Terminal
@@ -126,8 +124,7 @@ def build_line(tick: Tick, trend: Trend) -> str:
     causes = zip(NOT_SENT_CAUSES, tick.not_sent, strict=True)
     _, done, whole = measure_progress(tick)
     progress = format_progress(done, whole)
-    most = "at most " if may_end_early(tick) else ""
-    total = "" if has_open_end(tick) else f"/{most}{format_count(sample.requests_total)}"
+    total = f"/{requests}" if (requests := describe_total(tick)) else ""
     parts = [
         f"{tick.state} {format_count(sample.done)}{total}",
         f"({progress}, {format_count(sample.accounted)} accounted)",

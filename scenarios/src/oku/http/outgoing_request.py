@@ -1,11 +1,11 @@
 """One request of a scenario: builds it, sends it, follows redirections and keeps cookies."""
 
 from collections.abc import Mapping
+from time import time
 
 from yarl import URL
 
 from oku.client.client_origin import build_basic
-from oku.client.cookie_store import CookieStore, has_cookies, merge_cookies
 from oku.client.http_client import MOST_KEPT_BYTES, Answer, HttpClient
 from oku.client.outbound_connection import PROTOCOL_ERROR, TransportError
 from oku.client.request_body import Body, encode_data, encode_fields, encode_files, encode_json
@@ -22,6 +22,7 @@ from oku_core.http_client.client_rules import (
     join_location,
     turns_into_get,
 )
+from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
 from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
 MOST_REDIRECTS = 10
@@ -78,8 +79,8 @@ class OutgoingRequest:
             self._url = self._plan.build_url(self._index, self._row, self._query)
         return self._url
 
-    async def send(self, deadline_ns: int, cookies: CookieStore) -> Answer:
-        """Send it, follow where it is sent on to, and take in cookies; the last answer.
+    async def send(self, deadline_ns: int, cookies: CookieJar) -> Answer:
+        """Send it, follow where it is sent on to, and keep cookies; the last answer.
 
         Args:
             deadline_ns: until when it may take, by the monotonic clock.
@@ -93,7 +94,7 @@ class OutgoingRequest:
         line = plan.line
         if line is None or self._query:
             line = plan.build_line(self._index, self._row, self._query)
-        if not cookies.is_empty and (value := cookies.find(self.url)):
+        if not cookies.is_empty and (value := cookies.find(self.url, time())):
             own = self._add_cookies(own, value)
         head = self._client.build_head(plan, line, own, self._index)
         answer = await self._client.exchange(
@@ -104,8 +105,8 @@ class OutgoingRequest:
             kept_bytes=self._kept_bytes,
             is_last=self._is_last,
         )
-        if has_cookies(answer.head):
-            cookies.take_in(answer.head, self.url)
+        if may_set_cookies(answer.head):
+            cookies.store(answer.head, self.url, time())
         if answer.status in REDIRECTIONS and self._options.get("allow_redirects", True):
             return await self._follow(answer, deadline_ns, cookies)
         return answer
@@ -160,7 +161,7 @@ class OutgoingRequest:
         others = [pair for pair in own if pair[0].lower() != "cookie"]
         return [*others, ("Cookie", merge_cookies(given, value) if given else value)]
 
-    async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieStore) -> Answer:
+    async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieJar) -> Answer:
         """Go where an answer sends a request, and where the next one does."""
         client, method, body, own = self._client, self._plan.method, self._body, self._headers
         url, is_foreign = URL(self.url), False
@@ -185,7 +186,7 @@ class OutgoingRequest:
                 raise TransportError(PROTOCOL_ERROR, error) from None
             except ValueError:
                 raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
-            value = cookies.find(self._url)
+            value = cookies.find(self._url, time())
             headers = self._add_cookies(own, value, is_foreign=is_foreign) if value else own
             build_head = client.build_foreign_head if is_foreign else client.build_head
             answer = await client.exchange(
@@ -196,7 +197,7 @@ class OutgoingRequest:
                 kept_bytes=self._kept_bytes,
                 is_last=self._is_last and not is_foreign,
             )
-            cookies.take_in(answer.head, self._url)
+            cookies.store(answer.head, self._url, time())
         return answer
 
 

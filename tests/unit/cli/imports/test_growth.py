@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from oku_cli.imports import openapi_references
-from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.har.har_file import HarChoice, read_har
 from oku_cli.imports.headers import SecretBox
-from oku_cli.imports.openapi_document import read_openapi
+from oku_cli.imports.openapi import openapi_references
+from oku_cli.imports.openapi.openapi_document import read_openapi
 from oku_cli.imports.spec_writer import write_spec
 
 _SIZE = 1_000

@@ -1,6 +1,7 @@
 """Makes one message of what the open leases of a worker have to say."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_workers.executions.open_lease import OpenLease
@@ -14,6 +15,7 @@ _FEW_ENDED, _FEW_OF = 1, 10
 regular checkpoints: a message for each would make half as many again."""
 
 
+@dataclass
 class CheckpointMaker:
     """Makes messages of checkpoints; belongs to the thread of the event loop.
 
@@ -25,37 +27,29 @@ class CheckpointMaker:
         watch: knows how far the worker is with each run.
     """
 
-    def __init__(
-        self,
-        worker: WorkerIdentity,
-        leases: Mapping[str, OpenLease],
-        slot: EngineSlot,
-        meter: WorkerMeter,
-        watch: RunWatch,
-    ) -> None:
-        self._worker = worker
-        self._leases = leases
-        self._slot = slot
-        self._meter = meter
-        self._watch = watch
-        self._ended = 0
-        """Leases that have ended since the last message."""
+    worker: WorkerIdentity
+    leases: Mapping[str, OpenLease]
+    slot: EngineSlot
+    meter: WorkerMeter
+    watch: RunWatch
+    _ended: int = field(default=0, init=False)
+    """Leases that have ended since the last message."""
 
     def count_end(self) -> bool:
         """Count a lease that has ended; returns whether the coordinator may wait for its checkpoint."""
         self._ended += 1
-        has_more = self._slot.feed.find_first() is not None
-        return not has_more or self._ended > max(_FEW_ENDED, len(self._leases) // _FEW_OF)
+        has_more = self.slot.feed.find_first() is not None
+        return not has_more or self._ended > max(_FEW_ENDED, len(self.leases) // _FEW_OF)
 
     def collect(self, *, is_repeat: bool) -> CheckpointBatch | None:
         """The checkpoints of all leases that have news, or, if told so, are not confirmed; None without any.
 
         A worker that limits keep from going on asks for more, although it has no news.
         """
-        self._slot.flush_counts()  # what ends by that is told, too, and what it abandons is not
+        self.slot.flush_counts()  # what ends by that is told, too, and what it abandons is not
         told = [
             lease
-            for lease in self._leases.values()
+            for lease in self.leases.values()
             if (lease.has_news or (is_repeat and not lease.is_confirmed)) and not lease.execution.is_abandoned
         ]
         starved = self._find_starved()
@@ -65,19 +59,19 @@ class CheckpointMaker:
         if not told:
             return None
         self._ended = 0
-        now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
-        self._meter.charge_cpu()
-        self._meter.sample_runs()
+        now, peak_rss_mb = self.meter.clock.now(), self.meter.gauges.peak_rss_mb()
+        self.meter.charge_cpu()
+        self.meter.sample_runs()
         for lease in told:
             if not lease.is_open:  # perhaps since this turn of the event loop, and nobody else knows yet
-                self._meter.record_end(lease)
-        in_flight = self._slot.group_in_flight()
+                self.meter.record_end(lease)
+        in_flight = self.slot.group_in_flight()
         # The limits of the run that is named here rise, and what is held back may be of a run not yet begun.
-        run = starved.run if starved is not None else self._watch.newest
-        measured = self._watch.find_meter(run)
+        run = starved.run if starved is not None else self.watch.newest
+        measured = self.watch.find_meter(run)
         return CheckpointBatch(
-            worker=self._worker.name,
-            incarnation=self._worker.incarnation,
+            worker=self.worker.name,
+            incarnation=self.worker.incarnation,
             run=run,
             taken=measured.taken if measured else 0,
             rate_rps=round(measured.rate_rps, 3) if measured else 0.0,
@@ -90,15 +84,15 @@ class CheckpointMaker:
     def on_sent(self, batch: CheckpointBatch) -> None:
         """The broker has a message."""
         for checkpoint in batch.checkpoints:
-            if (lease := self._leases.get(checkpoint.lease)) is not None:
+            if (lease := self.leases.get(checkpoint.lease)) is not None:
                 lease.on_sent(checkpoint.sequence)
 
     def _find_earlier(self, now: float) -> float:
         """The time of this machine's clock, or the coordinator's if that is behind: seconds are of both."""
-        clock = self._slot.timing.coordinator_clock
+        clock = self.slot.timing.coordinator_clock
         return min(now, clock.now()) if clock.is_known else now
 
     def _find_starved(self) -> OpenLease | None:
         """A lease that its limit keeps from going on while nothing else can be taken."""
-        starved = self._slot.feed.find_starved()
-        return self._leases.get(starved.lease.id) if starved is not None else None
+        starved = self.slot.feed.find_starved()
+        return self.leases.get(starved.lease.id) if starved is not None else None

@@ -155,7 +155,7 @@ class LeaseRunner:
                 continue
             if reason := objection or self._find_objection(batch.run):
                 _log.info("lease %s is given back: %s", lease.id, reason, extra=_build_context(lease))
-                self._give_back(execution)
+                self._decline(execution)
             else:
                 self._begin(OpenLease(execution))
 
@@ -169,7 +169,7 @@ class LeaseRunner:
         """Give back leases that can't be read, for a reason that their run's owner can understand."""
         for lease in head.leases if head.incarnation == self._worker.incarnation else ():
             if lease.id not in self._leases and self._inbox.refuse_unknown(lease.id):
-                self._give_back(self._build_unknown(lease.id, head.run), reason)
+                self._decline(self._build_unknown(lease.id, head.run), reason)
 
     def control(self, control: Control) -> None:
         """Do what the coordinator has decided about single leases."""
@@ -315,7 +315,7 @@ class LeaseRunner:
                 lease.refusal = reason
                 self._engines.drain(lease.execution)
 
-    def _give_back(self, execution: Execution, refusal: str = "") -> None:
+    def _decline(self, execution: Execution, refusal: str = "") -> None:
         """Tell by a final checkpoint that nothing of a lease was taken, or will be."""
         execution.shorten(0)
         lease = self._leases[execution.lease.id] = OpenLease(execution)
@@ -327,7 +327,7 @@ class LeaseRunner:
         lease = self._leases.get(lease_id)
         if lease is None:
             if end <= 0 and self._inbox.refuse_unknown(lease_id):
-                self._give_back(self._build_unknown(lease_id, read_lease_run(lease_id)))
+                self._decline(self._build_unknown(lease_id, read_lease_run(lease_id)))
             return
         execution = lease.execution
         self._engines.end_kept(execution)

@@ -6,6 +6,7 @@ those that have not ended are dropped, and their indices given back.
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from oku_core.messaging.lease import read_lease_number
 from oku_core.messaging.order import Stop
@@ -17,6 +18,7 @@ from oku_workers.leases.run_watch import RunWatch
 from oku_workers.runs.engine_switch import EngineSwitch
 
 
+@dataclass
 class LeaseStopper:
     """Stops the leases in hand; belongs to the thread of the event loop.
 
@@ -27,17 +29,10 @@ class LeaseStopper:
         checkpointer: sends what has come of them.
     """
 
-    def __init__(
-        self,
-        leases: Mapping[str, OpenLease],
-        engines: EngineSwitch,
-        watch: RunWatch,
-        checkpointer: Checkpointer,
-    ) -> None:
-        self._leases = leases
-        self._engines = engines
-        self._watch = watch
-        self._checkpointer = checkpointer
+    leases: Mapping[str, OpenLease]
+    engines: EngineSwitch
+    watch: RunWatch
+    checkpointer: Checkpointer
 
     def stop(self, order: Stop, wait_s: float) -> None:
         """Stop the leases that an order is meant for, after some seconds; until then none is taken anew."""
@@ -47,29 +42,29 @@ class LeaseStopper:
         for lease in self._find_meant(order):
             if isinstance(execution := lease.execution, ScheduledExecution):
                 end = execution.find_end(round((order.at or 0.0) * 1e9))
-                self._engines.slot.feed.shorten(execution, end)
+                self.engines.slot.feed.shorten(execution, end)
         asyncio.get_running_loop().call_later(wait_s, self._stop_meant, order)
 
     def stop_all(self, grace_s: float) -> None:
         """Stop every lease."""
-        self._drain(self._leases.values(), grace_s)
+        self._drain(self.leases.values(), grace_s)
 
     def end_run(self, run: str) -> None:
         """The time of a run is over."""
-        self._watch.stop(run)
-        ended = [lease for lease in self._leases.values() if lease.run == run]
+        self.watch.stop(run)
+        ended = [lease for lease in self.leases.values() if lease.run == run]
         if ended:
             self._drain(ended, ended[0].execution.spec.drain_s)
 
     def _find_meant(self, order: Stop) -> list[OpenLease]:
         return [
             lease
-            for lease in self._leases.values()
+            for lease in self.leases.values()
             if lease.run == order.run and read_lease_number(lease.id) <= order.up_to
         ]
 
     def _stop_meant(self, order: Stop) -> None:
-        self._watch.stop(order.run)
+        self.watch.stop(order.run)
         self._drain(self._find_meant(order), order.grace_s)
 
     def _drain(self, leases: Iterable[OpenLease], grace_s: float) -> None:
@@ -79,14 +74,14 @@ class LeaseStopper:
         for lease in leases:
             execution = lease.execution
             if lease.is_open:
-                self._engines.drain(execution)
+                self.engines.drain(execution)
                 if cancel_at < execution.cancel_at:
                     execution.cancel_at = cancel_at
                     drained.append(execution)
         if drained:
-            self._checkpointer.request(COALESCE_S)
+            self.checkpointer.request(COALESCE_S)
             loop.call_later(grace_s, self._cancel, drained)
 
     def _cancel(self, executions: list[Execution]) -> None:
         for execution in executions:
-            self._engines.cancel(execution)
+            self.engines.cancel(execution)

@@ -1,6 +1,7 @@
 """Makes the progress of a worker: what its leases have done since the last one, and its own figures."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
@@ -13,6 +14,7 @@ from oku_workers.runs.engine_switch import EngineSwitch
 from oku_workers.settings import WorkerIdentity
 
 
+@dataclass
 class ProgressMaker:
     """Makes messages of progress; belongs to the thread of the event loop.
 
@@ -25,22 +27,13 @@ class ProgressMaker:
         inbox: knows the specs that have come.
     """
 
-    def __init__(
-        self,
-        worker: WorkerIdentity,
-        supervisor: Supervisor,
-        leases: Mapping[str, OpenLease],
-        engines: EngineSwitch,
-        meter: WorkerMeter,
-        inbox: LeaseInbox,
-    ) -> None:
-        self._worker = worker
-        self._supervisor = supervisor
-        self._leases = leases
-        self._engines = engines
-        self._meter = meter
-        self._inbox = inbox
-        self._count = 0
+    worker: WorkerIdentity
+    supervisor: Supervisor
+    leases: Mapping[str, OpenLease]
+    engines: EngineSwitch
+    meter: WorkerMeter
+    inbox: LeaseInbox
+    _count: int = field(default=0, init=False)
 
     def build(self, hooks: HookRunner, found: Sequence[FlightRecord], *, coarse: bool) -> Progress:
         """Build the progress since the last call.
@@ -50,18 +43,18 @@ class ProgressMaker:
             found: the records of dead processes of this machine.
             coarse: whether latencies are coarse, which makes a shorter message.
         """
-        engines, slot = self._engines, self._engines.slot
-        delta = self._meter.take_progress(slot.in_flight)
+        engines, slot = self.engines, self.engines.slot
+        delta = self.meter.take_progress(slot.in_flight)
         self._count += 1
         clock = slot.timing.coordinator_clock
         return Progress(
-            worker=self._worker.name,
-            incarnation=self._worker.incarnation,
-            at=self._meter.clock.now(),
+            worker=self.worker.name,
+            incarnation=self.worker.incarnation,
+            at=self.meter.clock.now(),
             sequence=self._count,
             seconds=max(round(delta.seconds, 3), 0.001),
-            leases={lease.id: lease.build_progress() for lease in self._leases.values()},
-            specs=self._inbox.specs,
+            leases={lease.id: lease.build_progress() for lease in self.leases.values()},
+            specs=self.inbox.specs,
             files=engines.sources.settled,
             loaded=engines.loaded,
             code_run=slot.code_run,
@@ -70,10 +63,10 @@ class ProgressMaker:
             coordinator_at=clock.now() if clock.is_known else None,
             clock_bound_s=clock.bound_s,
             cpu_share=round(delta.cpu_share, 3),
-            rss_mb=round(self._meter.gauges.rss_mb(), 1),
+            rss_mb=round(self.meter.gauges.rss_mb(), 1),
             memory_bytes=slot.settings.memory_bytes,
-            stopping=self._inbox.is_leaving,
-            troubles=self._supervisor.troubles[:MOST_TROUBLES],
+            stopping=self.inbox.is_leaving,
+            troubles=self.supervisor.troubles[:MOST_TROUBLES],
             found=list(found),
             host_ends=slot.host_ends.list_latest(),
             is_unconfinable=slot.settings.isolation.is_unconfinable,

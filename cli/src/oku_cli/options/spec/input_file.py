@@ -4,12 +4,12 @@ A file that a source of a spec names is found beside that source.
 """
 
 import os
+import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from oku_cli.follow.upload import opened
 from oku_cli.terminal.printable import write_note
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
@@ -29,18 +29,22 @@ def read_input(name: str, label: str, largest: int = LARGEST_BYTES) -> bytes:
     Raises:
         UserError: it cannot be read, or is too large.
     """
-    if name != STANDARD_INPUT:
-        fault = f"is neither a regular file nor {STANDARD_INPUT} for standard input"
-        with opened(name, label, fault) as number, os.fdopen(number, "rb", closefd=False) as file:
-            return _read_bounded(file, label, largest)
-    if sys.stdin is None:  # as Python says that it is closed
-        raise UserError(f"{label}: is closed")
-    if sys.stdin.isatty():
-        write_note("type or paste the input, Ctrl-D ends it")
     try:
-        return _read_bounded(sys.stdin.buffer, label, largest)
+        if name == STANDARD_INPUT:
+            if sys.stdin is None:  # as Python says that it is closed
+                raise UserError(f"{label}: is closed")
+            if sys.stdin.isatty():
+                write_note("type or paste the input, Ctrl-D ends it")
+            return _read_bounded(sys.stdin.buffer, label, largest)
+        # Without O_NONBLOCK a named pipe would be waited for.
+        with os.fdopen(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return _read_bounded(file, label, largest)
     except OSError as error:
         raise UserError(f"{label}: {error.strerror}") from error
+    except ValueError as error:  # a path with a NUL
+        raise UserError(f"{format_value(name)} is not the path of a file") from error
+    raise UserError(f"{label}: is neither a regular file nor {STANDARD_INPUT} for standard input")
 
 
 def is_stream(name: str) -> bool:
@@ -89,7 +93,7 @@ def find_file(source: Source, name: str, place: str, flag: str) -> str:
     """The path of a file.
 
     Args:
-        source: what names it.
+        source: the command line, or a spec.
         name: its path as it stands there; in a spec, from the folder whose files that may name.
         place: how a message says where it stands.
         flag: the flag with which the command line may name it; empty if there is none.
@@ -113,7 +117,7 @@ def find_file(source: Source, name: str, place: str, flag: str) -> str:
 
 
 def may_name(source: Source, path: Path) -> bool:
-    """Whether a source may name a file: the command line any, a spec what is in its folder or below."""
+    """Whether a source may name a file: the command line any, a spec those in its folder or below."""
     if source.label is None:
         return True
     folder = _find_folder(source)

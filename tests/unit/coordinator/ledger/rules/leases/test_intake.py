@@ -346,7 +346,7 @@ def test_a_checkpoint_that_cannot_be_true_changes_nothing(
     assert receipt.verdicts == [MessageVerdict.UNTRUE]
     assert f"a checkpoint of lease {lease.id} that cannot be true: " in caplog.text
     assert (fetch_open(ledger, lease), read(ledger, fetch_snapshot, "r1").record) == before
-    assert (receipt.confirmed, receipt.ends) == ({}, {})
+    assert (receipt.confirmed, receipt.ends) == ({}, {lease.id: 0})
     assert say(ledger, lease, 7.0, build_checkpoint(lease, **true)).verdicts == [MessageVerdict.ACCOUNTED]  # type: ignore[arg-type]
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.har.har_file import HarChoice, read_har
 from oku_cli.imports.imported_spec import ImportedSpec
 
 ALL = HarChoice()

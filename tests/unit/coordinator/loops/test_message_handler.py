@@ -16,7 +16,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.loops.checkpoint_receiver import CheckpointReceiver, build_controls
+from oku_coordinator.loops.message_handler import CheckpointReceiver, build_controls
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
@@ -78,17 +78,26 @@ def test_a_lease_that_goes_on_without_meaning_anything_is_ended(
     assert broker.controls == [Control(incarnation="b1", ends={lease.id: 0})]
 
 
-def test_checkpoints_that_cannot_be_true_are_answered_as_well(receiver: CheckpointReceiver) -> None:
+def test_checkpoints_that_cannot_be_true_are_answered_as_well(
+    receiver: CheckpointReceiver, broker: BrokerTwin, deal: Deal
+) -> None:
     """A worker that errs must not go on for ever: its final word is confirmed, and other leases end."""
-    checkpoints = [
-        Checkpoint(lease="a", sequence=3, done=0, end=0, is_final=True),
-        Checkpoint(lease="b", sequence=4, done=0, end=0),
-    ]
-    batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=checkpoints)
-    receipt = Receipt(batch=batch, verdicts=[MessageVerdict.UNTRUE] * 2)
-    assert build_controls([receipt], receiver.active_runs) == [
-        Control(incarnation="b1", confirmed={"a": 3}, ends={"b": 0})
-    ]
+    ended, other = deal(), deal()
+    checkpoints = [build_checkpoint(ended, parts=[]), build_checkpoint(other, parts=[], is_final=False)]
+    [receipt] = receiver.receive([build_batch(ended, *checkpoints)])
+    assert receipt.verdicts == [MessageVerdict.UNTRUE] * 2
+    [control] = broker.controls
+    assert (control.confirmed, control.ends) == ({ended.id: 1}, {other.id: 0})
+
+
+def test_a_name_that_no_message_can_carry_is_not_answered(
+    receiver: CheckpointReceiver, broker: BrokerTwin
+) -> None:
+    """JSON can carry half a surrogate pair, which UTF-8 cannot encode."""
+    checkpoint = Checkpoint(lease="\ud800", sequence=4, done=0, end=0)
+    batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[checkpoint])
+    [receipt] = receiver.receive([batch])
+    assert (receipt.verdicts, broker.controls) == ([MessageVerdict.UNKNOWN], [])
 
 
 def test_where_there_is_nothing_to_say_nothing_is_sent(receiver: CheckpointReceiver) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from oku_cli.imports.har_body import read_posted
+from oku_cli.imports.har.har_body import read_posted
 from oku_cli.imports.headers import choose_headers, closes_connection
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_core.json_reader import decode_document
