@@ -170,7 +170,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.spec.values.url:_SCHEME": ["a", "a:", ("", "a", ":/"), "://"],
     "oku_core.spec.values.url:_STRAY_BRACE": ["{", "a", ("{", "a", "")],
     "oku_core.spec.values.url:_parse_url": ["a", "/"],
-    "oku_server.behaviour.response_body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
+    "oku_server.settings:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
     "oku_workers.engines.http.answer_checks:_ENCODING": [
         "\ncontent-encoding", ("\ncontent-encoding", " ", ""), ("\ncontent-encoding:", " ", ""), "\n",
     ],
