@@ -689,11 +689,6 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
 _OWN = frozenset({ClientKind.AIOHTTP, ClientKind.HTTP})
 DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
     (
-        "a Location is re-quoted",
-        _OWN,
-        ("location-quoted", "location-lower-case-quotes", "location-plus-and-quoted-letters"),
-    ),
-    (
         "a blank before a colon is refused",
         _ALL - _LOCUST,
         ("blank-before-colon",),

@@ -34,6 +34,7 @@ SAFE = {
         "authority": "part of a URL",
         "place.authority": "part of a URL",
     },
+    "core/http_client/redirects.py": {"parts.netloc": "part of a URL"},
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",

@@ -164,11 +164,6 @@ def find_value(document: object, pointer: str) -> object:
     return value
 
 
-def find_header(head: bytes, name: str) -> str:
-    """The value of a header of an answer; empty if it is not there."""
-    return parse_headers(head).get(name, "")
-
-
 def _decompress(content: bytes, encoding: str) -> bytes:
     if encoding != "deflate":
         return zlib.decompress(content, wbits=16 + zlib.MAX_WBITS)

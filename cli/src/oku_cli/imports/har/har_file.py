@@ -159,11 +159,11 @@ def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) 
 
 def _join_cookies(headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Headers with all cookies in one: HTTP/2 may split them (RFC 9113, section 8.2.3)."""
-    cookies = [each for each in headers if each[0].lower() == "cookie"]
+    cookies = [value for name, value in headers if name.lower() == "cookie"]
     if len(cookies) < 2:
         return headers
-    others = [each for each in headers if each not in cookies]
-    return [*others, (cookies[0][0], "; ".join(value for _, value in cookies))]
+    others = [each for each in headers if each[0].lower() != "cookie"]
+    return [*others, ("Cookie", "; ".join(cookies))]
 
 
 def _list_pairs(written: Any) -> list[tuple[str, str]]:

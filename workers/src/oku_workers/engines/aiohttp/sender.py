@@ -5,20 +5,19 @@ aiohttp sends headers to any origin, and quotes what a cookie contains as it see
 
 from time import time
 
-from aiohttp import ClientResponse, ClientSession, InvalidURL, hdrs
+from aiohttp import ClientResponse, ClientSession, InvalidURL
 from yarl import URL
 
-from oku_core.http_client.client_rules import (
+from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.redirects import (
     NOT_A_URL,
     REDIRECTIONS,
+    Hop,
     RedirectError,
-    check_other_origin,
     describe_excess,
-    join_location,
-    turns_into_get,
+    drop_content_headers,
+    next_hop,
 )
-from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
-from oku_core.http_client.response_head import find_values
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import AnswerBody
 from oku_workers.engines.aiohttp.request import LongBody
@@ -48,29 +47,36 @@ class Sender:
         Raises:
             RedirectError: the last redirection cannot be followed, or must not be.
         """
-        for hop in range(self._most + 1):
-            try:
-                response = await self._send(method, url, headers, data)
-            except InvalidURL as error:
-                if not hop:  # the spec has named it
-                    raise
-                raise RedirectError(NOT_A_URL) from error
-            if not self._most or response.status not in REDIRECTIONS:
-                return response
-            locations = find_values(_get_head(response), b"location")
-            if not locations or not locations[0]:
-                return response
-            response.release()
-            following = join_location(url, locations[0].decode("utf-8", "surrogateescape"))
-            if turns_into_get(response.status, method):
-                method, data, headers = hdrs.METH_GET, None, _drop_content_headers(headers)
-            if following.origin() != url.origin():
-                check_other_origin(
-                    following, has_body=data is not None, has_certificate=self._has_certificate
-                )
+        response = await self._send(method, url, headers, data)
+        if not self._most:
+            return response
+        hop, count = Hop(method, url, has_body=data is not None), 0
+        while (following := self._find_next(hop, response)) is not None:
+            if count == self._most:
+                raise RedirectError(describe_excess(self._most))
+            hop, count = following, count + 1
+            if not hop.keeps_content:
+                data, headers = None, headers and drop_content_headers(headers)
+            if hop.is_foreign:
                 headers = None
-            url = following
-        raise RedirectError(describe_excess(self._most))
+            try:
+                response = await self._send(hop.method, hop.url, headers, data)
+            except InvalidURL as error:  # else the spec has named it
+                raise RedirectError(NOT_A_URL) from error
+        return response
+
+    def _find_next(self, hop: Hop, response: ClientResponse) -> Hop | None:
+        if response.status not in REDIRECTIONS:
+            return None
+        head = _get_head(response)
+        try:
+            following = next_hop(hop, response.status, head, has_certificate=self._has_certificate)
+        except RedirectError:
+            response.release()
+            raise
+        if following is not None:
+            response.release()
+        return following
 
     async def _send(
         self, method: str, url: URL, headers: Headers | None, data: bytes | LongBody | None
@@ -94,8 +100,3 @@ def _add_cookies(headers: Headers, kept: str) -> Headers:
     given = "; ".join([value for name, value in headers if name.lower() == "cookie"])
     others = [header for header in headers if header[0].lower() != "cookie"]
     return [*others, ("Cookie", merge_cookies(given, kept))]
-
-
-def _drop_content_headers(headers: Headers | None) -> Headers | None:
-    """The headers without those about a body."""
-    return headers and [header for header in headers if not header[0].lower().startswith("content-")]
