@@ -195,6 +195,24 @@ async def test_cookies(worker: EngineWorker, serve: Serve, *, cookies: bool) -> 
 
 
 AUTHORIZATION = Header("Authorization: Bearer secret")
+
+
+async def test_cookies_stand_beside_those_of_the_spec(worker: EngineWorker, serve: Serve) -> None:
+    """Of two with one name, the server's counts; values go back as they came."""
+    cookie = 'Set-Cookie: last="{1}"==; Path=/'
+    server = await serve(always(build_response("200 OK", b"", cookie)))
+    headers = parse_headers(["Cookie: lang=en; last=0", "X: 1"])
+
+    account = await worker.run(build_spec(f"{server.url}/", cookies=True, concurrency=1, headers=headers), 2)
+
+    assert count(account) == {"ok": 2}
+    assert [request.header("cookie") for request in server.requests] == [
+        ["lang=en; last=0"],
+        ['lang=en; last="{1}"=='],
+    ]
+    assert [request.header("x") for request in server.requests] == [["1"], ["1"]]
+
+
 SECRETS = parse_headers(["Cookie: session=secret", "X-Api-Key: secret", "X-Index: secret-{i}"])
 
 

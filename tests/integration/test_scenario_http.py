@@ -13,9 +13,9 @@ from tests.kit.scenarios.http_bench import BuildBench, HttpBench
 from tests.kit.servers.shop import Shop
 
 from oku import Http, RequestError, Response, record
-from oku.client.cookie_store import CookieStore
 from oku.http.scope import Scope
 from oku_core.data.data_format import DataFormat
+from oku_core.http_client.cookies import CookieJar
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.values.request_content import CLOSE, Header
 
@@ -534,7 +534,7 @@ async def test_cookies_stand_beside_those_of_a_header_that_is_given(build: Build
 
 async def test_cookies_can_be_those_of_the_user(bench: HttpBench) -> None:
     """They stay from one of its iterations to the next, and are not those of another one."""
-    ann, bob = CookieStore(), CookieStore()
+    ann, bob = CookieJar(), CookieJar()
     for lines, cookies in ((1, ann), (2, ann), (1, bob)):
         http = bench.begin(user_cookies=cookies)
         http.keep_cookies()

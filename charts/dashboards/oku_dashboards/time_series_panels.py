@@ -25,7 +25,7 @@ from oku_dashboards.rate_panels import PLANNED, QUANTILE_NAMES, draw_plan
 _FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
 _DUE_NAMES = {"response_time_p99_ms": "response time p99", "lateness_p99_ms": "lateness p99"}
 _STATUS_STEP = "10s"
-"""Statuses come with ranges, which last about so long."""
+"""Statuses come with ranges, which last about this long."""
 _ticks = Lines(ONE_RUN, LineKind.TICK)
 
 

@@ -44,6 +44,8 @@ _PLACES = {
     "resume": "existing_run:resume",
     "retry": "existing_run:retry",
     "rm": "run_control:delete",
+    "runs": "runs:list_runs",
+    "show": "runs:show",
 }
 """Module and name of commands that are not the `command` of a module with their name."""
 _EXAMPLES = {
@@ -82,14 +84,14 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As ever, but say what was meant when there is no such command."""
+        """As click does, but suggest a command when there is no such one."""
         name = args[0]
         if name not in COMMANDS and name[:1] != "-":
             raise click.UsageError(f"No such command {name!r}{_suggest(name)}")
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands first: whoever reads this looks for one."""
+        """Write the commands first: readers look for one."""
         width = max(map(len, COMMANDS))
         for heading, names in _COMMANDS_BY_HEADING.items():
             commands = {name: self.get_command(ctx, name) for name in names}

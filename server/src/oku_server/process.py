@@ -160,7 +160,7 @@ class _LoopTimers:
         self._loop = loop
 
     def call_later(self, delay_s: float, callback: Callable[[], None], /) -> asyncio.TimerHandle:
-        """Call a function after so many seconds."""
+        """Call a function after this many seconds."""
         return self._loop.call_later(delay_s, callback)
 
 

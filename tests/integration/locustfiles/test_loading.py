@@ -299,6 +299,17 @@ async def test_a_locustfile_may_have_any_name(build: Build, path: str) -> None:
     assert count_outcomes(execution) == {"ok": 5}
 
 
+async def test_user_classes_may_come_from_a_variable(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tags do; those of the spec go first."""
+    monkeypatch.setenv("LOCUST_USER_CLASSES", "Nobody Visitor")
+    with pytest.raises(EngineError, match="has no user class Nobody, but Visitor"):
+        async with build(USER):
+            pass
+    async with build(USER, user_classes=("Visitor",)) as bench:
+        execution = await bench.run(3)
+    assert count_outcomes(execution) == {"ok": 3}
+
+
 async def test_tags_may_come_from_a_variable(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the host does; those of the spec go first."""
     source = "from locust import tag" + USER.replace("    @task", "    @tag('slow')\n    @task")

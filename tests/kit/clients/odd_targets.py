@@ -689,30 +689,6 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
 _OWN = frozenset({ClientKind.AIOHTTP, ClientKind.HTTP})
 DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
     (
-        "cookie values are re-quoted",
-        _OWN,
-        (
-            "cookie-padded",
-            "cookie-slash-and-plus",
-            "cookie-comma",
-            "cookie-json",
-            "cookie-blank",
-            "cookie-utf-8",
-            "cookie-empty",
-        ),
-    ),
-    (
-        "a cookie deleted by a date is still sent",
-        _OWN,
-        ("cookie-deleted-by-date", "cookie-deleted-by-old-date"),
-    ),
-    ("of two cookies with one name, one is lost", _OWN, ("cookie-paths",)),
-    (
-        "a Location is re-quoted",
-        _OWN,
-        ("location-quoted", "location-lower-case-quotes", "location-plus-and-quoted-letters"),
-    ),
-    (
         "a blank before a colon is refused",
         _ALL - _LOCUST,
         ("blank-before-colon",),

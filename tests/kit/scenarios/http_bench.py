@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from oku.client.cookie_store import CookieStore
 from oku.client.http_client import HttpClient
 from oku.host_session import HostSession
 from oku.http.http import Http
@@ -12,6 +11,7 @@ from oku.http.scope import Scope, scope_at_work
 from oku.scenario_host.http_factory import SpecTls
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.data.row_reader import RowReader
+from oku_core.http_client.cookies import CookieJar
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 from oku_core.user_code.messages import FrameReader, FromHost, Hand, Report, frame
@@ -50,7 +50,7 @@ class HttpBench:
         self._begun = 0
 
     def begin(
-        self, index: int = 7, row: Mapping[str, str] | None = None, user_cookies: CookieStore | None = None
+        self, index: int = 7, row: Mapping[str, str] | None = None, user_cookies: CookieJar | None = None
     ) -> Http:
         """Begin an iteration; its code is the one that goes on in this task."""
         self.session.receive(frame(Hand([self._begun, index, 0])))

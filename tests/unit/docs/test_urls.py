@@ -9,11 +9,11 @@ ROOT = Path(__file__).parents[3]
 ESCAPING = {"quote", "urlencode"}
 SAFE = {
     "cli/commands/run.py": {"file.strip().lstrip(':/') or 'host/'": "for a message, what a user has typed"},
-    "cli/imports/curl_command.py": {
+    "cli/imports/curl/curl_command.py": {
         "url": "of a curl command, a URL without its scheme",
         "values['proxy']": "of a curl command, a URL without its scheme",
     },
-    "cli/imports/har_file.py": {"parts.netloc": "part of a URL"},
+    "cli/imports/har/har_file.py": {"parts.netloc": "part of a URL"},
     "cli/imports/spec_writer.py": {
         "url.split('://', 1)[-1].split('/', 1)[0].split('?', 1)[0]": "part of a URL",
     },
@@ -30,6 +30,11 @@ SAFE = {
         "parts.path": "part of a URL",
     },
     "core/http_client/client_rules.py": {"url.authority": "part of a URL"},
+    "core/http_client/cookies.py": {
+        "authority": "part of a URL",
+        "place.authority": "part of a URL",
+    },
+    "core/http_client/redirects.py": {"parts.netloc": "part of a URL"},
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",

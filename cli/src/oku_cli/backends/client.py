@@ -84,7 +84,7 @@ _DELETED: JsonDecoder[_DeletedRun] = JsonDecoder(_DeletedRun)
 
 
 class WrongDigestError(UserError):
-    """What was uploaded is not what its digest says."""
+    """The uploaded content does not have its digest."""
 
 
 class ConflictError(UserError):
@@ -258,7 +258,7 @@ class Client:
         return await self._act(run, "resume")
 
     async def cancel(self, run: str, *, at_once: bool = False) -> RunState:
-        """End a run for good, and drop what is in flight if it is to end at once; return its state now."""
+        """End a run for good, and at once drop its requests in flight if asked to; return its state now."""
         return await self._act(run, "cancel?now=true" if at_once else "cancel")
 
     async def delete(self, run: str) -> None:

@@ -30,7 +30,7 @@ def read_token(text: str, source: str = GIVEN) -> str:
 def read_own_token(text: str) -> str:
     """Return the token that a coordinator will require of its callers.
 
-    A client sends whatever its coordinator was given, so only the coordinator judges it.
+    A client sends any token that its coordinator has, so only the coordinator judges it.
 
     Raises:
         UserError: as `read_token`, or it is easy to guess.
@@ -61,7 +61,7 @@ class CoordinatorAddress(Protocol):
         """A note for the user whose token was refused; empty for none."""
 
     def find_trouble(self) -> str:
-        """Return what is wrong on the way to it; empty if nothing is known to be."""
+        """Return the known fault of the way to it; empty if there is none."""
 
 
 class CoordinatorRef(Protocol):

@@ -25,7 +25,7 @@ from oku_core.process.private_files import (
 
 DEFAULT = Path(DATA_FOLDER)
 _SETTLES_S = 5.0
-"""A run that is started or ended here takes a moment; whoever asks for runs meanwhile waits that long."""
+"""Starting or ending a run takes a moment; other commands wait for it this long."""
 _POLL_S = 0.05
 
 
@@ -46,7 +46,7 @@ class DataDir:
         counts: what the delay servers count.
         reports: a page for each run, as it came to rest.
         message_key: the key that the stack's processes sign their messages with.
-        stack_file: what is known of the running stack: its API and its processes.
+        stack_file: the API and the processes of the running stack.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +124,7 @@ class DataDir:
         write_private(self.stack_file, json.dumps(document))
 
     def remove_stack(self) -> None:
-        """Remove what was written of the running stack: it answers no more."""
+        """Remove the file of the running stack, which no longer answers."""
         self.stack_file.unlink(missing_ok=True)
 
     def is_left_by(self, endpoint: Endpoint) -> bool:

@@ -24,7 +24,7 @@ from oku_core.summary.summary import Summary
 
 
 class RunBackend(Protocol):
-    """What can be asked of runs. `UserError` says in one line what cannot be done, and why.
+    """Reads and changes runs. `UserError` gives the reason of a failure in one line.
 
     A `run` is an id, which `oku_cli.backends.run_backend` finds for what a user gave.
     """
@@ -62,7 +62,7 @@ class RunBackend(Protocol):
         """Let a run come to rest; return its state now."""
 
     async def cancel(self, run: str, *, at_once: bool = False) -> RunState:
-        """End a run for good, and drop what is in flight if it is to end at once; return its state now."""
+        """End a run for good, and at once drop its requests in flight if asked to; return its state now."""
 
     async def delete(self, run: str) -> None:
         """Delete a run that is over or paused, with all that is kept of it."""

@@ -49,9 +49,9 @@ def command(context: click.Context, shell: str | None) -> int:
 
 
 def answer_shell(oku: click.Group) -> Never:
-    """Answer a shell that completes a word: whatever goes wrong, its prompt stays as it is."""
+    """Answer a shell that completes a word; no error may disturb its prompt."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    # Whatever hangs, such as the look-up of a name: a thread would be waited for even at the end.
+    # The look-up of a name may hang. In a thread, it would be waited for even at the end.
     signal.signal(signal.SIGALRM, lambda *_: os._exit(ExitCode.COMPLETED))
     signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
     with suppress(Exception):

@@ -150,7 +150,7 @@ async def _print_csv(listed: _Listed) -> int:
     """A line of CSV for each request, with its row; returns how many requests there are."""
     columns, count = listed.data.columns, 0
     write = csv.writer(_CsvOutput(), lineterminator="\n").writerow
-    # A column with the name of one of ours is told apart.
+    # A prefix distinguishes a column with the name of one of ours.
     write((*_CSV_HEAD, *(f"data.{column}" if column in _CSV_HEAD else column for column in columns)))
     async for failed in listed.ranges:
         for index in range(failed.start, failed.stop):

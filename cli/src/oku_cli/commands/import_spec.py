@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.imports.curl_command import read_curl
-from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.curl.curl_command import read_curl
+from oku_cli.imports.har.har_file import HarChoice, read_har
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedSpec
-from oku_cli.imports.openapi_document import OpenApiChoice, read_openapi
+from oku_cli.imports.openapi.openapi_document import OpenApiChoice, read_openapi
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.spec.input_file import (

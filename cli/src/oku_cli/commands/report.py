@@ -76,7 +76,7 @@ async def command(run: str, place: RunPlace, *, show_secrets: bool, **files: Any
 
 
 def _choose_outputs(files: Mapping[str, Any], *, show_secrets: bool) -> list[OutputFile]:
-    """What was asked for; what can be known to be impossible is found out here."""
+    """The requested files; `UserError` if one of them cannot be written."""
     asked = [
         OutputFile("--output", files["output"], partial(build_page, show_secrets=show_secrets)),
         OutputFile("--json", STANDARD_OUTPUT if files["as_json"] else None, None),

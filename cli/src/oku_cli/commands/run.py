@@ -159,7 +159,7 @@ def _add_code(options: dict[str, Any], code: Sequence[str]) -> None:
 
 
 def _check_name(file: str) -> None:
-    """Whoever leaves out the scheme of a URL means no file."""
+    """Recognise a URL without a scheme, which is not meant as a file."""
     if file == STANDARD_INPUT or PurePath(file).suffix in _SUFFIXES or os.path.lexists(file):
         return
     url = format_value(f"http://{file.strip().lstrip(':/') or 'host/'}")

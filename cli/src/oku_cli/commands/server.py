@@ -12,8 +12,7 @@ from oku_core.errors import UserError
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.quantity import parse_count
 from oku_server.behaviour.fault import FaultRates, parse_rate
-from oku_server.behaviour.response_body import DEFAULT_BODY, parse_body
-from oku_server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
+from oku_server.settings import DEFAULT_BODY, DEFAULT_HOST, DEFAULT_PORT, ServerSettings, parse_body
 
 _MAX_PROCESSES = 1024
 _MAX_SEED = 2**63 - 1

@@ -1,6 +1,6 @@
 """Begins a run: submits a spec, or resumes a run, and follows one at a coordinator until it rests.
 
-With a key (`--once`), a run that has the key goes on, whoever began it, or is over.
+With a key (`--once`), a run that has the key goes on, even if another command began it, or is over.
 """
 
 import json

@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 20
 
 
 class _Stamp(NamedTuple):
-    """What is different after a file was changed or replaced."""
+    """The attributes of a file that change when it is changed or replaced."""
 
     device: int
     number: int
@@ -50,7 +50,7 @@ class LocalFile:
 
     @property
     def claim(self) -> FileClaim:
-        """What the coordinator is told of it before it gets anything."""
+        """The claim that the coordinator gets before the content."""
         return FileClaim(self.reference.digest, self.proof)
 
     @contextmanager
@@ -71,7 +71,7 @@ class LocalFile:
 
 
 def read_local_file(name: str, label: str) -> LocalFile:
-    """Read a file once to know what is in it; it may be larger than memory.
+    """Read a file once for its digest; it may be larger than memory.
 
     Raises:
         UserError: it is not a file that can be read, or is changed meanwhile.
@@ -137,7 +137,7 @@ async def upload_files(client: Client, files: Iterable[LocalFile], *, quiet: boo
             try:
                 await _upload(client, file, bar)
             except WrongDigestError:
-                # What was here of it is gone now: once more from the beginning, if the file is as it was.
+                # The coordinator has dropped it: once more from the beginning, if the file is as it was.
                 try:
                     await _upload(client, file, bar)
                 except WrongDigestError:

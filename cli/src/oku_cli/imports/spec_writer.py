@@ -23,6 +23,7 @@ from oku_core.spec.values.template import has_placeholders
 _DEEPEST_JSON = 5
 """Levels of a JSON body that are written as YAML; a deeper one is written as text."""
 _JSON_TYPE = "application/json"
+_COOKIE = "Cookie"
 _WIDTH = 110
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _EXPONENT = re.compile(r"-?[0-9.]+[eE][-+]?[0-9]+")
@@ -69,17 +70,23 @@ def _write_request(request: ImportedRequest, secrets: SecretBox) -> ImportedRequ
     """A request whose name, URL and headers are as a spec says them; its body is still as it is sent."""
     url = secrets.hide_query(request.url)
     headers = [(name, secrets.hide_header(name, value)) for name, value in request.headers]
+    added: list[tuple[str, str]] = []
     for place, before, name in request.credentials:
         if place:
-            value = secrets.literal.write(before, f"header {place}") + secrets.stand_for(name)
-            if place == "Cookie":
-                value = "; ".join([*(text for key, text in headers if key == place), value])
-                headers = [each for each in headers if each[0] != place]
-            headers.append((place, value))
+            added.append((place, secrets.literal.write(before, f"header {place}") + secrets.stand_for(name)))
         else:
             parameter = secrets.literal.write_url(quote_plus(before))
             url += f"{'&' if '?' in url else '?'}{parameter}={secrets.stand_for(name)}"
-    return replace(request, name=_name(request), url=url, headers=headers, credentials=())
+    return replace(request, name=_name(request), url=url, headers=_add(headers, added), credentials=())
+
+
+def _add(headers: Sequence[tuple[str, str]], added: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Headers with others behind them; cookies that are added come into one header with those before."""
+    together = [*headers, *added]
+    if not any(name == _COOKIE for name, _ in added):
+        return together
+    cookies = "; ".join(value for name, value in together if name == _COOKIE)
+    return [*(each for each in together if each[0] != _COOKIE), (_COOKIE, cookies)]
 
 
 def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _KEY_CHARACTERS = _NAME_CHARACTERS | frozenset(string.ascii_uppercase + "_")
 
 @dataclass(frozen=True)
 class KubeEndpoint:
-    """Refers to the coordinator of a release. What is empty is that of the kube context, or the only one.
+    """Refers to the coordinator of a release. Empty values are those of the kube context, or the only ones.
 
     Args:
         token: the token; empty to read it from the Secret that the Service of the release names.
@@ -99,7 +99,7 @@ class ForwardedEndpoint:
         return self.tunnel.url
 
     def find_trouble(self) -> str:
-        """Return what is wrong on the way to it; empty if nothing is known to be."""
+        """Return the known fault of the way to it; empty if there is none."""
         return self.tunnel.find_trouble()
 
 

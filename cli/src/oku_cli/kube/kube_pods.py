@@ -47,7 +47,7 @@ class _Event(msgspec.Struct, rename="camel"):
 
 
 class KubePods:
-    """The pods of a release, and what Kubernetes says of those that do not run."""
+    """The pods of a release, and why some of them do not run according to Kubernetes."""
 
     def __init__(self, kubectl: Kubectl, release: str) -> None:
         self._kubectl = kubectl
@@ -67,7 +67,7 @@ class KubePods:
             return ""  # it may be that pods cannot be seen either
 
     async def find_broker_obstacle(self) -> str:
-        """Return in a line what keeps the Valkey of the release from running; empty if nothing is known."""
+        """Return in a line why the Valkey of the release does not run; empty if no reason is known."""
         try:
             pods = await self._fetch("pods", "valkey", Pod)
         except (UserError, UnreachableError, msgspec.ValidationError):
@@ -115,5 +115,5 @@ def build_selector(release: str, component: str = "coordinator") -> str:
 
 
 def find_common_obstacle(pods: Sequence[Pod]) -> str:
-    """What keeps all of these pods from running; empty if one of them runs, or nothing is known."""
+    """The obstacle that keeps all of these pods from running; empty if one of them runs, or none is known."""
     return "" if any(pod.is_running and not pod.obstacle for pod in pods) else find_obstacle(pods)

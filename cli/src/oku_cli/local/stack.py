@@ -56,7 +56,7 @@ class LocalStack:
         """Raises `StackError` when a child cannot be kept alive."""
         # The sockets listen before any child starts: another user of this machine could take a port that is
         # only chosen, and would be sent the token. They stay open here, so that a restarted child gets the
-        # same ones, and whoever connects meanwhile waits for it.
+        # same ones, and clients that connect meanwhile wait for it.
         self._sockets = StackSockets(
             api=open_sockets(_HOST, 0, 1),
             files=open_sockets(_HOST, 0, 1),

@@ -74,7 +74,7 @@ def _pause_interrupted(ledger: LedgerBackend) -> None:
 async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
     try:
         path = await leave_report(data_dir, run)
-    except Exception as error:  # noqa: BLE001  # the run is over, whatever becomes of its report
+    except Exception as error:  # noqa: BLE001  # the run is over, with or without a report
         write_error(f"the report could not be written: {error}")
         return
     if console:
@@ -103,7 +103,7 @@ def _give_up(
 
 async def leave_report(data_dir: DataDir, run: str) -> Path:
     """Write the report of a run; return its path under the data folder as the user named it."""
-    # A summary is read before a report is opened, so what makes one is loaded after that.
+    # A summary is read before a report is opened, so the modules for reports are loaded after that.
     from oku_cli.report.history_reader import RunHistoryReader  # noqa: PLC0415
     from oku_cli.report.page import build_page  # noqa: PLC0415
 

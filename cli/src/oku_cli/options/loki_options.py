@@ -42,7 +42,7 @@ def parse_outbox_bytes(text: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LokiOptions:
-    """What was given, under the names of the flags; the outbox is in bytes."""
+    """The given options, under the names of the flags; the outbox is in bytes."""
 
     loki: str | None = None
     loki_tenant: str | None = None
@@ -91,7 +91,7 @@ def _build_option(name: str, metavar: str, variable: str, text: str) -> Callable
 
 
 loki_options = add_options(*(_build_option(name, *texts) for name, texts in _HELP.items()))
-"""`--loki` and what belongs to it."""
+"""`--loki` and its tenant, credentials, CA and outbox."""
 
 
 def pick_loki_options(options: dict[str, Any]) -> LokiOptions:

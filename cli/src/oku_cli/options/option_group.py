@@ -173,7 +173,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic only since c
 
     Args:
         name: how help shows its value: `DURATION`.
-        parse: reads a text; `ValueError` says in a sentence what is wrong with it.
+        parse: reads a text; `ValueError` describes its fault in a sentence.
     """
 
     def __init__(self, name: str, parse: Callable[[str], object]) -> None:

@@ -110,7 +110,7 @@ place_options = add_joined_options(
     option(OptionGroup.RUNS, "--release", metavar="NAME", help="Name of the release, if there are several."),
     option(OptionGroup.RUNS, "--context", metavar="NAME", help="Kube context; default: the current one."),
 )
-"""`--data-dir`, `--coordinator`, `--kube` and what belongs to them; the command gets one `place`."""
+"""`--data-dir`, `--coordinator`, `--kube` and their details; the command gets one `place`."""
 
 
 def run_argument(
@@ -174,7 +174,7 @@ def _choose(
 ) -> list[CompletionItem[str]]:
     plain = [(word, what) for word, what in words if is_plain_word(word)]
     begun = [each for each in plain if each[0].startswith(incomplete)]
-    # Of several words a shell puts what they begin with in place of what was typed, so that must be it.
+    # A shell replaces typed text by the common beginning of several words, so they must begin with it.
     holding = [each for each in plain if incomplete in each[0] and each[0] in ids]
     chosen = begun or (holding if len(holding) == 1 else [])
     return [CompletionItem(word, help=make_printable(what)) for word, what in chosen[:_MOST_OFFERED]]

@@ -27,7 +27,7 @@ _TAIL_BYTES = 65_536
 _UMASK = 0o077
 """Only their owner can read the files that children write, the broker's included."""
 DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
-"""What makes a command die with its parent; behind it come the process id of the parent and the command."""
+"""Makes a command die with its parent; the process id of the parent and the command come behind it."""
 
 
 @dataclass(frozen=True, kw_only=True)

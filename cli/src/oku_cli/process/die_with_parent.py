@@ -1,6 +1,6 @@
 """Makes a command die with its parent: `python -I -S die_with_parent.py PARENT COMMAND …` becomes COMMAND.
 
-With PARENT:PROGRAM instead of PARENT, the file behind the descriptor PROGRAM is what is executed.
+With PARENT:PROGRAM instead of PARENT, the file behind the descriptor PROGRAM is executed.
 
 Not even `kill -9` of the parent leaves the command behind. On Linux the kernel sees to that; elsewhere this
 process stays, polls the pid of its parent, and ends the command when it changes. The script imports nothing

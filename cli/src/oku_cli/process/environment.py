@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from oku_core.process.extensions import NO_EXTENSIONS
 from oku_core.process.prctl import DEBUGGABLE
 
 FLAGS = ("-X", "utf8") if sys.flags.utf8_mode else ()
@@ -41,7 +40,7 @@ PYTHON = (sys.executable, "-P", *FLAGS)
 """Starts Python so that it does not look for modules in its working directory."""
 _OWN = ("OKU_", "CELERY_")
 """Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""
-_KEPT = (NO_EXTENSIONS, DEBUGGABLE)
+_KEPT = ("OKU_NO_EXTENSIONS", DEBUGGABLE)
 """Those of them that are meant for every process that Oku starts, too."""
 _OTHERS = ("DJANGO_SETTINGS_MODULE",)
 """With this variable Celery takes the working directory for a Django project, and imports from it."""

@@ -1,4 +1,4 @@
-"""Tells a user who interrupts a command what happens to the run, and how to resume it.
+"""Words the effect of an interrupt on a run for its user, and how to resume the run.
 
 The data folder of a container may go with it: then the hint says how to keep it.
 """
@@ -49,7 +49,7 @@ _WORDS = {
 
 
 class OrderDelivery(Enum):
-    """Says what became of the request to pause or cancel a run."""
+    """The delivery of a request to pause or cancel a run."""
 
     OPEN = auto()
     """The coordinator has not answered."""
@@ -106,7 +106,7 @@ class InterruptHints:
         return f"run {run} goes on; wait for it with: {self.build_command('wait', run)}"
 
     def describe_unanswered(self, resumed: str | None) -> str:
-        """Say what is unknown when a coordinator was asked to begin or resume a run and has not answered."""
+        """Say that a coordinator, asked to begin or resume a run, has not answered."""
         look = build_hint("runs", *self.flags)
         what = f"run {resumed} was resumed" if resumed else "a run was begun"
         return f"interrupted, the coordinator has not said whether {what}; see: {look}"
@@ -142,7 +142,7 @@ class InterruptHints:
 
 
 def describe_unbegun(resumed: str | None) -> str:
-    """Say what is left of a command that was interrupted before it reached a coordinator."""
+    """Say that a command was interrupted before it reached a coordinator."""
     what = f"run {resumed} was not resumed" if resumed else "no run was begun"
     return f"interrupted, {what}"
 

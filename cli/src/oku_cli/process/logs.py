@@ -58,7 +58,7 @@ class TextFormatter(logging.Formatter):
 
 
 def _list_context(record: logging.LogRecord) -> dict[str, Any]:
-    """Collect what was given as `extra`, without Celery's dictionary of a whole task."""
+    """Collect the values of `extra`, without Celery's dictionary of a whole task."""
     context = {
         name: redact(value) if isinstance(value, str) else value
         for name, value in record.__dict__.items()

@@ -2,7 +2,7 @@
 
 The child says that it is closed to others, and gets the variables, unless the kernel says otherwise or
 another process traces it. They travel as `/proc/PID/environ` has them: NAME=VALUE, separated by zero bytes.
-What goes through a socket cannot be opened through `/proc`.
+The content of a socket cannot be opened through `/proc`.
 """
 
 import os
@@ -25,7 +25,7 @@ SECRET = (
     "OKU_MESSAGE_KEY",
     "OKU_TOKEN",
 )
-"""The variables of Oku's own whose values are secret, or may contain what is."""
+"""The variables of Oku's own whose values are secret, or may contain a secret."""
 _READY = b"\0"
 _SEPARATOR = b"\0"
 _PATIENCE_S = 60.0

@@ -44,12 +44,12 @@ class _Outlet(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """Writes text in which nothing is a command for a CI system, whatever part of the program it is from."""
+    """Writes text in which nothing is a command for a CI system, also that of libraries."""
 
     _line = ""
 
     def write(self, text: str, /) -> int:
-        """Write text; a mark may have begun in what was written before."""
+        """Write text; a mark may have begun in the text before."""
         safe = defuse(text, self._line)
         self._line = keep_line(self._line + safe)
         return super().write(safe)

@@ -1,1 +1,1 @@
-"""One request of a run: what it is, as its worker made it, and what comes of sending it once more."""
+"""One request of a run: built as its worker built it, and sent once more."""

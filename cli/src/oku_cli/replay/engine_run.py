@@ -52,8 +52,8 @@ async def prepare(request: RunRequest, sources: SpecSources) -> PreparedRequest:
 
 
 async def send_once(prepared: PreparedRequest) -> ShownOutcome:
-    """Send a request and wait for what becomes of it; `EngineError` if its engine cannot."""
-    # What goes wrong with it is told as its outcome, not as a line of a log.
+    """Send a request and wait for its outcome; `EngineError` if its engine cannot."""
+    # Its failures are shown as its outcome, not as lines of a log.
     logging.getLogger("oku_workers").addHandler(logging.NullHandler())
     request, answers, feed = prepared.request, list[ReceivedAnswer](), Feed()
     with showing_answers(answers.append):
@@ -140,7 +140,7 @@ class _Printed(logging.Handler):
 async def iterate_once(
     iteration: RunIteration, filled: FilledSpec, secrets: SecretSource, files: SpecFiles
 ) -> ShownIterationOutcome:
-    """Make an iteration and wait for what becomes of it.
+    """Make an iteration and wait for its outcome.
 
     Raises:
         EngineError: user code cannot be run.

@@ -1,6 +1,7 @@
 """Lays numbers out side by side and aligned where there is room, otherwise one after the other.
 
-At any width from `FEWEST_COLUMNS` on, no number is cut and none is separated from its unit.
+At any width from `FEWEST_COLUMNS` on, no number is cut and none is separated from its unit. The
+state of a run, its progress and its rates are drawn here as well.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

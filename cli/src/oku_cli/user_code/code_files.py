@@ -30,7 +30,7 @@ def parse_python(content: bytes, label: str) -> ast.Module:
         UserError: it is not Python.
     """
     try:
-        with warnings.catch_warnings(action="ignore"):  # whoever runs it sees them
+        with warnings.catch_warnings(action="ignore"):  # a user sees them when it runs
             return ast.parse(content)
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
@@ -40,7 +40,7 @@ def parse_python(content: bytes, label: str) -> ast.Module:
 
 
 def iter_module_statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Yield what is carried out when a module is imported: also what stands in its `if` and `try`."""
+    """Yield the statements that run when a module is imported, also those within `if` and `try`."""
     for name in _BLOCKS:
         for child in getattr(tree, name, ()):
             if isinstance(child, ast.stmt):

@@ -90,10 +90,10 @@ _LOCUST = "locust"
 
 
 class ScenarioFile(NamedTuple):
-    """What is known of a file of user code.
+    """A file of user code, as far as it is known without running it.
 
     Attributes:
-        engine: what runs it.
+        engine: the one that runs it.
         functions: those of a Python scenario; None of a locustfile.
         modules: where its author's modules that it imports are, by their paths from its folder.
     """
@@ -115,7 +115,7 @@ def read_scenario_file(
     Args:
         path: of the file.
         label: how an error message names it.
-        engine: what is to run it; None chooses by what it is.
+        engine: the one that is to run it; None chooses by the content.
         elsewhere: where else a locustfile finds modules.
         check: raises an error for a module that may not be read.
 

@@ -17,8 +17,10 @@ from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Supervisor
 
 _LISTENER_ENDS_S = 5.0
-_MOST_PARTS = 100
-"""In one transaction: with many targets a worker reports hundreds, and one takes 0.2 ms."""
+_MOST_PARTS = 500
+_MOST_ACCOUNTS = 100
+"""In one transaction. With many targets a worker reports hundreds of parts, each of an account that has to be
+written; those of thousands of workers may all be of one."""
 _LONGEST_TURN_S = 1.0
 """How long checkpoints wait for the event loop."""
 
@@ -115,15 +117,18 @@ class Inbound:
 
 
 def group_batches(batches: Iterable[CheckpointBatch]) -> Iterator[list[CheckpointBatch]]:
-    """Batches for one transaction each: as many as have few enough parts, and at least one."""
+    """Batches for one transaction each: as many as have few enough parts and accounts, and at least one."""
     group: list[CheckpointBatch] = []
-    left = _MOST_PARTS
+    accounts: set[tuple[str, str]] = set()
+    count = 0
     for batch in batches:
-        parts = sum(len(checkpoint.parts) + len(checkpoint.inner) for checkpoint in batch.checkpoints)
-        if group and parts > left:
+        parts = [part for checkpoint in batch.checkpoints for part in (*checkpoint.parts, *checkpoint.inner)]
+        added = {(part.phase, part.name) for part in parts}
+        if group and (count + len(parts) > _MOST_PARTS or len(accounts | added) > _MOST_ACCOUNTS):
             yield group
-            group, left = [], _MOST_PARTS
+            group, accounts, count = [], set(), 0
         group.append(batch)
-        left -= parts
+        accounts |= added
+        count += len(parts)
     if group:
         yield group

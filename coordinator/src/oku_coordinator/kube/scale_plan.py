@@ -55,7 +55,7 @@ class IdleClock:
         self._since, self._is_told = math.inf, False
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time, with no run at `now` in monotonic seconds; so until `note_done` was called."""
+        """Whether it is time, with no run at `now` (monotonic), until `record_done` was called."""
         self._since = min(self._since, now)
         return not self._is_told and now - self._since >= self._idle_s
 

@@ -91,7 +91,7 @@ class ServerWatch(BackgroundService):
             if self._misses < _MOST_MISSES:
                 return  # one that is about to leave may not answer any more
             with self._ledger.change() as t:
-                work_table.note_servers(t, run.run, [UNSEEN], self._clock())
+                work_table.record_servers(t, run.run, [UNSEEN], self._clock())
         self._misses = 0
         self._seen = run.run
         self._signals.wake()
@@ -113,7 +113,7 @@ class ServerWatch(BackgroundService):
             return False
         _log.warning("the delay servers were not looked at for too long", extra={"run": run.run})
         with self._ledger.change() as t:
-            work_table.note_servers(t, run.run, [UNSEEN], self._clock())
+            work_table.record_servers(t, run.run, [UNSEEN], self._clock())
         return True
 
     async def _note(self, run: RunRecord) -> bool:
@@ -125,7 +125,7 @@ class ServerWatch(BackgroundService):
             _log.warning("a delay server may have forgotten requests", extra={"run": run.run})
             stores.add(UNSEEN)
         with self._ledger.change() as t:
-            work_table.note_servers(t, run.run, stores, self._clock())
+            work_table.record_servers(t, run.run, stores, self._clock())
         return True
 
     def _may_lack_requests(self, run: RunRecord, answers: Sequence[ServerCount]) -> bool:

@@ -26,7 +26,7 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
-from oku_core.summary.validity import MOST_SKEW_S
+from oku_core.summary.validity import MOST_SKEW_S, Flag
 
 _log = logging.getLogger(__name__)
 
@@ -134,5 +134,5 @@ class SkewWatch:
         worst_s = self._assignment.clock_bound_s
         if worst_s > max(MOST_SKEW_S, _WORTH_RECORDING * self._recorded_s):
             with self._ledger.change() as t:
-                work_table.note_clock_skew(t, run.run, worst_s)
+                work_table.add_flag(t, run.run, Flag.CLOCK_SKEW, 0, worst_s)
             self._recorded_s = worst_s

@@ -1,7 +1,7 @@
 """Sends messages: leases and orders from the coordinator, checkpoints from the workers.
 
-Each message is sealed with the key of the application. Nothing waits here for a broker that is away: whoever
-sends repeats what has had no effect, and by then has something newer to say.
+Each message is sealed with the key of the application. Nothing waits here for a broker that is away: senders
+repeat messages without effect, with newer content.
 """
 
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ from oku_core.data.json_rows import JsonRows, find_lines_end, parse_lines, read_
 from oku_core.errors import format_value
 
 ROWS_OF_BLOCK = 64
-"""So many rows lie between one offset of a row index and the next."""
+"""How many rows lie between one offset of a row index and the next."""
 OFFSET_BYTES = 8
 LONGEST_ROW_BYTES = 1 << 20
 

@@ -12,7 +12,7 @@ import ssl
 
 from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
 from oku_core.data.data_format import DataError
-from oku_core.http_client.client_rules import RedirectError
+from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
 

@@ -75,7 +75,7 @@ class Health:
 
 
 Work = Callable[[Health], Awaitable[None]]
-"""A long-lived task: it runs until it is cancelled, or returns when it is told to end."""
+"""A long-lived task: it runs until it is cancelled, or returns by itself."""
 
 
 class Supervisor:
@@ -162,7 +162,7 @@ class Supervisor:
 
 
 def keep_going(health: Health, work: Callable[[], None], ending: threading.Event) -> None:
-    """Repeat the work of a thread until it is told to end, with a pause after each failure."""
+    """Repeat the work of a thread until `ending` is set, with a pause after each failure."""
     while not ending.is_set():
         try:
             work()

@@ -26,7 +26,7 @@ class DueCount(NamedTuple):
 
     Attributes:
         number: how many; the number that is expected where it is an estimate.
-        variance: that of an estimate.
+        variance: of an estimate; else 0.
     """
 
     number: float

@@ -3,7 +3,7 @@
 Arrivals of a Poisson process whose number is known are independent of each other: each lies in a block with
 a probability that is the block's share of the area under the rate. So their numbers can be drawn by halving:
 how many of all lie in the first half of the blocks, how many of these in the first quarter. Each draw has a
-seed of its own, so the number before any block takes a logarithm of draws, and is the same whoever asks.
+seed of its own, so the number before any block takes a logarithm of draws, and is the same for every caller.
 """
 
 from collections.abc import Callable

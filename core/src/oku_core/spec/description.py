@@ -20,7 +20,7 @@ from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
 
 MOST_TOLD = 4
-"""How many stages are told one by one."""
+"""How many stages are described one by one."""
 
 _PERIODS = ((1, "/s"), (60, "/min"), (3600, "/h"))
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))

@@ -101,7 +101,7 @@ def _group(stages: Iterable[Stage]) -> Iterator[PhaseTime]:
 
 
 IN_FLIGHT_S = 2
-"""A run with a rate may have what it sends in so many seconds in flight, unless its spec says otherwise."""
+"""By default, a run with a rate may have the requests of this many seconds in flight."""
 
 MOST_CONCURRENCY = 1_000_000
 """The most requests that a worker may have in flight."""

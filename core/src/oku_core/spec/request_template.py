@@ -77,9 +77,9 @@ class TurnCounts:
 
 
 _DRAWN = 16_384
-"""The order repeats after at least so many indices, which a worker draws in some milliseconds."""
+"""The order repeats after at least this many indices, which a worker draws in some milliseconds."""
 _MOST_TURNS = 1 << 20
-"""So many turns are kept in memory at most, which are 8 MB."""
+"""The most turns that are kept in memory: 8 MB."""
 
 
 class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,7 +226,7 @@ def ask_servers(spec: Spec, count_name: str, server_urls: Sequence[str]) -> Spec
     """The spec as workers get it: as it is, unless it brings no target.
 
     Then it has the addresses of our own delay servers and the headers that tell them for which run a request
-    counts, and the delay and the seed that it asks for. No other target hears of the run.
+    counts, and the delay and the seed that it asks for. No other target learns of the run.
 
     Args:
         spec: of a run.

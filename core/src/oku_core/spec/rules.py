@@ -94,7 +94,7 @@ def _iter_texts(spec: Spec) -> Iterator[_Text]:
 
 
 def _iter_length_faults(spec: Spec) -> Iterator[Fault]:
-    """A length that is given cannot be that of a body that differs from row to row."""
+    """A given length cannot fit a body that differs from row to row."""
     reason = "the length of a body with columns in it varies; leave the header out, Oku sends it"
     if _has_length(spec.headers) and spec.body is not None and list_names(spec.body):
         yield "header", f"Content-Length: {reason}"

@@ -74,7 +74,7 @@ URL_REQUESTS = 1_000
 LONGEST_RUN = "30d"
 """The longest time that a run may take by its spec."""
 OPEN_END = 10**15
-"""How many requests there are to take from in a run that ends after a time; no run can take so many."""
+"""The number of requests of a run that ends after a time; no run can send as many."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,10 +16,10 @@ MOST_BYTES = 64 << 20
 """The longest message; both ends are ours, so a longer one is a defect."""
 
 MOST_AHEAD = 10_000
-"""A host asks for so many more iterations than it has users at most."""
+"""How many more iterations than users a host may ask for."""
 
 HIGHEST_FIGURE = 1 << 48
-"""Of microseconds and bytes: nobody waits for so long, and so much is in no response."""
+"""The most microseconds and bytes: no request takes as long, and no response is as large."""
 HIGHEST_STATUS = 999
 
 NO_TEXT = -1
@@ -88,7 +88,7 @@ class Hand(msgspec.Struct, frozen=True, tag="hand", array_like=True):
 
 
 class SetUsers(msgspec.Struct, frozen=True, tag="users", array_like=True):
-    """Have so many iterations under way at most."""
+    """Set how many iterations may be under way."""
 
     users: int
 

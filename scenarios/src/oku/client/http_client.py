@@ -147,7 +147,9 @@ class HttpClient:
             *plan.origin.list_proxy_headers(),
             *own,
         ]
-        return line + "".join([*(f"{name}: {value}\r\n" for name, value in pairs), "\r\n"]).encode()
+        return line + "".join([*(f"{name}: {value}\r\n" for name, value in pairs), "\r\n"]).encode(
+            "utf-8", "surrogateescape"
+        )
 
     def _build_common(self, plan: RequestPlan, replaced: Sequence[str], index: int | None) -> bytes:
         """The headers of all requests but those of these names, which one has itself."""

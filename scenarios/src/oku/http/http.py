@@ -7,7 +7,6 @@ from functools import lru_cache
 from time import monotonic_ns
 from typing import Unpack
 
-from oku.client.cookie_store import CookieStore
 from oku.client.http_client import HttpClient
 from oku.client.outbound_connection import TransportError
 from oku.host_session import RequestResult
@@ -24,6 +23,7 @@ from oku.http.scope import (
     Scope,
     explain_exception,
 )
+from oku_core.http_client.cookies import CookieJar
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 from oku_core.spec.values.check import list_codes, parse_expect_status
 from oku_core.spec.values.delay import parse_delay
@@ -62,7 +62,7 @@ class Http:
         client: HttpClient,
         scope: Scope,
         row: Mapping[str, str] = _NO_ROW,
-        user_cookies: CookieStore | None = None,
+        user_cookies: CookieJar | None = None,
         user: int = 0,
     ) -> None:
         self.user = user
@@ -70,7 +70,7 @@ class Http:
         self._scope = scope
         self._row = row
         self._user_cookies = user_cookies
-        self._cookies = CookieStore()
+        self._cookies = CookieJar()
         self._draws = 0
 
     @property

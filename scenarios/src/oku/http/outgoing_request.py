@@ -1,26 +1,26 @@
 """One request of a scenario: builds it, sends it, follows redirections and keeps cookies."""
 
 from collections.abc import Mapping
+from time import time
 
 from yarl import URL
 
 from oku.client.client_origin import build_basic
-from oku.client.cookie_store import CookieStore, has_cookies, merge_cookies
 from oku.client.http_client import MOST_KEPT_BYTES, Answer, HttpClient
 from oku.client.outbound_connection import PROTOCOL_ERROR, TransportError
 from oku.client.request_body import Body, encode_data, encode_fields, encode_files, encode_json
 from oku.client.request_plan import RequestPlan, check_value
 from oku.http.call import RequestOptions
-from oku.http.response import find_header
-from oku_core.http_client.client_rules import (
-    METHODS_WITHOUT_BODY,
+from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
+from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.redirects import (
     NOT_A_URL,
     REDIRECTIONS,
+    Hop,
     RedirectError,
-    check_other_origin,
     describe_excess,
-    join_location,
-    turns_into_get,
+    drop_content_headers,
+    next_hop,
 )
 from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
@@ -78,8 +78,8 @@ class OutgoingRequest:
             self._url = self._plan.build_url(self._index, self._row, self._query)
         return self._url
 
-    async def send(self, deadline_ns: int, cookies: CookieStore) -> Answer:
-        """Send it, follow where it is sent on to, and take in cookies; the last answer.
+    async def send(self, deadline_ns: int, cookies: CookieJar) -> Answer:
+        """Send it, follow where it is sent on to, and keep cookies; the last answer.
 
         Args:
             deadline_ns: until when it may take, by the monotonic clock.
@@ -93,7 +93,7 @@ class OutgoingRequest:
         line = plan.line
         if line is None or self._query:
             line = plan.build_line(self._index, self._row, self._query)
-        if not cookies.is_empty and (value := cookies.find(self.url)):
+        if not cookies.is_empty and (value := cookies.find(self.url, time())):
             own = self._add_cookies(own, value)
         head = self._client.build_head(plan, line, own, self._index)
         answer = await self._client.exchange(
@@ -104,8 +104,8 @@ class OutgoingRequest:
             kept_bytes=self._kept_bytes,
             is_last=self._is_last,
         )
-        if has_cookies(answer.head):
-            cookies.take_in(answer.head, self.url)
+        if may_set_cookies(answer.head):
+            cookies.store(answer.head, self.url, time())
         if answer.status in REDIRECTIONS and self._options.get("allow_redirects", True):
             return await self._follow(answer, deadline_ns, cookies)
         return answer
@@ -160,44 +160,39 @@ class OutgoingRequest:
         others = [pair for pair in own if pair[0].lower() != "cookie"]
         return [*others, ("Cookie", merge_cookies(given, value) if given else value)]
 
-    async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieStore) -> Answer:
+    async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieJar) -> Answer:
         """Go where an answer sends a request, and where the next one does."""
-        client, method, body, own = self._client, self._plan.method, self._body, self._headers
-        url, is_foreign = URL(self.url), False
-        for hop in range(MOST_REDIRECTS + 1):
-            location = find_header(answer.head, "location")
-            if answer.status not in REDIRECTIONS or not location:
-                break
+        client, body, own, count = self._client, self._body, self._headers, 0
+        hop = Hop(self._plan.method, URL(self.url, encoded=True), has_body=bool(body))
+        while True:
             try:
-                if hop == MOST_REDIRECTS:
+                following = next_hop(hop, answer.status, answer.head, has_certificate=client.has_certificate)
+                if following is None:
+                    return answer
+                if count == MOST_REDIRECTS:
                     raise RedirectError(describe_excess(MOST_REDIRECTS))
-                following = join_location(url, location)
-                if turns_into_get(answer.status, method):
-                    method, body = "GET", b""
-                    own = [pair for pair in own if not pair[0].lower().startswith("content-")]
-                if following.origin() != url.origin():
-                    has_certificate = client.has_certificate
-                    check_other_origin(following, has_body=bool(body), has_certificate=has_certificate)
-                    own, is_foreign = [], True
-                url, self._url = following, str(following.with_fragment(None))
-                plan = client.find_plan(method, self._url)
+                hop, count, self._url = following, count + 1, str(following.url)
+                plan = client.find_plan(hop.method, self._url)
             except RedirectError as error:
                 raise TransportError(PROTOCOL_ERROR, error) from None
             except ValueError:
                 raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
-            value = cookies.find(self._url)
-            headers = self._add_cookies(own, value, is_foreign=is_foreign) if value else own
-            build_head = client.build_foreign_head if is_foreign else client.build_head
+            if not hop.keeps_content:
+                body, own = b"", drop_content_headers(own)
+            if hop.is_foreign:
+                own = []
+            value = cookies.find(self._url, time())
+            headers = self._add_cookies(own, value, is_foreign=hop.is_foreign) if value else own
+            build_head = client.build_foreign_head if hop.is_foreign else client.build_head
             answer = await client.exchange(
                 plan.origin,
                 build_head(plan, plan.build_line(None, _NO_ROW), headers, self._index) + body,
                 deadline_ns,
-                has_body=method != "HEAD",
+                has_body=hop.method != "HEAD",
                 kept_bytes=self._kept_bytes,
-                is_last=self._is_last and not is_foreign,
+                is_last=self._is_last and not hop.is_foreign,
             )
-            cookies.take_in(answer.head, self._url)
-        return answer
+            cookies.store(answer.head, self._url, time())
 
 
 def _encode_body(options: RequestOptions) -> Body | None:

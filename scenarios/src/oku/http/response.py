@@ -4,11 +4,12 @@ import zlib
 from functools import cached_property
 from typing import Any, Protocol
 
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDictProxy
 
 from oku.client.http_client import Answer
 from oku.http.scope import Scope
 from oku_core.digits import parse_digits
+from oku_core.http_client.response_head import parse_headers
 from oku_core.json_reader import JsonError, decode_answer
 
 _CHARSET = "charset="
@@ -161,26 +162,6 @@ def find_value(document: object, pointer: str) -> object:
         else:
             raise LookupError(pointer)
     return value
-
-
-def parse_headers(head: bytes) -> CIMultiDictProxy[str]:
-    """The headers of an answer."""
-    headers: CIMultiDict[str] = CIMultiDict()
-    unfolded = head.replace(b"\r\n", b"\n").replace(b"\n ", b" ").replace(b"\n\t", b" ")
-    for line in unfolded.split(b"\n")[1:]:
-        name, colon, value = line.partition(b":")
-        if colon:
-            headers.add(_decode(name), _decode(value))
-    return CIMultiDictProxy(headers)
-
-
-def find_header(head: bytes, name: str) -> str:
-    """The value of a header of an answer; empty if it is not there."""
-    return parse_headers(head).get(name, "")
-
-
-def _decode(text: bytes) -> str:
-    return text.strip(b" \t").decode("utf-8", "surrogateescape")
 
 
 def _decompress(content: bytes, encoding: str) -> bytes:

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -75,9 +75,9 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     installer.install(SharedData(_open_rows(spec, paths), decode_json(start.setup_data)))
     set_up_clients(spec, paths)
     module = _import(folder, file)
-    classes = _choose_classes(module, spec, file)
-    _check_shapes(module, spec, file)
     options = _parse_options(spec, start, file)
+    classes = _choose_classes(module, options.user_classes, file)
+    _check_shapes(module, spec, file)
     log.setup_logging(options.loglevel or "INFO")
     environment = _build_environment(classes, options, file)
     runner = OkuRunner(environment, installer, keeps_stats=reads_stats(folder))
@@ -123,15 +123,15 @@ def _import(folder: Path, file: str) -> ModuleType:
     return load_module(folder, file)
 
 
-def _choose_classes(module: ModuleType, spec: Spec, file: str) -> dict[str, type[User]]:
+def _choose_classes(module: ModuleType, chosen: Sequence[str], file: str) -> dict[str, type[User]]:
     found = {name: kind for name, kind in vars(module).items() if is_user_class(kind)}
     if not found:
         has_tests = any(name.startswith("test_") for name in vars(module))
         why = "; functions of pytest are not run" if has_tests else ""
         raise LoadError(f"{file} has no user class: a subclass of HttpUser, FastHttpUser or User{why}")
-    if unknown := [name for name in spec.user_classes if name not in found]:
+    if unknown := [name for name in chosen if name not in found]:
         raise LoadError(f"{file} has no user class {unknown[0]}, but {', '.join(found)}")
-    return {name: kind for name, kind in found.items() if not spec.user_classes or name in spec.user_classes}
+    return {name: kind for name, kind in found.items() if not chosen or name in chosen}
 
 
 def _check_shapes(module: ModuleType, spec: Spec, file: str) -> None:
@@ -157,7 +157,7 @@ def _parse_options(spec: Spec, start: Start, file: str) -> Any:
     options.num_users = options.spawn_rate = start.users or spec.concurrency
     options.tags = list(spec.tags) or options.tags
     options.exclude_tags = list(spec.exclude_tags) or options.exclude_tags
-    options.user_classes = list(spec.user_classes)
+    options.user_classes = list(spec.user_classes) or options.user_classes
     if spec.base_url is not None:
         options.host = read_literally(str(spec.base_url)).rstrip("/")
     return options

@@ -19,11 +19,12 @@ from locust.clients import HttpSession
 from locust.contrib.fasthttp import FastRequest, LocustUserAgent
 from yarl import URL
 
-from oku_core.http_client.client_rules import (
+from oku_core.http_client.redirects import (
     NOT_A_URL,
     RedirectError,
     check_other_origin,
     describe_excess,
+    is_same_origin,
     join_location,
 )
 from oku_core.spec.spec import Spec
@@ -82,7 +83,7 @@ class SpecIdentity:
         Raises:
             RedirectError: it may not.
         """
-        if following.origin() != asked.origin():
+        if not is_same_origin(following, asked):
             has_certificate = has_certificate and self._has_certificate
             check_other_origin(following, has_body=False, has_certificate=has_certificate)
 
@@ -196,7 +197,7 @@ def build_headers(spec: Spec) -> dict[str, str]:
 
 def _is_same_origin(asked: str, following: str) -> bool:
     try:
-        return URL(following).origin() == URL(asked).origin()
+        return is_same_origin(URL(following), URL(asked))
     except ValueError:  # such as mailto, which has no origin
         return False
 

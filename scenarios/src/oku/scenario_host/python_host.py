@@ -14,7 +14,6 @@ from typing import Any
 
 import uvloop
 
-from oku.client.cookie_store import CookieStore
 from oku.host_session import HostSession, Iteration
 from oku.http.http import Http
 from oku.http.scope import EXCEPTION, TIMEOUT, Scope, scope_at_work
@@ -27,6 +26,7 @@ from oku.scenario_host.iteration_end import End, judge_exception, judge_return
 from oku.scenario_host.scenario import Scenario, load_scenario
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import RowReader
+from oku_core.http_client.cookies import CookieJar
 from oku_core.json_reader import decode_json
 from oku_core.process.resources import measure_busy_s
 from oku_core.spec.spec import Spec, decode_spec
@@ -66,7 +66,7 @@ class _User:
     """
 
     number: int
-    cookies: CookieStore = field(default_factory=CookieStore)
+    cookies: CookieJar = field(default_factory=CookieJar)
     task: asyncio.Task[None] | None = None
     iteration: Iteration | None = None
     scope: Scope | None = None

@@ -36,7 +36,7 @@ class Timers(Protocol):
         """Read a monotonic clock, in seconds."""
 
     def call_later(self, delay_s: float, callback: Callable[[], None], /) -> TimerHandle:
-        """Call a function after so many seconds."""
+        """Call a function after this many seconds."""
 
 
 class TimingWheel:

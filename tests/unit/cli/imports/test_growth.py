@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from oku_cli.imports import openapi_references
-from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.har.har_file import HarChoice, read_har
 from oku_cli.imports.headers import SecretBox
-from oku_cli.imports.openapi_document import read_openapi
+from oku_cli.imports.openapi import openapi_references
+from oku_cli.imports.openapi.openapi_document import read_openapi
 from oku_cli.imports.spec_writer import write_spec
 
 _SIZE = 1_000
@@ -66,11 +66,29 @@ def _write_headers(count: int) -> bytes:
     return _write_recording(*({"method": "GET", "url": url, "headers": headers} for url in urls))
 
 
+def _write_cookies(count: int) -> bytes:
+    headers = [{"name": "cookie", "value": f"x{place}=v"} for place in range(count)]
+    return _write_recording({"method": "GET", "url": "http://h/", "headers": headers})
+
+
+def _write_cookie_schemes(count: int) -> bytes:
+    names = [f"s{place}" for place in range(count)]
+    schemes = {name: {"type": "apiKey", "in": "cookie", "name": name} for name in names}
+    components = {"securitySchemes": schemes}
+    return _write_document({"/": {"get": {}}}, components=components, security=[{key: [] for key in names}])
+
+
+def _import_openapi(content: bytes) -> None:
+    write_spec(read_openapi(content), SecretBox())
+
+
 _GROWING: Mapping[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]] = {
     "required properties": (read_openapi, _write_required),
     "variables of a server": (read_openapi, _write_variables),
     "directives": (read_openapi, _write_directives),
     "secrets": (_import_har, _write_secrets),
+    "cookies": (_import_har, _write_cookies),
+    "schemes of cookies": (_import_openapi, _write_cookie_schemes),
     "headers of all requests": (_import_har, _write_headers),
 }
 

@@ -14,7 +14,7 @@ from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.tables.accounts.work_table import note_servers
+from oku_coordinator.ledger.tables.accounts.work_table import record_servers
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.runs import Runs, build_run_id
@@ -451,6 +451,6 @@ async def test_servers_that_are_lost_for_good_are_not_waited_for(
 ) -> None:
     """The servers of a run that has not begun are not waited for either."""
     apply([make_batch(deal(100))], 5.0)
-    change(ledger, note_servers, "r1", [UNSEEN], 5.0)
+    change(ledger, record_servers, "r1", [UNSEEN], 5.0)
     assert await runs.end("r1", waits=True)
     assert await runs.end(lead_to(runs, ledger, RunState.CANCELLED), waits=True)

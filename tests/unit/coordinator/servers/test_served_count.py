@@ -9,7 +9,7 @@ from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
-from oku_coordinator.ledger.tables.accounts.work_table import note_servers
+from oku_coordinator.ledger.tables.accounts.work_table import record_servers
 from oku_coordinator.servers.served_count import (
     Address,
     NamedServers,
@@ -125,16 +125,16 @@ async def test_nothing_is_known_when_a_store_that_was_seen_does_not_answer_any_m
 ) -> None:
     """A server that took the place of another one does not have its counts."""
     url = await start(web.json_response({"served": 3, "store": "new"}))
-    change(ledger, note_servers, "r1", ["new"], 1.0)
+    change(ledger, record_servers, "r1", ["new"], 1.0)
     assert await fetch(url) == ServedTotal(3, [])
-    change(ledger, note_servers, "r1", ["old"], 2.0)
+    change(ledger, record_servers, "r1", ["old"], 2.0)
     assert await fetch(url) is None
 
 
 async def test_a_server_that_came_later_counts_as_well(start: Start, fetch: Fetch, ledger: Ledger) -> None:
     """It need not have been seen before."""
     urls = [await start(web.json_response({"served": 3, "store": store})) for store in ("a", "b")]
-    change(ledger, note_servers, "r1", ["a"], 1.0)
+    change(ledger, record_servers, "r1", ["a"], 1.0)
     assert await fetch(*urls) == ServedTotal(6, [])
 
 

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.http_client.client_rules import (
-    NOT_A_URL,
-    RedirectError,
-    build_origin,
-    build_target,
-    join_location,
-)
+from oku_core.http_client.client_rules import build_origin, build_target
 from oku_core.spec.values.url import Url
 
 TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]{}"
@@ -72,31 +66,3 @@ def test_a_target_can_always_be_sent(text: str) -> None:
     assert (path + query).isascii()
     assert (path + query).isprintable()
     assert " " not in path + query
-
-
-HERE = URL("http://127.0.0.1:8080/a/b")
-
-
-@pytest.mark.parametrize(
-    ("location", "following"),
-    [
-        ("/c", "http://127.0.0.1:8080/c"),
-        ("c", "http://127.0.0.1:8080/a/c"),
-        ("//h/c", "http://h/c"),
-        (f"https://{'a' * 60}.example/", f"https://{'a' * 60}.example/"),
-        (f"/{'a' * 10_000}", f"http://127.0.0.1:8080/{'a' * 10_000}"),
-        (f"http://h/{'a' * 10_000}", f"http://h/{'a' * 10_000}"),
-        ("http://me:secret@h/", "http://h/"),
-    ],
-)
-def test_a_redirection_leads_somewhere(location: str, following: str) -> None:
-    """Its length does not matter, but for the name of a host."""
-    assert str(join_location(HERE, location)) == following
-
-
-@pytest.mark.parametrize("begin", ["http://", "//", " \x00HTTPS://", "h\tttp:/\t/", "http://me:secret@"])
-@pytest.mark.parametrize("letter", ["a", "\u4e00", "a.", "a\t"])
-def test_a_host_that_is_too_long_is_no_url(begin: str, letter: str) -> None:
-    """It would take long to encode."""
-    with pytest.raises(RedirectError, match=NOT_A_URL):
-        join_location(HERE, begin + letter * 600 + "/")

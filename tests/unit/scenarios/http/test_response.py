@@ -4,7 +4,7 @@ import zlib
 import pytest
 
 from oku.client.http_client import Answer
-from oku.http.response import RequestError, Response, find_header, find_value
+from oku.http.response import RequestError, Response, find_value
 from oku.http.scope import Scope
 
 DOCUMENT = {
@@ -31,8 +31,6 @@ def test_headers_may_be_in_any_case_and_several() -> None:
     response = build(b"", "X-A: 1", "x-a:2 ", "X-B: one", "  more", "nonsense")
     assert response.headers.getall("x-A") == ["1", "2"]
     assert response.headers["x-b"].split() == ["one", "more"]
-    assert find_header(b"HTTP/1.1 302 F\r\nLOCATION: /a\r\n\r\n", "location") == "/a"
-    assert find_header(b"HTTP/1.1 302 F\r\n\r\n", "location") == ""
 
 
 @pytest.mark.parametrize(

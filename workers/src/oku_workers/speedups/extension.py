@@ -8,10 +8,8 @@ of a request.
 import os
 from collections.abc import Callable
 
-from oku_core.process.extensions import may_use_extensions
-
 try:
-    if not may_use_extensions():
+    if os.environ.get("OKU_NO_EXTENSIONS"):  # `hatch_build.py` asks it, too
         raise ImportError
     from oku_workers.speedups import _speedups
 except ImportError:

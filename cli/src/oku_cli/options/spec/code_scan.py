@@ -129,7 +129,7 @@ def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None)
             found[_find_place(path, folder, label, named)] = _Named(including, path, label)
     for each in found.values():
         _check_place(each, each.path)
-    # Nothing of what is too much is read.
+    # The limits are checked before anything is read.
     sizes = [each.path.stat().st_size for each in found.values() if each.path.exists()]
     check_total(sum(sizes), len(found), named.label)
     return {place: _read(each) for place, each in found.items()}
@@ -156,6 +156,6 @@ def _read(named: _Named) -> LocalFile:
 
 
 def _check_place(named: _Named, path: Path) -> None:
-    """Refuse a file that the source may not name: what is imported or included may be a link elsewhere."""
+    """Refuse a file that the source may not name: an imported or included one may be a link elsewhere."""
     if not may_name(named.source, path):
         raise UserError(f"{named.label}: {path} {describe_fault(named.source)}")

@@ -32,7 +32,7 @@ _ANY_PLACE = Url("http://h")
 
 
 class _Named(NamedTuple):
-    """A file that a source names: its path, what messages call it, and whether its rows start over."""
+    """A file that a source names: its path, its name in messages, and whether its rows start over."""
 
     path: Path
     name: str

@@ -29,7 +29,7 @@ _ROOM_BESIDE = 64 << 10
 
 
 class _Place(NamedTuple):
-    """Where a body stands: a source, how messages name the place, and what is told of the flag for it."""
+    """Where a body stands: its source, the name of the place in messages, and the flag that could name it."""
 
     source: Source
     name: str
@@ -45,7 +45,7 @@ class BodyFiles:
         self._room = LARGEST_BYTES - _ROOM_BESIDE
 
     def read(self, source: Source) -> Source:
-        """The source with its body and those of its targets in place of what names them.
+        """The source with its body and those of its targets in place of their file names.
 
         Raises:
             UserError: a file cannot be read, is too large, or not one that a spec file may name.
@@ -61,7 +61,7 @@ class BodyFiles:
 
     def _read_target(self, source: Source, number: int, target: object) -> object:
         if not isinstance(target, Mapping) or _BODY not in target:
-            return target  # `parse_spec` refuses what is no target
+            return target  # `parse_spec` refuses it
         place = _Place(source, f"{source.place(_TARGETS)}: {number}: {_BODY}", "")
         return {**target, _BODY: self._replace(place, target[_BODY])}
 
@@ -128,7 +128,7 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
     bodies = BodyFiles(sources)
     for index, source in reversed(list(enumerate(sources))):
         if not isinstance(source.values, dict):
-            continue  # `parse_spec` refuses what is none
+            continue  # `parse_spec` refuses it
         counting = {key: value for key, value in source.values.items() if key not in given}
         given |= counting.keys()
         found = dict(bodies.read(replace(source, values=counting)).values)

@@ -93,7 +93,7 @@ def find_file(source: Source, name: str, place: str, flag: str) -> str:
     """The path of a file.
 
     Args:
-        source: what names it.
+        source: the command line, or a spec.
         name: its path as it stands there; in a spec, from the folder whose files that may name.
         place: how a message says where it stands.
         flag: the flag with which the command line may name it; empty if there is none.
@@ -117,7 +117,7 @@ def find_file(source: Source, name: str, place: str, flag: str) -> str:
 
 
 def may_name(source: Source, path: Path) -> bool:
-    """Whether a source may name a file: the command line any, a spec what is in its folder or below."""
+    """Whether a source may name a file: the command line any, a spec those in its folder or below."""
     if source.label is None:
         return True
     folder = _find_folder(source)

@@ -1,7 +1,7 @@
-"""A spec file goes in, a mapping of its keys to what stands there comes out, within a bounded time and size.
+"""Reads a spec file as a mapping of its keys to values, within a bounded time and size.
 
 A scalar means what the same text means as a flag: only `null`, `true` and `false` are more than text, so that
-`010`, `1.10`, `no` and `2020-01-01` stay what was written. Aliases and tags are refused (decision 25).
+`010`, `1.10`, `no` and `2020-01-01` stay as written. Aliases and tags are refused (decision 25).
 """
 
 from functools import lru_cache

@@ -16,6 +16,7 @@ from oku_core.results.event import Event, EventType
 from oku_core.results.lines import Fields, LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.values.quantity import format_duration
+from oku_core.summary.validity import Flag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ def put_summary(
 def record_clock_step(transaction: Transaction, run: str, step_s: float, now: float) -> None:
     """Record that the coordinator's clock was set while a run was active."""
     leased = slice_table.sum_lengths(transaction, run).leased
-    work_table.note_clock_step(transaction, run, leased, step_s)
+    work_table.add_flag(transaction, run, Flag.CLOCK_SET, leased, abs(step_s))
     how = f"{'forward' if step_s > 0 else 'back'} by {format_duration(abs(step_s))}"
     text = f"the coordinator's clock was set {how}"
     history_table.note(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))

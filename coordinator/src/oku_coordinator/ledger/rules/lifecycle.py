@@ -25,6 +25,7 @@ from oku_core.accounting.run_state import (
 from oku_core.results.event import Event, EventType
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec
+from oku_core.summary.validity import Flag
 
 STOP_AHEAD_S = 0.5
 """Workers hear of the end of a period before it comes."""
@@ -169,7 +170,7 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
 
 def note_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
     """Note that a run begins without some of the workers that it had asked for."""
-    work_table.note_missing_workers(transaction, run, missing)
+    work_table.add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
     text = f"the run begins with {reason}"
     note(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
 

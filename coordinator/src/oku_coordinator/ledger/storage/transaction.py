@@ -21,6 +21,8 @@ from oku_core.spec.spec import Spec
 
 _PAGES_AT_ONCE = 50
 """Of 4 KiB; giving them back takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
+_LONGEST_CHANGE_S = 1.0
+"""How long a thread that computes waits for a change."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,9 @@ class LedgerFile:
         self._memory = Memory()
         self._is_busy = False
         """Whether a transaction is open, which another one would end."""
+        self._is_unchanged = threading.Event()
+        """Set while no change is going on."""
+        self._is_unchanged.set()
         if not read_only:
             RowWatch(self._memory.tallies, self._memory.specs).begin(self._database)
         self._version = self._read_version()
@@ -138,6 +143,7 @@ class LedgerFile:
         with self._mutex, self.storage.watching():
             changes = self._database.total_changes
             transaction = self._begin("BEGIN IMMEDIATE")
+            self._is_unchanged.clear()
             try:
                 yield transaction
                 self.finish(transaction)
@@ -148,6 +154,7 @@ class LedgerFile:
                 raise
             finally:
                 self._is_busy = False
+                self._is_unchanged.set()
             if self._database.total_changes != changes:
                 self.storage.note_written()
 
@@ -165,6 +172,14 @@ class LedgerFile:
             except sqlite3.OperationalError as error:
                 self.storage.raise_fault(error)
                 raise
+
+    def yield_to_change(self) -> None:
+        """Wait in a thread that computes for a change that is going on.
+
+        SQLite gives the interpreter away at each statement, and a thread that computes gives it back late: a
+        change of a few hundred rows would take several times as long.
+        """
+        self._is_unchanged.wait(_LONGEST_CHANGE_S)
 
     def try_writing(self) -> None:
         """Write a page with unchanged content, and measure how much space is left.

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.json_reader import build_own_decoder
-from oku_core.results import stretch_seconds
+from oku_core.results import active_seconds
 from oku_core.results.event import Event
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import (
@@ -122,7 +122,7 @@ def find_busy_to(transaction: Transaction, run: str) -> float:
     rows = transaction.select(
         "SELECT body FROM samples WHERE run = ? ORDER BY at DESC LIMIT ?", run, _MOST_AT_END
     )
-    return max((stretch_seconds.find_busy_to(decode_kept(row["body"])) for row in rows), default=-math.inf)
+    return max((active_seconds.find_busy_to(decode_kept(row["body"])) for row in rows), default=-math.inf)
 
 
 def fetch_settled_to(transaction: Transaction, run: str) -> float:

@@ -12,8 +12,8 @@ from oku_coordinator.ledger.rules.snapshots import StretchBasis
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_core.accounting.run_state import RunState
+from oku_core.results.active_seconds import SeriesSeconds, build_live, find_busy_to
 from oku_core.results.sample import Sample
-from oku_core.results.stretch_seconds import SeriesSeconds, build_live, find_busy_to
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.spec import Spec

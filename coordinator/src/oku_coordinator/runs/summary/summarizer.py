@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import snapshots
@@ -19,6 +19,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.summary.part_summaries import FigureCache
 from oku_coordinator.runs.summary.summaries import build_summary
+from oku_core.accounting.account import Account
 from oku_core.summary.summary import Summary
 
 _FROZEN_AT_ONCE = 500
@@ -31,6 +32,19 @@ class _Kept(NamedTuple):
     frame: RunFrame
     served: int | None
     summary: Summary
+
+
+class _YieldingCache(FigureCache):
+    """Makes figures while the ledger is not changed."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
+    def build(self, key: tuple[str, str | None], account: Account) -> dict[str, Any]:
+        """The same figures."""
+        self._ledger.yield_to_change()
+        return super().build(key, account)
 
 
 class Summarizer:
@@ -46,7 +60,7 @@ class Summarizer:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._run = ""
-        self._figures = FigureCache()
+        self._figures = _YieldingCache(ledger)
         self._kept: _Kept | None = None
 
     async def build(self, record: RunRecord, served: int | None) -> tuple[RunRecord, Summary]:
@@ -66,7 +80,7 @@ class Summarizer:
     def _build(self, before: RunRecord, served: int | None) -> tuple[RunRecord, Summary]:
         run = before.run
         if run != self._run:
-            self._run, self._figures, self._kept = run, FigureCache(), None
+            self._run, self._figures, self._kept = run, _YieldingCache(self._ledger), None
         if self._freeze(run):
             with self._ledger.read() as t:
                 snapshot = snapshots.fetch_snapshot(t, run)

@@ -14,7 +14,7 @@ from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.summary.stretch_watch import advance, list_ends
 from oku_core.accounting.account import NO_REQUESTS, Account
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.stretch_seconds import SeriesSeconds
+from oku_core.results.active_seconds import SeriesSeconds
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
 from oku_core.spec.load_plan import build_load_plan

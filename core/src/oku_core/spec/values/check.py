@@ -136,7 +136,7 @@ class SizeBound(str):
         return bound
 
     def holds(self, size: int) -> bool:
-        """Whether a body of so many bytes is within the bound."""
+        """Whether a size in bytes is within the bound."""
         return self.compare(size, self.size)
 
 

@@ -1,4 +1,4 @@
-"""Regular expressions that a body must match, as users write them: those of RE2.
+"""Regular expressions of RE2 that a body must match, as users write them.
 
 RE2 never backtracks: whatever the pattern and the body are, the time of a search is linear in the body. A
 spec holds patterns as text; the process that searches compiles them.

@@ -69,7 +69,7 @@ def check_secrets(text: str) -> None:
 
 
 def escape_literally(text: str) -> str:
-    """A text of somebody else, as a spec says it: none of it is a placeholder, whatever it looks like."""
+    """Escape a foreign text for a spec, so that nothing in it is a placeholder."""
     return _MEANS_SOMETHING.sub(LITERAL_MARK, text)
 
 
@@ -87,7 +87,7 @@ def read_literally(text: str) -> str:
 
 
 def list_names(text: str) -> list[str]:
-    """The names in braces that could be those of columns, in their order."""
+    """The names in braces that could name columns, in their order."""
     return [name for name in NAMED_PLACEHOLDER.findall(text) if name != INDEX_NAME]
 
 

@@ -166,7 +166,7 @@ class Threshold(str):
         if not 0 <= self.limit <= (most or _MOST_REQUESTS):
             reader.refuse("between 0% and 100%" if most else "between 0 and 1e15")
         if self.unit is FigureUnit.REQUESTS and number.denominator != 1:
-            # Whoever forgets the % of 99.9% must not have a run pass with a hundred requests.
+            # A forgotten % behind 99.9 must not let a run pass with a hundred requests.
             reader.refuse(f"a whole number of requests; a share is {text}%")
         can_hold = not (self.limit == most and self.comparison is ComparisonOperator.ABOVE)
         if not can_hold or (self.limit == 0 and self.comparison is ComparisonOperator.BELOW):

@@ -166,3 +166,20 @@ def test_a_transaction_within_another_one_is_refused(ledger: Ledger) -> None:
         with pytest.raises(RuntimeError, match="open already"):
             change(ledger, nest, function)
     assert read(ledger, fetch_run, "r1").run == "r1"
+
+
+def test_a_thread_that_computes_lets_a_change_end_first(ledger: Ledger) -> None:
+    """It goes on at once while nothing is changed."""
+    ledger.yield_to_change()
+    done: list[str] = []
+
+    def compute() -> None:
+        ledger.yield_to_change()
+        done.append("computed")
+
+    with ThreadPoolExecutor(1) as pool:
+        with ledger.change():
+            computing = pool.submit(compute)
+            done.append("changed")
+        computing.result()
+    assert done == ["changed", "computed"]

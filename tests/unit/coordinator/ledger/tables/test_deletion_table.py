@@ -17,7 +17,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import outbox_table
-from oku_coordinator.ledger.tables.accounts.work_table import keep_processes, note_servers
+from oku_coordinator.ledger.tables.accounts.work_table import keep_processes, record_servers
 from oku_coordinator.ledger.tables.deletion_table import (
     DELETED_AT_ONCE,
     begin_deletion,
@@ -61,7 +61,7 @@ def fill(ledger: Ledger, deal: Deal, make_batch: MakeBatch, run: str) -> list[Ch
     change(ledger, outbox_table.put, run, LineKind.TICK, sample.at, [{"x": 1}])
     change(ledger, keep_events, run, [event])
     change(ledger, keep_processes, run, [ProcessSummary(name="broker", peak_mb=1.0)])
-    change(ledger, note_servers, run, ["a", "b"], 5.0)
+    change(ledger, record_servers, run, ["a", "b"], 5.0)
     change(
         ledger, change_state, run, RunState.FAILED, 6.0
     )  # so that its last lease stays open, and has parts

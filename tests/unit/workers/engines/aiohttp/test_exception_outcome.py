@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.http_client.client_rules import RedirectError
+from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_workers.engines.aiohttp.exception_outcome import classify
 

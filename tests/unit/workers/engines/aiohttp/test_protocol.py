@@ -9,9 +9,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 async def test_of_each_body_so_much_is_kept_as_its_request_needs() -> None:
     """Requests to several targets follow each other on one connection, and few of them look at bodies."""
     wanted = [2, 0, 5, 0]
-    protocol = ResponseProtocol(
-        asyncio.get_running_loop(), needs_headers=False, find_kept_bytes=lambda: wanted.pop(0)
-    )
+    protocol = ResponseProtocol(asyncio.get_running_loop(), find_kept_bytes=lambda: wanted.pop(0))
     transport: Any = asyncio.Transport()
     protocol.connection_made(transport)
     kept = []

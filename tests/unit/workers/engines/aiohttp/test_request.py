@@ -34,7 +34,7 @@ def build_mix(**fields: Any) -> RequestMix:
 
 def build_only_arguments(**fields: Any) -> Callable[[int], Mapping[str, Any]] | None:
     """The arguments of the only kind of requests of a spec."""
-    return build_arguments(build_mix(**fields).templates[0], is_only=True, follows_redirects=False)
+    return build_arguments(build_mix(**fields).templates[0], is_only=True, has_sender=False)
 
 
 @given(
@@ -129,7 +129,7 @@ def test_shared_and_own_headers_are_together_those_of_the_spec(
 ) -> None:
     """Each name has all of its values in their order; no name stands on both sides."""
     given = tuple(Header(f"{name}: {value}") for name, value in headers)
-    shared = CIMultiDict(build_shared_headers(build_mix(headers=given), follows_redirects=False))
+    shared = CIMultiDict(build_shared_headers(build_mix(headers=given), has_sender=False))
     own = CIMultiDict(build_own_headers(index, headers=given))
     expected = CIMultiDict((name, value.replace("{i}", str(index))) for name, value in headers)
     assert not {name.lower() for name in shared} & {name.lower() for name in own}
@@ -164,7 +164,7 @@ def test_headers_of_several_targets_are_sent_by_each() -> None:
         Target(name="c", url="http://host/"),
     )
     mix = RequestMix(spec := Spec(headers=(Header("X: y"),), targets=targets))
-    assert build_shared_headers(mix, follows_redirects=False) == []
+    assert build_shared_headers(mix, has_sender=False) == []
     builds = [Route(template, spec, is_only=False).build_arguments for template in mix.templates]
     assert [build and build(0)["headers"] for build in builds] == [[("X", "y"), ("A", "b")], [("X", "y")]]
 

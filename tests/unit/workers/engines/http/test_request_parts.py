@@ -102,10 +102,10 @@ def test_all_engines_send_the_same(sku: str, text: str, index: int) -> None:
     mix = RequestMix(spec)
     [template] = mix.templates
     _, target, headers, body = split(build_request(template, build_origin(template.url), rows)(index))
-    build = build_arguments(template, rows, is_only=True, follows_redirects=False)
+    build = build_arguments(template, rows, is_only=True, has_sender=False)
     assert build is not None
     arguments = build(index)
-    own = [*build_shared_headers(mix, follows_redirects=False), *arguments["headers"]]
+    own = [*build_shared_headers(mix, has_sender=False), *arguments["headers"]]
     assert build_url(template.url, template.columns, rows)(index).raw_path_qs == target
     assert {name: value for name, value in headers if name.startswith(("X-", "Content-Type"))} == dict(own)
     assert arguments["data"] == body

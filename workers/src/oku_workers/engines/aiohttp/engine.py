@@ -18,8 +18,8 @@ from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.protocol import AnswerBody
-from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.route import Route, build_routes
+from oku_workers.engines.aiohttp.sender import Sender, needs_sender
 from oku_workers.engines.aiohttp.session import build_session
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, choose_window, limit_window
 from oku_workers.engines.http.answer_checks import CHECK_WITHIN
@@ -151,7 +151,7 @@ class AiohttpEngine:
         self._session = build_session(
             spec, mix, _record_connection, find_kept_bytes, context.local_address, context.tls
         )
-        self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
+        self._sender = Sender(self._session, spec) if needs_sender(spec) else None
 
     fault = ""
     host_load = None
@@ -275,7 +275,7 @@ class AiohttpEngine:
 
     async def _work(self, slot: _Slot) -> None:
         feed, routes, period = self._feed, self._routes, self._period
-        request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
+        request: Callable[..., Awaitable[ClientResponse]] = (self._sender or self._session).request
         self._note_begun(slot)
         _slot_at_work.set(slot)
         while slot.is_open:

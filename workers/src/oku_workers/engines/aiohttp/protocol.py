@@ -44,7 +44,6 @@ class ResponseProtocol(ResponseHandler):
 
     Args:
         loop: the event loop that it belongs to.
-        needs_headers: whether aiohttp looks at the headers of responses.
         find_kept_bytes: says, in the task of a request, how much of the body of its response is kept for
             checks; None if nothing ever is.
     """
@@ -53,11 +52,9 @@ class ResponseProtocol(ResponseHandler):
         self,
         loop: asyncio.AbstractEventLoop,
         *,
-        needs_headers: bool,
         find_kept_bytes: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(loop=loop)
-        self._needs_headers = needs_headers
         self._find_kept_bytes = find_kept_bytes
         self._reader: ResponseReader | None = None
         self._is_asked = False
@@ -97,16 +94,16 @@ class ResponseProtocol(ResponseHandler):
             self._first_ns = monotonic_ns()
         if reader.has_continue and not self._is_continued:  # who sends the body may wait for it
             self._is_continued = True
-            self.feed_data((_build_message(_CONTINUE, _NO_HEADERS), EMPTY_PAYLOAD))
+            self.feed_data((_build_message(_CONTINUE), EMPTY_PAYLOAD))
         body = self._body
         if body is None:
             if not reader.has_head:
                 return
             self._body = body = self._payload = AnswerBody(self, _BUFFER_BYTES, loop=self._loop)
-            headers = _parse_headers(reader.head) if self._needs_headers else _NO_HEADERS
+            body.head = reader.head
             if reader.is_complete:
                 self._finish(reader, body)
-            self.feed_data((_build_message(reader.status, headers), body))
+            self.feed_data((_build_message(reader.status), body))
         elif reader.is_complete:
             self._finish(reader, body)
 
@@ -140,7 +137,7 @@ class ResponseProtocol(ResponseHandler):
         self._is_asked = False
         if not reader.is_kept:
             self._should_close = True
-        body.total_bytes, body.head, body.kept = reader.received, reader.head, reader.body
+        body.total_bytes, body.kept = reader.received, reader.body
         body.first_ns = self._first_ns
         body.feed_eof()
 
@@ -162,29 +159,15 @@ class ResponseProtocol(ResponseHandler):
             self.transport.abort()
 
 
-def _build_message(status: int, headers: CIMultiDictProxy[str]) -> RawResponseMessage:
+def _build_message(status: int) -> RawResponseMessage:
     return RawResponseMessage(
         version=HttpVersion11,
         code=status,
         reason="",
-        headers=headers,
+        headers=_NO_HEADERS,
         raw_headers=(),
         should_close=False,
         compression=None,
         upgrade=False,
         chunked=False,
     )
-
-
-def _parse_headers(head: bytes) -> CIMultiDictProxy[str]:
-    headers: CIMultiDict[str] = CIMultiDict()
-    unfolded = head.replace(b"\r\n", b"\n").replace(b"\n ", b" ").replace(b"\n\t", b" ")
-    for line in unfolded.split(b"\n")[1:]:
-        name, colon, value = line.partition(b":")
-        if colon:
-            headers.add(_decode(name), _decode(value))
-    return CIMultiDictProxy(headers)
-
-
-def _decode(text: bytes) -> str:
-    return text.strip(b" \t").decode("utf-8", "surrogateescape")

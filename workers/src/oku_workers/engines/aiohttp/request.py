@@ -21,36 +21,35 @@ from oku_workers.engines.http.request_parts import PIECE_BYTES, RequestParts, sp
 _Values = Sequence[tuple[str, Template]]
 
 
-def build_shared_headers(mix: RequestMix, *, follows_redirects: bool) -> list[tuple[str, str]]:
+def build_shared_headers(mix: RequestMix, *, has_sender: bool) -> list[tuple[str, str]]:
     """The headers of the spec that all requests share, if there is only one kind of them."""
     if len(mix.templates) != 1:
         return []
-    shared, _ = _split_headers(take_apart(mix.templates[0]), follows_redirects=follows_redirects)
+    shared, _ = _split_headers(take_apart(mix.templates[0]), has_sender=has_sender)
     return [(name, value.literal) for name, value in shared]
 
 
 def build_arguments(
-    template: RequestTemplate, rows: Rows | None = None, *, is_only: bool, follows_redirects: bool
+    template: RequestTemplate, rows: Rows | None = None, *, is_only: bool, has_sender: bool
 ) -> Callable[[int], Mapping[str, Any]] | None:
     """A function from an index to the arguments of its request beside method and URL.
 
-    They are for `Redirects` where the spec allows redirections, else for aiohttp. None when every request is
+    They are for the `Sender` where there is one, else for aiohttp. None when every request is
     without any, but for `allow_redirects=False`: that is the quicker call.
 
     Args:
         template: what to send.
         rows: the rows of the run, if it has data that its requests use.
         is_only: whether the session sends what all requests share (`build_shared_headers`).
-        follows_redirects: whether the spec allows redirections.
+        has_sender: whether a `Sender` sends them.
     """
     parts = take_apart(template)
-    _, own = _split_headers(parts, follows_redirects=follows_redirects or not is_only)
+    _, own = _split_headers(parts, has_sender=has_sender or not is_only)
     headers = [(name, value.bind(rows)) for name, value in own]
     body = None if parts.body is None else parts.body.bind_bytes(rows)
-    if not headers and body is None and not follows_redirects:
+    if not headers and body is None and not has_sender:
         return None
-    # `Redirects` follows them, where any are to be followed.
-    redirects = {} if follows_redirects else {"allow_redirects": False}
+    redirects = {} if has_sender else {"allow_redirects": False}
 
     def build(index: int) -> Mapping[str, Any]:
         arguments: dict[str, Any] = dict(redirects)
@@ -93,13 +92,13 @@ def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None)
     return lambda _: constant
 
 
-def _split_headers(parts: RequestParts, *, follows_redirects: bool) -> tuple[_Values, _Values]:
+def _split_headers(parts: RequestParts, *, has_sender: bool) -> tuple[_Values, _Values]:
     """The headers that all requests of a kind share, and the others.
 
     A name goes to one side as a whole, for what a request says replaces what all share.
     """
-    if follows_redirects:
-        # What a session has goes to everybody, wherever a redirection leads.
+    if has_sender:
+        # What a session has goes to everybody, wherever a redirection leads, and replaces no `Cookie`.
         return [], parts.headers
     own = {name.lower() for name, value in parts.headers if not value.is_constant}
     return (

@@ -6,6 +6,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.request import build_arguments, build_url
+from oku_workers.engines.aiohttp.sender import needs_sender
 from oku_workers.engines.http.answer_checks import build_judge
 
 
@@ -32,9 +33,7 @@ class Route:
     ) -> None:
         self.method = template.method
         self.build_url = build_url(template.url, template.columns, rows)
-        self.build_arguments = build_arguments(
-            template, rows, is_only=is_only, follows_redirects=spec.max_redirects > 0
-        )
+        self.build_arguments = build_arguments(template, rows, is_only=is_only, has_sender=needs_sender(spec))
         self.answers = build_judge(template.expect, spec.timeout_s)
 
 

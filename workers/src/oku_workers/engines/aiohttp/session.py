@@ -27,9 +27,9 @@ from oku_core.http_client.client_rules import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import asks_to_close
-from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
+from oku_workers.engines.aiohttp.sender import needs_sender
 from oku_workers.engines.contract.engine_protocol import EngineError
 
 RecordConnection = Callable[[int, int | None], None]
@@ -68,14 +68,13 @@ def build_session(
             force_close=closes,
             keepalive_timeout=None if closes else KEEPALIVE_S,
             ssl=tls or True,
-            needs_headers=spec.cookies or spec.max_redirects > 0,
             find_kept_bytes=find_kept_bytes,
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
-        cookie_jar=OriginCookieJar() if spec.cookies else DummyCookieJar(),
+        cookie_jar=DummyCookieJar(),
         proxy=spec.proxy,
         auto_decompress=False,
-        headers=build_shared_headers(mix, follows_redirects=spec.max_redirects > 0),
+        headers=build_shared_headers(mix, has_sender=needs_sender(spec)),
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
@@ -111,7 +110,6 @@ class _Connector(TCPConnector):
         local_address: str | None,
         record_connection: RecordConnection,
         *,
-        needs_headers: bool,
         find_kept_bytes: FindKeptBytes | None,
         **settings: Any,
     ) -> None:
@@ -120,7 +118,7 @@ class _Connector(TCPConnector):
         self._record_connection = record_connection
         self._addresses: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
-            ResponseProtocol, self._loop, needs_headers=needs_headers, find_kept_bytes=find_kept_bytes
+            ResponseProtocol, self._loop, find_kept_bytes=find_kept_bytes
         )
 
     async def _get(self, key: Any, traces: Any) -> Connection | None:  # noqa: ARG002  # aiohttp's signature

@@ -8,7 +8,7 @@ from oku_coordinator.ledger.rules.leases.unsent import account_lost
 from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.accounts.work_table import note_lost_worker
+from oku_coordinator.ledger.tables.accounts.work_table import record_lost_worker
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.hook_table import lose_attempts
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_resent, find_lease
@@ -88,7 +88,7 @@ def _expire(
     closing.expire(transaction, held, reason, now)
     freed = lease.end - lease.covered
     if reason == ExpiryReason.WORKER_LOST:
-        note_lost_worker(transaction, lease.run, lease.worker, freed)
+        record_lost_worker(transaction, lease.run, lease.worker, freed)
     note(transaction, lease.run, _build_event(lease, freed, reason, now))
     return held.list_at_risk()
 

@@ -29,7 +29,7 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.ledger.tables.accounts import inner_table, series_table
 from oku_coordinator.ledger.tables.accounts.account_table import open_account, open_inner
-from oku_coordinator.ledger.tables.accounts.work_table import add_flags, add_work
+from oku_coordinator.ledger.tables.accounts.work_table import add_flag, add_work
 from oku_coordinator.ledger.tables.run_table import (
     add_watched,
     fetch_spec,
@@ -224,7 +224,8 @@ class _Intake:
             peak_rss_mb=after.peak_rss_mb,
         )  # fmt: skip
         flags = flag_growth(before, after, covered_before=lease.covered, covered=grown.covered)
-        add_flags(self._transaction, lease.run, flags)
+        for flag in flags:
+            add_flag(self._transaction, lease.run, *flag)
         watched_s, underfilled_s = self._watched.get(lease.run, (0.0, 0.0))
         self._watched[lease.run] = (
             watched_s + max(0.0, after.watched_s - before.watched_s),

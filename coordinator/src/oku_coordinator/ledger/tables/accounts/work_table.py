@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.summary.summary import ProcessSummary, WorkerSummary
-from oku_core.summary.validity import Flag, LeaseFlag
+from oku_core.summary.validity import Flag
 
 
 def add_work(
@@ -21,34 +21,22 @@ def add_work(
     )  # fmt: skip
 
 
-def add_flags(transaction: Transaction, run: str, flags: Iterable[LeaseFlag]) -> None:
-    """Add flags of leases to those of their run."""
-    for flag in flags:
-        _add_flag(transaction, run, *flag)
+def add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, figure: float) -> None:
+    """Flag so many more requests of a run; of all its figures the worst is kept."""
+    transaction.execute(
+        "INSERT INTO flags (run, flag, requests, worst) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
+        run, flag, requests, figure,
+    )  # fmt: skip
 
 
-def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:
-    """Note that a worker died with leases of so many requests."""
-    _add_flag(transaction, run, Flag.WORKER_LOST, requests, 0)
+def record_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:
+    """Record that a worker died with leases of so many requests."""
+    add_flag(transaction, run, Flag.WORKER_LOST, requests, 0)
     transaction.execute(
         "INSERT INTO workers (run, worker, lost) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET lost = 1",
         run, worker,
     )  # fmt: skip
-
-
-def note_missing_workers(transaction: Transaction, run: str, missing: int) -> None:
-    """Note that a run began without so many of its workers."""
-    _add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
-
-
-def note_clock_step(transaction: Transaction, run: str, requests: int, step_s: float) -> None:
-    """Note that the coordinator's clock was set while so many requests were leased."""
-    _add_flag(transaction, run, Flag.CLOCK_SET, requests, abs(step_s))
-
-
-def note_clock_skew(transaction: Transaction, run: str, bound_s: float) -> None:
-    """Note that a worker knew the clock of a run's schedule to so many seconds only."""
-    _add_flag(transaction, run, Flag.CLOCK_SKEW, 0, bound_s)
 
 
 def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
@@ -97,16 +85,8 @@ def fetch_flags(transaction: Transaction, run: str) -> list[tuple[Flag, int, flo
     return [(Flag(row["flag"]), row["requests"], row["worst"]) for row in rows]
 
 
-def _add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, figure: float) -> None:
-    transaction.execute(
-        "INSERT INTO flags (run, flag, requests, worst) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
-        run, flag, requests, figure,
-    )  # fmt: skip
-
-
-def note_servers(transaction: Transaction, run: str, stores: Iterable[str], now: float) -> None:
-    """Note that these stores were seen with a run, for the first time or again."""
+def record_servers(transaction: Transaction, run: str, stores: Iterable[str], now: float) -> None:
+    """Record that these stores were seen with a run, for the first time or again."""
     transaction.execute_each(
         "INSERT OR REPLACE INTO servers VALUES (?, ?, ?)",
         [(run, store, now) for store in stores],

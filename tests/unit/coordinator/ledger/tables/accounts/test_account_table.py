@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.coordinators.transactions import change, read
 
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import (
@@ -27,6 +28,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.account import Account
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
+from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.summary.validity import Flag
 
@@ -107,6 +109,42 @@ def test_an_account_can_be_read_ahead(
         read(started, load_account, "r1")
         assert read(started, is_in_memory, "r1")
         assert read(started, fetch_account, "r1").parts.fetch_measured().accounted == 50
+
+
+def test_a_run_is_loaded_before_its_turn(
+    path: Path, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Its parts are checked, and not again when it is resumed; one that goes on is not read."""
+    apply([make_batch(deal(50))], 5.0)
+    change(ledger, change_state, "r1", RunState.PAUSED, 6.0)
+    ledger.close()
+    with closing(Ledger(path)) as started:
+        batches.load_account(started, "r1")
+        account = read(started, fetch_account, "r1")
+        assert read(started, is_in_memory, "r1")
+        assert account.is_checked
+        change(started, change_state, "r1", RunState.PENDING, 7.0)
+        assert read(started, fetch_account, "r1") is account
+        change(started, change_state, "r1", RunState.RUNNING, 8.0)
+    with closing(Ledger(path)) as started:
+        batches.load_account(started, "r1")
+        assert not read(started, is_in_memory, "r1")
+
+
+def test_what_cannot_be_loaded_is_read_when_it_is_needed(
+    path: Path, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """A run that is gone, and one whose account is broken."""
+    batches.load_account(ledger, "no run")
+    apply([make_batch(deal(50))], 5.0)
+    change(ledger, change_state, "r1", RunState.PAUSED, 6.0)
+    ledger.close()
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("UPDATE accounts SET times = x'90'")
+        raw.commit()
+    with closing(Ledger(path)) as started:
+        batches.load_account(started, "r1")
+        assert not read(started, is_in_memory, "r1")
 
 
 LATENCIES = st.lists(st.integers(0, 3_590_000_000), max_size=5)

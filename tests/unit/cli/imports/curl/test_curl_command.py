@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.imports.curl_command import read_curl
+from oku_cli.imports.curl.curl_command import read_curl
 from oku_cli.imports.imported_spec import ImportedRequest
 
 

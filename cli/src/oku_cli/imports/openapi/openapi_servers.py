@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from oku_cli.imports.imported_spec import name_some
-from oku_cli.imports.openapi_references import References
+from oku_cli.imports.openapi.openapi_references import References
 from oku_core.errors import format_value
 
 _VARIABLE = re.compile(r"(\{[^{}]*\})")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any
 from urllib.parse import quote_plus
 
-from oku_cli.imports.curl_flags import VERSIONS, CurlFlag, read_flags
+from oku_cli.imports.curl.curl_flags import VERSIONS, CurlFlag, read_flags
+from oku_cli.imports.curl.shell_words import split_words
 from oku_cli.imports.headers import choose_headers, closes_connection, list_dropped
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
-from oku_cli.imports.shell_words import split_words
 from oku_core.digits import parse_digits
 from oku_core.errors import format_value
 from oku_core.http_client.client_rules import DEFAULT_HEADERS

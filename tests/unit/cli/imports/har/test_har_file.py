@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.har.har_file import HarChoice, read_har
 from oku_cli.imports.imported_spec import ImportedSpec
 
 ALL = HarChoice()
@@ -123,7 +123,7 @@ def test_what_a_request_has_beside_its_headers_is_taken_over() -> None:
         entry("http://h/?q", "POST", headers=headers, cookies=cookies, postData=posted, queryString=query)
     ).requests
     assert request.url == "http://h/?q"
-    assert request.headers == [("content-type", "text/z"), ("cookie", "c=3; d=4")]
+    assert request.headers == [("content-type", "text/z"), ("Cookie", "c=3; d=4")]
 
 
 def test_connections_that_were_closed_are_closed() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from oku_cli.imports.har_body import read_posted
+from oku_cli.imports.har.har_body import read_posted
 from oku_cli.imports.headers import choose_headers, closes_connection
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_core.json_reader import decode_document
@@ -159,11 +159,11 @@ def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) 
 
 def _join_cookies(headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Headers with all cookies in one: HTTP/2 may split them (RFC 9113, section 8.2.3)."""
-    cookies = [each for each in headers if each[0].lower() == "cookie"]
+    cookies = [value for name, value in headers if name.lower() == "cookie"]
     if len(cookies) < 2:
         return headers
-    others = [each for each in headers if each not in cookies]
-    return [*others, (cookies[0][0], "; ".join(value for _, value in cookies))]
+    others = [each for each in headers if each[0].lower() != "cookie"]
+    return [*others, ("Cookie", "; ".join(cookies))]
 
 
 def _list_pairs(written: Any) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.imports.curl_flags import CurlFlag, read_flags
+from oku_cli.imports.curl.curl_flags import CurlFlag, read_flags
 
 
 def test_flags_are_read_in_all_forms() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_cli.imports.shell_words import split_words
+from oku_cli.imports.curl.shell_words import split_words
 
 
 def quote_as_chrome(text: str) -> str:

@@ -7,16 +7,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from oku_cli.imports.imported_spec import ImportedRequest, NeededCredential
-from oku_cli.imports.openapi_parameters import (
+from oku_cli.imports.openapi.openapi_parameters import (
     list_fields,
     write_cookies,
     write_header,
     write_path,
     write_query,
 )
-from oku_cli.imports.openapi_references import ENTRIES_OF_PART, References
-from oku_cli.imports.openapi_servers import fill
-from oku_cli.imports.schema_example import ExampleMaker
+from oku_cli.imports.openapi.openapi_references import ENTRIES_OF_PART, References
+from oku_cli.imports.openapi.openapi_servers import fill
+from oku_cli.imports.openapi.schema_example import ExampleMaker
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _ANY_TYPE = frozenset({"*/*", "application/*"})

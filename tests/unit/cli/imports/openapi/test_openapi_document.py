@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from oku_cli.imports.imported_spec import ImportedRequest, NeededCredential
-from oku_cli.imports.openapi_document import OpenApiChoice, read_openapi
+from oku_cli.imports.openapi.openapi_document import OpenApiChoice, read_openapi
 
 SERVERS = [{"url": "http://{host}/v1/", "variables": {"host": {"default": "h"}}}]
 

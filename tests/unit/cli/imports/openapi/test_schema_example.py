@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.imports.schema_example import ExampleMaker
+from oku_cli.imports.openapi.schema_example import ExampleMaker
 
 
 def make(schema: Any) -> Any:

@@ -7,9 +7,9 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
+from oku_core.results.active_seconds import LEFT_OUT_S, SeriesSeconds, build_live
 from oku_core.results.sample import Sample, build_sample
 from oku_core.results.series import SeriesRow
-from oku_core.results.stretch_seconds import LEFT_OUT_S, SeriesSeconds, build_live
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load_plan import LoadPlan, build_load_plan
 from oku_core.spec.parser import Source, parse_spec

@@ -1,7 +1,7 @@
 from base64 import b64encode
 from typing import Any
 
-from oku_cli.imports.har_body import PostedBody, read_posted
+from oku_cli.imports.har.har_body import PostedBody, read_posted
 
 FORM = "application/x-www-form-urlencoded"
 

@@ -1,6 +1,6 @@
 from typing import Any
 
-from oku_cli.imports.openapi_parameters import write_cookies, write_header, write_path, write_query
+from oku_cli.imports.openapi.openapi_parameters import write_cookies, write_header, write_path, write_query
 
 LIST, OBJECT = ["x y", "b"], {"r": 1, "g": True}
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from oku_cli.imports.imported_spec import ImportedSpec
-from oku_cli.imports.openapi_document import OpenApiChoice, read_openapi
+from oku_cli.imports.openapi.openapi_document import OpenApiChoice, read_openapi
 
 
 def read(servers: list[Any], base_url: str | None = None, /, **item: Any) -> ImportedSpec:

@@ -5,7 +5,7 @@ Nothing is expanded: a variable or a command in it is refused, because its value
 
 import re
 
-from oku_cli.imports.windows_words import split_windows_words
+from oku_cli.imports.curl.windows_words import split_windows_words
 
 _WORD_PARTS = re.compile(
     r"""

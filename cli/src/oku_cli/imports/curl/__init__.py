@@ -1,0 +1,1 @@
+"""Reads curl commands, as bash or Windows splits them."""

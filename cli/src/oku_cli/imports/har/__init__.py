@@ -1,0 +1,1 @@
+"""Reads recordings of browsers (HAR 1.2)."""

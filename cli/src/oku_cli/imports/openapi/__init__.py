@@ -1,0 +1,1 @@
+"""Reads OpenAPI documents, and makes requests that fit them."""

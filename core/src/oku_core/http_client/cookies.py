@@ -1,0 +1,304 @@
+"""The cookies of a client, kept and sent back as RFC 6265 says; sections are named where they are followed.
+
+A value goes back byte for byte as the server wrote it. Cookies of addresses are kept as well as those of
+names: many targets have no name. A list of public suffixes is out of scope: a server of `a.co.uk` can set a
+cookie for all of `co.uk`, which reaches only those hosts that the load test asks.
+
+A jar is bounded, so that no server can fill the memory of a worker: it ignores what browsers ignore as too
+long, and forgets the cookie that it has had for the longest time.
+"""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from yarl import URL
+
+from oku_core.http_client.response_head import find_values
+
+LONGEST_COOKIE_BYTES = 4096
+"""Name and value together; a longer cookie is ignored (RFC 6265bis, section 5.6; so do browsers)."""
+LONGEST_ATTRIBUTE_BYTES = 1024
+"""The value of an attribute; a longer one is ignored (RFC 6265bis, section 5.6)."""
+MOST_COOKIES_OF_DOMAIN = 50
+"""What a client keeps at the least (RFC 6265, section 6.1)."""
+MOST_DOMAINS = 30
+"""How many domains have cookies; redirections may lead to ever new ones."""
+
+_CONTROLS = bytes([*range(9), *range(10, 32), 127])
+_DIGITS = b"0123456789"
+_OF_TOKENS = {*range(9), *range(10, 32), *_DIGITS, *b":", *range(0x41, 0x5B), *range(0x61, 0x7B)}
+_OF_TOKENS |= {*range(0x7F, 0x100)}
+_BLANK_DELIMITERS = bytes([code if code in _OF_TOKENS else 32 for code in range(256)])
+"""Turns what stands between the tokens of a date into blanks (section 5.1.1)."""
+_MONTHS = {
+    name: number
+    for number, name in enumerate(b"jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
+}
+_EARLIEST_YEAR = 1601
+_THIS_CENTURY, _LAST_CENTURY = 70, 100
+"""Years of two digits below the first are of this century, the others of the last."""
+_NEVER = float("inf")
+
+
+class _Place(NamedTuple):
+    """What cookies look at in a URL: `host` in lower case, `path` without a query."""
+
+    is_secure: bool
+    authority: str
+    host: str
+    path: str
+
+
+class _Cookie(NamedTuple):
+    """One cookie: `ends_s` is when it expires, by the clock of the wall."""
+
+    pair: str
+    ends_s: float
+    is_host_only: bool
+    is_secure: bool
+
+
+_Domain = dict[tuple[str, str], _Cookie]
+"""The cookies of one domain by path and name, the first that came first."""
+
+
+class CookieJar:
+    """The cookies of one iteration, of one user, or of one engine.
+
+    Args:
+        by_origin: whether cookies go back only to the origin (scheme, host and port) that set them; else as
+            in browsers to all ports of a host, and to the hosts of a domain that the server names.
+
+    Attributes:
+        is_empty: whether there has been none since the start or since `clear`; there is nothing to find then.
+    """
+
+    __slots__ = ("_by_origin", "_domains", "is_empty")
+
+    def __init__(self, *, by_origin: bool = False) -> None:
+        self._by_origin = by_origin
+        self.is_empty = True
+        self._domains: dict[str, _Domain]
+
+    def store(self, head: bytes, url: str, now_s: float) -> None:
+        """Store the cookies that a response sets (section 5.3).
+
+        Args:
+            head: its status line and headers.
+            url: of the request.
+            now_s: the time of the wall.
+        """
+        place = _parse_url(url)
+        for line in find_values(head, b"set-cookie"):
+            self._store_line(line, place, now_s)
+
+    def find(self, url: str, now_s: float) -> str:
+        """The value of the header `Cookie` for a request (section 5.4); empty if there are no cookies for it.
+
+        Args:
+            url: of the request.
+            now_s: the time of the wall.
+        """
+        if self.is_empty:
+            return ""
+        place = _parse_url(url)
+        is_secure, _, host, path = place
+        found: list[tuple[int, str]] = []
+        for domain in [_name_origin(place)] if self._by_origin else _list_domains(host):
+            for (cookie_path, _), cookie in self._domains.get(domain, {}).items():
+                if (
+                    cookie.ends_s > now_s
+                    and (is_secure or not cookie.is_secure)
+                    and (not cookie.is_host_only or domain == host or self._by_origin)
+                    and _matches_path(path, cookie_path)
+                ):
+                    found.append((len(cookie_path), cookie.pair))
+        if len(found) > 1:
+            found.sort(key=_get_length, reverse=True)  # stable: among equals the first that came
+        return "; ".join([pair for _, pair in found])
+
+    def clear(self) -> None:
+        """Forget all cookies."""
+        self.is_empty = True
+
+    def _store_line(self, line: bytes, place: _Place, now_s: float) -> None:
+        """Store one cookie, or delete the one with its name, domain and path."""
+        parsed = _parse_line(line)
+        if parsed is None:
+            return
+        name, pair, attributes = parsed
+        domain = _decode(attributes.get(b"domain", b"")).removeprefix(".").lower()
+        if domain and domain not in _list_domains(place.host):
+            return
+        path = _decode(attributes.get(b"path", b""))
+        if not path.startswith("/"):
+            path = _find_default_path(place.path)
+            if len(path) > LONGEST_ATTRIBUTE_BYTES:
+                return
+        cookie = _Cookie(pair, _find_end_s(attributes, now_s), not domain, b"secure" in attributes)
+        where = _name_origin(place) if self._by_origin else domain or place.host
+        self._put(where, (path, name), cookie, now_s)
+
+    def _put(self, domain: str, key: tuple[str, str], cookie: _Cookie, now_s: float) -> None:
+        if cookie.ends_s <= now_s:
+            if not self.is_empty:
+                self._domains.get(domain, {}).pop(key, None)
+            return
+        if self.is_empty:
+            self._domains = {}
+            self.is_empty = False
+        kept = self._domains.get(domain)
+        if kept is None:
+            if len(self._domains) >= MOST_DOMAINS:
+                del self._domains[next(iter(self._domains))]
+            kept = self._domains[domain] = {}
+        if key not in kept and len(kept) >= MOST_COOKIES_OF_DOMAIN:
+            expired = [each for each, old in kept.items() if old.ends_s <= now_s]
+            for each in expired or [next(iter(kept))]:
+                del kept[each]
+        kept[key] = cookie  # one that is there already keeps its place
+
+
+def may_set_cookies(head: bytes) -> bool:
+    """Whether a response may set cookies; this costs next to nothing."""
+    return b"ookie" in head or b"OOKIE" in head
+
+
+def merge_cookies(given: str, kept: str) -> str:
+    """The value of one header `Cookie` from two; of two cookies with one name, that which a server has set.
+
+    Args:
+        given: as the user wrote it; may be empty.
+        kept: as `CookieJar.find` gives it.
+    """
+    names = {pair.partition("=")[0].strip() for pair in kept.split(";")}
+    others = [
+        pair for pair in given.split(";") if pair.strip() and pair.partition("=")[0].strip() not in names
+    ]
+    return "; ".join([*map(str.strip, others), kept])
+
+
+def parse_date(text: bytes) -> float | None:
+    """When a date is, in seconds since 1970, whatever its form (section 5.1.1); None if it is none."""
+    time: tuple[int, int, int] | None = None
+    day = month = year = None
+    for token in text.translate(_BLANK_DELIMITERS).split(b" "):
+        if time is None and (time := _parse_time(token)) is not None:
+            continue
+        if day is None and (day := _parse_leading(token, 1, 2)) is not None:
+            continue
+        if month is None and (month := _MONTHS.get(token[:3].lower())) is not None:
+            continue
+        if year is None:
+            year = _parse_leading(token, 2, 4)
+    if time is None or day is None or month is None or year is None:
+        return None
+    if year < _LAST_CENTURY:
+        year += 2000 if year < _THIS_CENTURY else 1900
+    try:
+        return datetime(year, month, day, *time, tzinfo=UTC).timestamp() if year >= _EARLIEST_YEAR else None
+    except ValueError:  # there is no such day or time
+        return None
+
+
+def _parse_time(token: bytes) -> tuple[int, int, int] | None:
+    """Hours, minutes and seconds, each of one or two digits; what comes behind them does not matter."""
+    hours, colon, others = token.partition(b":")
+    minutes, _, seconds = others.partition(b":")
+    second = _parse_leading(seconds, 1, 2)
+    if not colon or second is None or not (_is_number(hours) and _is_number(minutes)):
+        return None
+    return int(hours), int(minutes), second
+
+
+def _is_number(text: bytes) -> bool:
+    return text.isdigit() and _parse_leading(text, 1, 2) is not None
+
+
+def _parse_leading(token: bytes, fewest: int, most: int) -> int | None:
+    """The number that a token begins with, if it has so many digits."""
+    count = len(token) - len(token.lstrip(_DIGITS))
+    return int(token[:count]) if fewest <= count <= most else None
+
+
+def _parse_line(line: bytes) -> tuple[str, str, dict[bytes, bytes]] | None:
+    """Name, pair as it is sent, and attributes of a `Set-Cookie` (section 5.2); None if it is to be ignored.
+
+    One with control characters is ignored, as by RFC 6265bis: it could end the header that it is sent in.
+    """
+    first, *others = line.split(b";")
+    name, equals, value = first.partition(b"=")
+    name, value = name.strip(b" \t"), value.strip(b" \t")
+    if not name or not equals or len(name) + len(value) > LONGEST_COOKIE_BYTES:
+        return None
+    if len(line.translate(None, _CONTROLS)) != len(line):
+        return None
+    attributes: dict[bytes, bytes] = {}
+    for each in others:
+        key, _, content = each.partition(b"=")
+        content = content.strip(b" \t")
+        if len(content) <= LONGEST_ATTRIBUTE_BYTES:
+            attributes[key.strip(b" \t").lower()] = content
+    return _decode(name), _decode(b"%b=%b" % (name, value)), attributes
+
+
+def _find_end_s(attributes: dict[bytes, bytes], now_s: float) -> float:
+    """When a cookie expires: `Max-Age` goes before `Expires`, and what cannot be read does not count."""
+    age = attributes.get(b"max-age", b"")
+    if age.removeprefix(b"-").isdigit():
+        return now_s + float(age)  # infinite if it has very many digits
+    ends_s = parse_date(attributes.get(b"expires", b""))
+    return _NEVER if ends_s is None else ends_s
+
+
+@lru_cache(256)
+def _parse_url(url: str) -> _Place:
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    target = rest.partition("#")[0].partition("?")[0]
+    authority, _, path = target.partition("/")
+    authority = authority.rpartition("@")[2].lower()
+    if not authority.isascii():
+        authority = URL(f"{scheme}://{authority}").raw_authority
+    authority = authority.removesuffix(":443" if scheme == "https" else ":80")
+    host = authority.partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
+    return _Place(scheme == "https", authority, host.lstrip("["), f"/{path}")
+
+
+def _name_origin(place: _Place) -> str:
+    """The origin, as a key; no name of a host is like it."""
+    return f"{'https' if place.is_secure else 'http'}://{place.authority}"
+
+
+@lru_cache(256)
+def _list_domains(host: str) -> tuple[str, ...]:
+    """A host, and the domains that it is in; an address is in none (section 5.1.3)."""
+    if ":" in host or not host.strip("0123456789."):
+        return (host,)
+    domains = [host]
+    while "." in host:
+        host = host.partition(".")[2]
+        if host:
+            domains.append(host)
+    return tuple(domains)
+
+
+def _find_default_path(path: str) -> str:
+    """The path of a cookie that names none (section 5.1.4): that of the request up to its last `/`."""
+    return path[: path.rfind("/")] or "/"
+
+
+def _matches_path(path: str, cookie_path: str) -> bool:
+    """Whether a cookie with a path belongs to a request (section 5.1.4)."""
+    return path.startswith(cookie_path) and (
+        len(path) == len(cookie_path) or cookie_path.endswith("/") or path[len(cookie_path)] == "/"
+    )
+
+
+def _get_length(found: tuple[int, str]) -> int:
+    return found[0]
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")

@@ -1,0 +1,102 @@
+"""Sends the requests of specs with redirections or cookies through aiohttp, which would alter both.
+
+aiohttp sends headers to any origin, and quotes what a cookie contains as it sees fit.
+"""
+
+from time import time
+
+from aiohttp import ClientResponse, ClientSession, InvalidURL
+from yarl import URL
+
+from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.redirects import (
+    NOT_A_URL,
+    REDIRECTIONS,
+    Hop,
+    RedirectError,
+    describe_excess,
+    drop_content_headers,
+    next_hop,
+)
+from oku_core.spec.spec import Spec
+from oku_workers.engines.aiohttp.protocol import AnswerBody
+from oku_workers.engines.aiohttp.request import LongBody
+
+Headers = list[tuple[str, str]]
+
+
+def needs_sender(spec: Spec) -> bool:
+    """Whether a `Sender` sends the requests of a spec."""
+    return spec.cookies or spec.max_redirects > 0
+
+
+class Sender:
+    """Sends requests with the cookies of their origin, and follows the redirections that the spec allows."""
+
+    def __init__(self, session: ClientSession, spec: Spec) -> None:
+        self._session = session
+        self._most = spec.max_redirects
+        self._has_certificate = spec.cert is not None
+        self._cookies = CookieJar(by_origin=True) if spec.cookies else None
+
+    async def request(
+        self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | LongBody | None = None
+    ) -> ClientResponse:
+        """Send a request as `ClientSession.request` does, and return the last response.
+
+        Raises:
+            RedirectError: the last redirection cannot be followed, or must not be.
+        """
+        response = await self._send(method, url, headers, data)
+        if not self._most:
+            return response
+        hop, count = Hop(method, url, has_body=data is not None), 0
+        while (following := self._find_next(hop, response)) is not None:
+            if count == self._most:
+                raise RedirectError(describe_excess(self._most))
+            hop, count = following, count + 1
+            if not hop.keeps_content:
+                data, headers = None, headers and drop_content_headers(headers)
+            if hop.is_foreign:
+                headers = None
+            try:
+                response = await self._send(hop.method, hop.url, headers, data)
+            except InvalidURL as error:  # else the spec has named it
+                raise RedirectError(NOT_A_URL) from error
+        return response
+
+    def _find_next(self, hop: Hop, response: ClientResponse) -> Hop | None:
+        if response.status not in REDIRECTIONS:
+            return None
+        head = _get_head(response)
+        try:
+            following = next_hop(hop, response.status, head, has_certificate=self._has_certificate)
+        except RedirectError:
+            response.release()
+            raise
+        if following is not None:
+            response.release()
+        return following
+
+    async def _send(
+        self, method: str, url: URL, headers: Headers | None, data: bytes | LongBody | None
+    ) -> ClientResponse:
+        cookies = self._cookies
+        if cookies is not None and not cookies.is_empty and (kept := cookies.find(str(url), time())):
+            headers = _add_cookies(headers or [], kept)
+        response = await self._session.request(method, url, headers=headers, data=data, allow_redirects=False)
+        if cookies is not None and may_set_cookies(head := _get_head(response)):
+            cookies.store(head, str(url), time())
+        return response
+
+
+def _get_head(response: ClientResponse) -> bytes:
+    body = response.content
+    return body.head if isinstance(body, AnswerBody) else b""
+
+
+def _add_cookies(headers: Headers, kept: str) -> Headers:
+    """The headers of a request with the cookies that servers have set, beside those of the spec."""
+    given = "; ".join([value for name, value in headers if name.lower() == "cookie"])
+    others = [header for header in headers if header[0].lower() != "cookie"]
+    return [*others, ("Cookie", merge_cookies(given, kept))]
