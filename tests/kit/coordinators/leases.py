@@ -8,11 +8,13 @@ from tests.kit.checkpoints import change_checkpoint
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.leases import expiring
+from oku_coordinator.ledger.rules.leases.expiring import FindLost, FindReached, find_no_record, find_nothing
 from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
-from oku_core.accounting.lease_state import MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
 
@@ -88,3 +90,22 @@ def apply_batches(
     with ledger.change(now) as transaction:
         receipts = take_in(transaction, batches, lambda _batch, _spec: allowance, now)
     return [verdict for receipt in receipts for verdict in receipt.verdicts]
+
+
+def expire(
+    ledger: Ledger,
+    names: Sequence[str],
+    reason: ExpiryReason,
+    now: float,
+    find_lost: FindLost = find_nothing,
+    find_reached: FindReached = find_no_record,
+) -> list[str]:
+    """Expire open leases in a transaction; gives those that were open."""
+    with ledger.change(now) as transaction:
+        return expiring.expire(transaction, names, reason, now, find_lost, find_reached)
+
+
+def shorten_to_limits(ledger: Ledger, names: Sequence[str], now: float) -> list[LeaseRecord]:
+    """Shorten open leases to their limits in a transaction; gives those that became shorter."""
+    with ledger.change(now) as transaction:
+        return expiring.shorten_to_limits(transaction, names)

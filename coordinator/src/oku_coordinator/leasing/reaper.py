@@ -14,7 +14,7 @@ from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.wave_plan import build_wave_plan
-from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.leases.expiring import FindLost, find_nothing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -106,7 +106,8 @@ class Reaper:
         """What lies beyond the limits of a silent worker is for others: it never passes them."""
         names = [lease.id for worker in suspects for lease in held.get(worker.incarnation, ())]
         for offset in range(0, len(names), _BATCH):
-            batches.shorten_to_limits(self.ledger, names[offset : offset + _BATCH], self.clock())
+            with self.ledger.change(self.clock()) as t:
+                expiring.shorten_to_limits(t, names[offset : offset + _BATCH])
             await asyncio.sleep(0)
 
     def _expire(
@@ -120,7 +121,8 @@ class Reaper:
             find_lost = find_nothing
         # A worker that is dropped lives, and no record is of one that does.
         find_reached = self.records.find_reached
-        expired = set(batches.expire(self.ledger, names, reason, wall_now, find_lost, find_reached))
+        with self.ledger.change(wall_now) as t:
+            expired = set(expiring.expire(t, names, reason, wall_now, find_lost, find_reached))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}

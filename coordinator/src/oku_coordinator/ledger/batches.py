@@ -1,65 +1,20 @@
 """Work on a ledger that is too much for one transaction: each of these takes some at a time."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 
 from oku_coordinator.ledger.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring, waves
-from oku_coordinator.ledger.rules.leases.expiring import FindLost, FindReached
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError, UnknownRunError
 from oku_coordinator.ledger.tables import history_table, run_table, schedule_table, slice_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_core.accounting.interval import Slice
-from oku_core.accounting.lease_state import ExpiryReason, LeaseSpan
+from oku_core.accounting.lease_state import LeaseSpan
 
 PAGE = 1000
 """How many rows are read at once."""
-_AT_ONCE = 50
-"""Leases; to expire or to shorten them takes less than 20 ms."""
 _log = logging.getLogger(__name__)
-
-
-def expire(
-    ledger: Ledger,
-    leases: Sequence[str],
-    reason: ExpiryReason,
-    now: float,
-    find_lost: FindLost = expiring.find_nothing,
-    find_reached: FindReached = expiring.find_no_record,
-) -> list[str]:
-    """Expire open leases: what they do not cover is pending again.
-
-    Args:
-        ledger: that has them.
-        leases: their ids.
-        reason: why.
-        now: Unix time.
-        find_lost: says what of the ranges of a lease that may have been sent is lost: it is accounted for at
-            once.
-        find_reached: says how far a dead process may have gone in a lease, if that is known.
-
-    Returns:
-        The ids of those that were open.
-    """
-    taken: list[str] = []
-    for some in _batch(leases):
-        with ledger.change(now) as t:
-            taken += expiring.expire(t, some, reason, now, find_lost, find_reached)
-    return taken
-
-
-def shorten_to_limits(ledger: Ledger, leases: Sequence[str], now: float) -> list[LeaseRecord]:
-    """Shorten open leases to their limits; what lies beyond is pending again.
-
-    Returns those that have become shorter.
-    """
-    shorter: list[LeaseRecord] = []
-    for some in _batch(leases):
-        with ledger.change(now) as t:
-            shorter += expiring.shorten_to_limits(t, some)
-    return shorter
 
 
 def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
@@ -127,7 +82,3 @@ def read_slices(ledger: Ledger, run: str) -> Iterator[list[Slice]]:
             return
         yield slices
         start = slices[-1].stop
-
-
-def _batch(leases: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (leases[place : place + _AT_ONCE] for place in range(0, len(leases), _AT_ONCE))

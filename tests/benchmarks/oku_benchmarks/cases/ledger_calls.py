@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.kit.coordinators.leases import expire
 from tests.kit.coordinators.long_ledger import LEASE_LENGTH, LONG_RUN
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire, pause_interrupted
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state

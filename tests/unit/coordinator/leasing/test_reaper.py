@@ -14,9 +14,10 @@ from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger import batches as ledger_batches
+from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.ledger.tables.slice_table import count_pending
@@ -244,18 +245,18 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    expire = ledger_batches.expire
+    expire = expiring.expire
 
-    def count(ledger: Ledger, leases: Sequence[str], *arguments: Any) -> list[str]:
+    def count(transaction: Transaction, leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
-        return expire(ledger, leases, *arguments)
+        return expire(transaction, leases, *arguments)
 
     async def take_turns() -> None:
         while True:
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(ledger_batches, "expire", count)
+    monkeypatch.setattr(expiring, "expire", count)
     await world.sweep(0.0)
     world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())

@@ -2,12 +2,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import deal_lease, expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord

@@ -12,12 +12,13 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.kit.checkpoints import change_checkpoint
+from tests.kit.coordinators import leases as lease_changes
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import build_batch, build_incarnation
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger import batches as batches_rules
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
@@ -502,7 +503,7 @@ class LedgerLaws(RuleBasedStateMachine):
         if lease.accounted:
             lies.append({"in_flight": sorted({*truth.in_flight, min(lease.accounted)})})
             lies.append({"done": 0, "in_flight": [], "parts": []})
-        lie = msgspec.structs.replace(truth, **data.draw(st.sampled_from(lies)))
+        lie = change_checkpoint(truth, **data.draw(st.sampled_from(lies)))
         before = {run: self.describe(run) for run in self.counted}
         batch = build_batch(lease.record, lie, **data.draw(st.sampled_from([{}, {"incarnation": "b9"}])))
         receipts = change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.tick())
@@ -583,7 +584,7 @@ class LedgerLaws(RuleBasedStateMachine):
         def find_lost(record: LeaseRecord, ranges: Sequence[Range]) -> Sequence[Range]:
             return ranges[:lost] if self.kinds[record.run].is_open else ()
 
-        for name in batches_rules.expire(self.ledger, names, reason, self.tick(), find_lost):
+        for name in lease_changes.expire(self.ledger, names, reason, self.tick(), find_lost):
             lease, record = self.leases[name], records[name]
             gone = find_lost(record, record.list_at_risk())
             indices = itertools.chain.from_iterable(range(*each) for each in gone)
@@ -602,7 +603,7 @@ class LedgerLaws(RuleBasedStateMachine):
     def shorten_to_limits(self, data: st.DataObject) -> None:
         """End leases of suspect workers at their limits."""
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
-        for lease in batches_rules.shorten_to_limits(self.ledger, names, self.tick()):
+        for lease in lease_changes.shorten_to_limits(self.ledger, names, self.tick()):
             assert lease.end == lease.bound
 
     @rule(run=st.sampled_from(RUNS), state=st.sampled_from(RunState))

@@ -1,8 +1,9 @@
 import pytest
+from tests.kit.coordinators.leases import expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import drop_accounted_waves, expire
+from oku_coordinator.ledger.batches import drop_accounted_waves
 from oku_coordinator.ledger.rules.leases import waves as waves_rules
 from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.leases.waves import fetch_dealing, open_period

@@ -11,9 +11,10 @@ from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 from tests.kit.coordinators.transactions import change, read
 
-from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
+from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder
@@ -59,7 +60,7 @@ class Work:
 def expire(ledger: Ledger) -> None:
     """Take a lease back that was cut before."""
     active: list[LeaseRecord] = read(ledger, fetch_open_leases, LONG_RUN)
-    batches.expire(ledger, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
+    change(ledger, expiring.expire, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {

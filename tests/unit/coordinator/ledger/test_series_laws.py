@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_reasons
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord

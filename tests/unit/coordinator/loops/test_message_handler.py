@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
-from tests.kit.coordinators.leases import build_batch, build_checkpoint
+from tests.kit.coordinators.leases import build_batch, build_checkpoint, expire
 from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import BreachError

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.counting_signals import CountingSignals
-from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.leases import apply_batches, deal_lease, expire
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing

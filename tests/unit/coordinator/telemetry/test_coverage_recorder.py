@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.leases import expire
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.history import put_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord

@@ -7,11 +7,11 @@ from tests.kit.coordinators.leases import (
     build_checkpoint,
     build_incarnation,
     deal_lease,
+    expire,
 )
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.leases.waves import open_period

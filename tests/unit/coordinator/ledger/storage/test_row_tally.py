@@ -4,13 +4,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import expire
 from tests.kit.coordinators.tampering import TAMPERINGS
 from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord

@@ -1,11 +1,10 @@
 from collections.abc import Callable
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import deal_lease, expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.leases.closing import fetch_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord

@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_part
+from tests.kit.coordinators.leases import apply_batches, build_part, expire
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord

@@ -1,22 +1,20 @@
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 import pytest
-from tests.kit.coordinators.leases import build_batch, build_checkpoint
+from tests.kit.coordinators.leases import build_batch, build_checkpoint, expire, shorten_to_limits
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire, pause_interrupted, shorten_to_limits
+from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases.expiring import find_nothing, lower_resent
 from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_leases, fetch_taken_back
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
@@ -185,26 +183,6 @@ def test_a_lease_of_several_ranges_is_shortened_within_one_of_them(ledger: Ledge
     leased = [piece for piece in read(ledger, fetch_slices, "r1") if piece.state == SliceState.LEASED]
     assert leased == [Slice(10, 15, SliceState.LEASED)]
     assert check_ledger(ledger, "r1").pending == 16
-
-
-def test_very_many_leases_are_taken_back_in_turns(
-    ledger: Ledger, begin_run: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No transaction is about more than a few of them, so that others get their turn between."""
-    begin_run(requests=1000)
-    orders = [LeaseOrder(f"w{number}", "b", 1, 1) for number in range(200)]
-    leases = change_ledger(ledger, deal_leases, "r1", orders, 2.0)
-    changes: list[float | None] = []
-    change = ledger.change
-
-    def count(now: float | None = None) -> AbstractContextManager[Transaction]:
-        changes.append(now)
-        return change(now)
-
-    monkeypatch.setattr(ledger, "change", count)
-    assert len(expire(ledger, [lease.id for lease in leases], ExpiryReason.WORKER_LOST, 3.0)) == 200
-    assert len(changes) == 4
-    assert check_ledger(ledger, "r1").pending == 1000
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,19 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit.checkpoints import change_checkpoint
-from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.coordinators.leases import (
+    build_batch,
+    build_checkpoint,
+    build_part,
+    deal_lease,
+    expire,
+    shorten_to_limits,
+)
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire, shorten_to_limits
 from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot

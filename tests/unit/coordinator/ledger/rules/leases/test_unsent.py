@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
 from tests.kit.coordinators.parts import build_open_part
 from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases import waves

@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_failed_inner, build_inner, build_iterations
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import expire
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
