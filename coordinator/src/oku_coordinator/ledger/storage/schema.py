@@ -19,7 +19,7 @@ from oku_core.process.private_files import (
 
 APPLICATION_ID = int.from_bytes(b"OKU1")
 """Marks the file as a ledger (PRAGMA application_id); those from before 0.1 have none."""
-VERSION = 3
+VERSION = 2
 """Of the tables, kept in the file. It rises with each change of them."""
 UPGRADES: dict[int, str] = {}
 """SQL that leads the tables from a version to the next. Empty until 0.1.0: older ledgers are refused."""
