@@ -204,7 +204,7 @@ class ActiveRun:
 class ActiveRuns:
     """The runs that have their turn: at most one today, and the one before it until its end is kept.
 
-    The event loop changes them; any thread may call `allow` and `find`.
+    The event loop changes them; any thread may read them.
     """
 
     def __init__(self, shared: Installation) -> None:

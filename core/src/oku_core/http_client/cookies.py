@@ -5,7 +5,7 @@ names: many targets have no name. A list of public suffixes is out of scope: a s
 cookie for all of `co.uk`, which reaches only those hosts that the load test asks.
 
 A jar is bounded, so that no server can fill the memory of a worker: it ignores what browsers ignore as too
-long, and forgets the cookie that it has had for the longest time.
+long. Of a domain with too many cookies it forgets the oldest one, and of too many domains the oldest one.
 """
 
 from datetime import UTC, datetime
@@ -51,8 +51,9 @@ class _Place(NamedTuple):
 
 
 class _Cookie(NamedTuple):
-    """One cookie: `ends_s` is when it expires, by the clock of the wall."""
+    """One cookie: `ends_s` is when it expires, by the clock of the wall; `number` counts them as they came."""
 
+    number: int
     pair: str
     ends_s: float
     is_host_only: bool
@@ -60,7 +61,7 @@ class _Cookie(NamedTuple):
 
 
 _Domain = dict[tuple[str, str], _Cookie]
-"""The cookies of one domain by path and name, the first that came first."""
+"""The cookies of one domain by path and name, the oldest first."""
 
 
 class CookieJar:
@@ -74,12 +75,13 @@ class CookieJar:
         is_empty: whether there has been none since the start or since `clear`; there is nothing to find then.
     """
 
-    __slots__ = ("_by_origin", "_domains", "is_empty")
+    __slots__ = ("_by_origin", "_count", "_domains", "is_empty")
 
     def __init__(self, *, by_origin: bool = False) -> None:
         self._by_origin = by_origin
         self.is_empty = True
         self._domains: dict[str, _Domain]
+        self._count = 0
 
     def store(self, head: bytes, url: str, now_s: float) -> None:
         """Store the cookies that a response sets (section 5.3).
@@ -104,7 +106,7 @@ class CookieJar:
             return ""
         place = _parse_url(url)
         is_secure, _, host, path = place
-        found: list[tuple[int, str]] = []
+        found: list[tuple[int, int, str]] = []
         for domain in [_name_origin(place)] if self._by_origin else _list_domains(host):
             for (cookie_path, _), cookie in self._domains.get(domain, {}).items():
                 if (
@@ -113,10 +115,9 @@ class CookieJar:
                     and (not cookie.is_host_only or domain == host or self._by_origin)
                     and _matches_path(path, cookie_path)
                 ):
-                    found.append((len(cookie_path), cookie.pair))
-        if len(found) > 1:
-            found.sort(key=_get_length, reverse=True)  # stable: among equals the first that came
-        return "; ".join([pair for _, pair in found])
+                    found.append((-len(cookie_path), cookie.number, cookie.pair))
+        found.sort()  # the longest path first; among equals the oldest
+        return "; ".join([pair for _, _, pair in found])
 
     def clear(self) -> None:
         """Forget all cookies."""
@@ -136,15 +137,16 @@ class CookieJar:
             path = _find_default_path(place.path)
             if len(path) > LONGEST_ATTRIBUTE_BYTES:
                 return
-        cookie = _Cookie(pair, _find_end_s(attributes, now_s), not domain, b"secure" in attributes)
+        self._count += 1
+        ends_s = _find_end_s(attributes, now_s)
+        cookie = _Cookie(self._count, pair, ends_s, not domain, b"secure" in attributes)
         where = _name_origin(place) if self._by_origin else domain or place.host
-        self._put(where, (path, name), cookie, now_s)
+        if ends_s > now_s:
+            self._put(where, (path, name), cookie, now_s)
+        elif not self.is_empty:
+            self._delete(where, (path, name))
 
     def _put(self, domain: str, key: tuple[str, str], cookie: _Cookie, now_s: float) -> None:
-        if cookie.ends_s <= now_s:
-            if not self.is_empty:
-                self._domains.get(domain, {}).pop(key, None)
-            return
         if self.is_empty:
             self._domains = {}
             self.is_empty = False
@@ -153,11 +155,19 @@ class CookieJar:
             if len(self._domains) >= MOST_DOMAINS:
                 del self._domains[next(iter(self._domains))]
             kept = self._domains[domain] = {}
-        if key not in kept and len(kept) >= MOST_COOKIES_OF_DOMAIN:
+        if key in kept:
+            cookie = cookie._replace(number=kept[key].number)
+        elif len(kept) >= MOST_COOKIES_OF_DOMAIN:
             expired = [each for each, old in kept.items() if old.ends_s <= now_s]
             for each in expired or [next(iter(kept))]:
                 del kept[each]
-        kept[key] = cookie  # one that is there already keeps its place
+        kept[key] = cookie
+
+    def _delete(self, domain: str, key: tuple[str, str]) -> None:
+        kept = self._domains.get(domain, {})
+        kept.pop(key, None)
+        if not kept:
+            self._domains.pop(domain, None)
 
 
 def may_set_cookies(head: bytes) -> bool:
@@ -294,10 +304,6 @@ def _matches_path(path: str, cookie_path: str) -> bool:
     return path.startswith(cookie_path) and (
         len(path) == len(cookie_path) or cookie_path.endswith("/") or path[len(cookie_path)] == "/"
     )
-
-
-def _get_length(found: tuple[int, str]) -> int:
-    return found[0]
 
 
 def _decode(text: bytes) -> str:

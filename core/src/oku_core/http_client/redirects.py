@@ -100,7 +100,8 @@ def join_location(url: URL, location: str) -> URL:
         elif scheme == url.scheme:
             place = URL.build(scheme=scheme, authority=url.raw_authority, encoded=True)
             path = _join_path(url.raw_path, parts.path)
-            query = parts.query or ("" if parts.path else url.raw_query_string)
+            is_same_page = not location.strip(_AROUND).partition("#")[0]
+            query = url.raw_query_string if is_same_page else parts.query
         else:
             raise RedirectError(NOT_A_URL)
         if not (host := place.host) or not host.isprintable() or " " in host:

@@ -8,9 +8,7 @@ import msgspec
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
 from oku_core.results.lines import Fields
-from oku_core.results.sample import (
-    QUANTILES,
-)
+from oku_core.results.sample import QUANTILES
 from oku_core.spec.values.threshold import FigureUnit
 from oku_core.summary.latency_summary import TimingSummary
 from oku_core.summary.request_summary import (

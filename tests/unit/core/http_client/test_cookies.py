@@ -246,6 +246,15 @@ def test_the_longest_path_comes_first_and_then_the_oldest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [("a=1; Path=/; Domain=example.com", "b=2; Path=/"), ("a=1; Path=/", "b=2; Path=/; Domain=example.com")],
+)
+def test_the_oldest_comes_first_whatever_its_domain(first: str, second: str) -> None:
+    """The order is that of all cookies, not that of the cookies of a domain."""
+    assert find(fill(first, second)) == "a=1; b=2"
+
+
+@pytest.mark.parametrize(
     ("second", "left"),
     [
         ("a=2; Path=/", "a=2"),
@@ -327,6 +336,15 @@ def test_so_many_domains_have_cookies(*, by_origin: bool) -> None:
         jar.store(build_head("a=1"), f"http://h{number}.example/", NOW_S)
     kept = [find(jar, f"http://h{number}.example/") for number in range(MOST_DOMAINS + 1)]
     assert kept == ["", *["a=1"] * MOST_DOMAINS]
+
+
+def test_a_domain_whose_cookies_were_deleted_takes_no_room() -> None:
+    """Hosts that delete what they have set do not drive out others."""
+    jar = fill("session=1; Path=/")
+    for number in range(MOST_DOMAINS + 1):
+        jar.store(build_head("a=1"), f"http://h{number}.example/", NOW_S)
+        jar.store(build_head("a=; Max-Age=0"), f"http://h{number}.example/", NOW_S)
+    assert find(jar) == "session=1"
 
 
 @pytest.mark.parametrize(
