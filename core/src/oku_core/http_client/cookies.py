@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 
 class _Cookie(NamedTuple):
-    """One cookie: `ends_s` is when it expires, by the clock of the wall; `number` counts them as they came."""
+    """One cookie: `number` is its age among all, and it expires at `ends_s`, in Unix time."""
 
     number: int
     pair: str

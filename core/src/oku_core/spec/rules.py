@@ -73,8 +73,10 @@ def iter_row_faults(spec: Spec) -> Iterator[Fault]:
         rows = "1 row" if data.rows == 1 else f"{data.rows} rows"
         yield (
             "data",
-            f"{data.name} has {rows}, fewer than the {spec.requests} {spec.counted} of this run; "
-            f"{data.name}:repeat starts over after the last row",
+            (
+                f"{data.name} has {rows}, fewer than the {spec.requests} {spec.counted} of this run; "
+                f"{data.name}:repeat starts over after the last row"
+            ),
         )
 
 
