@@ -6,7 +6,6 @@ import re
 import sys
 import threading
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oku_cli.terminal.printable import UNPRINTABLE, escape_json, write_error
@@ -97,7 +96,8 @@ LEVELS = {
     "error": (logging.ERROR, logging.ERROR),
 }
 """The levels of Oku and of libraries, whose debug lines hold whole messages with the headers of a spec."""
-_PACKAGE_FILES = ("oku/__init__.py", "oku_*/__init__.py")
+PACKAGES = ("oku", "oku_cli", "oku_coordinator", "oku_core", "oku_server", "oku_workers")
+"""Those of Oku, whose loggers have the level of Oku."""
 
 _log = logging.getLogger(__name__)
 
@@ -118,16 +118,8 @@ def set_level(name: str) -> None:
     """Log records of one of `LEVELS` and above."""
     own, libraries = LEVELS[name]
     logging.getLogger().setLevel(libraries)
-    for package in list_own_packages():
+    for package in PACKAGES:
         logging.getLogger(package).setLevel(own)
-
-
-def list_own_packages() -> set[str]:
-    """The packages of Oku that this process could import, which have a folder each in a checkout."""
-    files = (
-        file for folder in sys.path if folder for name in _PACKAGE_FILES for file in Path(folder).glob(name)
-    )
-    return {file.parent.name for file in files}
 
 
 def add_context(**context: str) -> None:

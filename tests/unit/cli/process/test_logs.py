@@ -164,7 +164,7 @@ def test_no_line_has_a_secret_of_a_url(formatter: logging.Formatter) -> None:
 
 
 Read = Callable[[], list[dict[str, str]]]
-_NAMES = ("", *logs.list_own_packages())
+_NAMES = ("", *logs.PACKAGES)
 
 
 @contextmanager
