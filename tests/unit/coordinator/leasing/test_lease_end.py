@@ -78,13 +78,16 @@ def test_leases_that_are_kept_open_are_ended_when_all_is_done(
 
 
 def test_leases_are_ended_by_one_state_of_the_ledger(
-    ledger: Ledger, broker: BrokerTwin, begin_run: BeginRun, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger,
+    broker: BrokerTwin,
+    ender: LeaseEnd,
+    begin_run: BeginRun,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A checkpoint that leaves a hole may be committed between any two transactions: there is more to do."""
     run = begin_run(requests=10, engine=Engine.LOCUST)
     cover(ledger, deal(ledger, 6), 6)
     second = deal(ledger, 4)
-    ender = LeaseEnd(ledger=ledger, delivery=build_delivery(ledger, broker, Roster(10.0)))
     read, committed = ledger.read, []
 
     @contextmanager
