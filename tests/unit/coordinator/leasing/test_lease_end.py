@@ -1,5 +1,4 @@
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,12 +12,13 @@ from tests.kit.coordinators.leases import (
     build_part,
     deal_lease,
 )
+from tests.kit.coordinators.transactions import commit_after_next_read, read
 
 from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.lease import read_lease_number
 from oku_core.spec.spec import Engine
@@ -88,22 +88,16 @@ def test_leases_are_ended_by_one_state_of_the_ledger(
     run = begin_run(requests=10, engine=Engine.LOCUST)
     cover(ledger, deal(ledger, 6), 6)
     second = deal(ledger, 4)
-    read, committed = ledger.read, []
 
-    @contextmanager
-    def read_and_commit() -> Iterator[Transaction]:
-        with read() as transaction:
-            yield transaction
-        if not committed:
-            committed.append(second)
-            part = msgspec.structs.replace(build_part(3), statuses={})
-            checkpoint = build_checkpoint(second, 3, end=3, parts=[part])
-            apply_batches(ledger, [build_batch(second, checkpoint)], 3.0)
+    def leave_hole() -> None:
+        part = msgspec.structs.replace(build_part(3), statuses={})
+        checkpoint = build_checkpoint(second, 3, end=3, parts=[part])
+        apply_batches(ledger, [build_batch(second, checkpoint)], 3.0)
 
-    monkeypatch.setattr(ledger, "read", read_and_commit)
+    commit_after_next_read(monkeypatch, ledger, leave_hole)
     for now in (0.0, 1.0):
         ender.end_kept(run, now)
-    assert committed
+    assert read(ledger, count_pending, "r1") == 1
     assert list_told(broker) == []
 
 
