@@ -83,7 +83,7 @@ def test_a_listener_that_loses_its_connection_receives_again(
         app = build_app(f"redis://127.0.0.1:{front.port}/0", MESSAGE_KEY)
         listeners = [
             ProgressListener(app, Health("progress"), lambda _: note("progress"), may_decode),
-            CheckpointListener(app, Health("checkpoints"), lambda _: note("checkpoints"), may_decode),
+            CheckpointListener(app, Health("checkpoints"), lambda _: note("checkpoints")),
         ]
         for listener in listeners:
             listener.start()
@@ -106,12 +106,10 @@ def test_a_listener_that_loses_its_connection_receives_again(
 
 def test_a_broker_that_refuses_is_told_from_one_that_is_away(tmp_path: Path) -> None:
     """A broker with a full disk answers, and says why it delivers nothing."""
-    may_decode = threading.Event()
-    may_decode.set()
     stored: list[Sequence[CheckpointBatch]] = []
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
-        listener = CheckpointListener(app, Health("checkpoints"), stored.append, may_decode)
+        listener = CheckpointListener(app, Health("checkpoints"), stored.append)
         with build_app(url, MESSAGE_KEY).connection_for_write() as connection:
             client = connection.default_channel.client
             client.execute_command("REPLICAOF", "127.0.0.1", "1")
@@ -128,8 +126,6 @@ def test_a_broker_that_refuses_is_told_from_one_that_is_away(tmp_path: Path) -> 
 
 def test_a_ledger_that_cannot_be_written_is_not_blamed_on_the_broker(tmp_path: Path) -> None:
     """Its messages are stored, once, when the ledger can be written again."""
-    may_decode = threading.Event()
-    may_decode.set()
     stored: list[Sequence[CheckpointBatch]] = []
     health = Health("checkpoints", longest_pause_s=0.1)
     is_full = threading.Event()
@@ -142,7 +138,7 @@ def test_a_ledger_that_cannot_be_written_is_not_blamed_on_the_broker(tmp_path: P
 
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
-        listener = CheckpointListener(app, health, store, may_decode)
+        listener = CheckpointListener(app, health, store)
         listener.start()
         send_checkpoints(app, build_batch("r1/1"))
         wait_until(lambda: bool(health.trouble), 10, "it could not be stored")
@@ -213,13 +209,10 @@ def speaking(url: str) -> Iterator[None]:
 
 def listen(app: App, heard: list[str], seconds: float) -> None:
     """Listen for a while, as a coordinator does, and end in order."""
-    may_decode = threading.Event()
-    may_decode.set()
     listener = CheckpointListener(
         app,
         Health("checkpoints"),
         lambda batches: heard.extend(batch.checkpoints[0].lease for batch in batches),
-        may_decode,
     )
     listener.start()
     time.sleep(seconds)

@@ -1,7 +1,10 @@
 """Single reads and changes of a ledger, each a transaction of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
+
+import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.conservation import check_run
@@ -29,6 +32,22 @@ def change(
     """What a function gives that changes the ledger in a transaction."""
     with ledger.change(FAILED_AT) as transaction:
         return function(transaction, *args, **kwargs)
+
+
+def commit_after_next_read(
+    monkeypatch: pytest.MonkeyPatch, ledger: Ledger, commit: Callable[[], object]
+) -> None:
+    """Let something be committed right after the next transaction that reads, as by another thread."""
+    fetch = ledger.read
+
+    @contextmanager
+    def read_and_commit() -> Iterator[Transaction]:
+        with fetch() as transaction:
+            yield transaction
+        monkeypatch.setattr(ledger, "read", fetch)
+        commit()
+
+    monkeypatch.setattr(ledger, "read", read_and_commit)
 
 
 def check_ledger(ledger: Ledger, run: str) -> Lengths:

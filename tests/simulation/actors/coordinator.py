@@ -354,7 +354,7 @@ class SimulatedInbound(Inbound):
     def __init__(self, world: "World", connection: Connection, app: Any, supervisor: Supervisor) -> None:
         super().__init__(app, supervisor)
         health = supervisor.build_health("listeners")
-        self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
+        self.checkpoints: Any = _CheckpointListener(world, connection, health, self.store)
         self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)
 
     def start(self, receiver: Receiver, handler: Handler) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
@@ -98,6 +98,22 @@ async def test_a_first_limit_is_no_more_than_may_be_lost(world: World) -> None:
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
     assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(15, 15), (15, 15), (15, 10)]
+
+
+async def test_the_allowance_is_charged_for_what_leases_have(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where single indices are left, a lease is smaller than its order: the next one may be taken, too."""
+    monkeypatch.setattr("oku_coordinator.ledger.tables.lease_table.MOST_RANGES", 5)
+    world.create(requests=200, concurrency=10, range_size=39)
+    change(world.ledger, change_state, "r1", RunState.RUNNING, 0.0)
+    lease = deal_lease(world.ledger, "r1", 200, 0.0)
+    assert lease is not None
+    checkpoint = build_checkpoint(lease, in_flight=range(0, 200, 2))
+    apply_batches(world.ledger, [build_batch(lease, checkpoint)], 0.0)
+    world.record("w1")
+    await world.active_runs.advance(0.0, 0.0)
+    assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(5, 5), (5, 5)]
 
 
 async def test_a_full_backlog_gets_nothing_more(world: World) -> None:

@@ -1,7 +1,8 @@
 """What comes in from the workers: received in a listener's thread, then handled in the event loop.
 
-While a thread has the ledger, the event loop may wait for it. Checkpoints come in one transaction at a time,
-each of which begins when the loop has nothing in hand: so whatever the loop does, it waits for one at most.
+While a thread has the ledger, the event loop may wait for it. Checkpoints come in one transaction at a time.
+Each begins after the loop has finished what it was doing, or after a second: so a step of the loop that takes
+less than that waits for one transaction at most.
 """
 
 import asyncio
@@ -21,8 +22,8 @@ _MOST_PARTS = 500
 _MOST_ACCOUNTS = 100
 """In one transaction. With many targets a worker reports hundreds of parts, each of an account that has to be
 written; those of thousands of workers may all be of one."""
-_LONGEST_TURN_S = 1.0
-"""How long checkpoints wait for the event loop."""
+LONGEST_TURN_S = 1.0
+"""How long each transaction of checkpoints waits for the event loop."""
 
 
 class Receiver(Protocol):
@@ -52,13 +53,18 @@ class Inbound:
         self._receiver: Receiver
         self._handler: Handler
         self._loop: asyncio.AbstractEventLoop
-        may_decode = threading.Event()
-        may_decode.set()
+        self.may_decode = threading.Event()
+        """Not set during a transaction of checkpoints."""
+        self.may_decode.set()
         self.checkpoints = CheckpointListener(
-            app, supervisor.enlist("checkpoints", LONGEST_PAUSE_S), self._store, may_decode, self._announce
+            app, supervisor.enlist("checkpoints", LONGEST_PAUSE_S), self.store, self._announce
         )
         self.progress = ProgressListener(
-            app, supervisor.enlist("progress", LONGEST_PAUSE_S), self._pass_on, may_decode, self._announce
+            app,
+            supervisor.enlist("progress", LONGEST_PAUSE_S),
+            self._pass_on,
+            self.may_decode,
+            self._announce,
         )
 
     @property
@@ -98,15 +104,20 @@ class Inbound:
         await asyncio.to_thread(self.checkpoints.join, _LISTENER_ENDS_S)
 
     def wait_for_loop(self) -> None:
-        """Wait in a thread until the event loop has done what it is at."""
+        """Wait in a thread until the event loop has finished what it is doing, for a second at most."""
         is_free = threading.Event()
         self._loop.call_soon_threadsafe(is_free.set)
-        is_free.wait(_LONGEST_TURN_S)
+        is_free.wait(LONGEST_TURN_S)
 
-    def _store(self, batches: Sequence[CheckpointBatch]) -> None:
+    def store(self, batches: Sequence[CheckpointBatch]) -> None:
+        """Store checkpoints in the thread of their listener; the event loop handles what became of them."""
         for some in group_batches(batches):
             self.wait_for_loop()
-            receipts = self._receiver.receive(some)
+            self.may_decode.clear()
+            try:
+                receipts = self._receiver.receive(some)
+            finally:
+                self.may_decode.set()
             self._loop.call_soon_threadsafe(self._handler.handle_receipts, receipts)
 
     def _pass_on(self, heard: Sequence[Progress]) -> None:

@@ -109,7 +109,6 @@ class CheckpointListener(_Listener):
 
     Args:
         take_in: stores messages durably; what it raises leaves them in the queue.
-        may_decode: cleared meanwhile.
         on_connect: called whenever it has begun to listen on a connection.
     """
 
@@ -118,11 +117,9 @@ class CheckpointListener(_Listener):
         app: App,
         health: Health,
         take_in: Callable[[Sequence[CheckpointBatch]], None],
-        may_decode: threading.Event,
         on_connect: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(app, health, on_connect)
-        self._may_decode = may_decode
         self._take_in = take_in
         self._batch: list[Any] = []
         self._linger_s = _SHORT_LINGER_S
@@ -173,11 +170,7 @@ class CheckpointListener(_Listener):
             except RejectedMessageError as error:
                 self._app.reject(error)
         if messages:
-            self._may_decode.clear()
-            try:
-                self._take_in(messages)
-            finally:
-                self._may_decode.set()
+            self._take_in(messages)
         acknowledge(self._batch)
         self._batch.clear()
 
@@ -187,8 +180,9 @@ class ProgressListener(_Listener):
 
     Args:
         record: called with all that came together, in this thread.
-        may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
-            statement, and a thread that decodes gives it back late: a commit would take ten times as long.
+        may_decode: no event is decoded while it is not set, which is to be for a transaction at most. SQLite
+            gives the interpreter away at each statement, and a thread that decodes gives it back late: the
+            transaction would take ten times as long.
         on_connect: called whenever it has begun to listen on a connection.
     """
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import AskedEnds, Delivery
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_core.spec.spec import Engine
@@ -45,7 +44,9 @@ class LeaseEnd:
         if at == known_at and now - sent_at < _STOP_EVERY_S:
             return
         self._stopped = at, now
-        if leases := self._fetch_open(run):
+        with self.ledger.read() as t:
+            leases = lease_table.fetch_open_leases(t, run.run)
+        if leases:
             self.delivery.stop(run, leases, at)
 
     def end_kept(self, run: RunRecord, now: float) -> None:
@@ -60,10 +61,10 @@ class LeaseEnd:
         """
         if run.spec.engine is not Engine.LOCUST:
             return
-        with self.ledger.read() as t:
+        with self.ledger.read() as t:  # one state: a lease that closes in between may leave holes
             if slice_table.count_pending(t, run.run):
                 return
-        out = self._fetch_open(run)
+            out = lease_table.fetch_open_leases(t, run.run)
         leases = frozenset(lease.id for lease in out)
         known, ended_at = self._ended
         if any(lease.covered < lease.end for lease in out):
@@ -75,7 +76,3 @@ class LeaseEnd:
         for lease in out:
             asked.setdefault(lease.incarnation, {})[lease.id] = lease.end
         self.delivery.shorten(asked)
-
-    def _fetch_open(self, run: RunRecord) -> list[LeaseRecord]:
-        with self.ledger.read() as t:
-            return lease_table.fetch_open_leases(t, run.run)

@@ -181,22 +181,19 @@ class Ticker:
         active = self._active_runs.find(run)
         targets_of = TargetTicks() if active is None else active.target_ticks
         ticks = (active and active.ticks) or TickMaker(run)
-        with self._ledger.read() as t:
-            standing = snapshots.fetch_standing(t, run)
-        notices = self._runs.build_notices(standing.record)
         targets: list[TargetTick] = []
         inner_requests: list[TargetTick] = []
-        if spec_targets := standing.record.spec.targets:
-            with self._ledger.read() as t:
+        with self._ledger.read() as t:
+            standing = snapshots.fetch_standing(t, run)
+            if spec_targets := standing.record.spec.targets:
                 targets = targets_of.build(run, spec_targets, account_table.fetch_account(t, run))
-        if standing.record.spec.runs_user_code:
-            with self._ledger.read() as t:
+            if standing.record.spec.runs_user_code:
                 inner_requests = targets_of.build_inner(run, account_table.fetch_account(t, run))
         return ticks.build_tick(
             standing,
             workers=len(self._assignment.find_members(run)),
             now=at,
-            notices=notices,
+            notices=self._runs.build_notices(standing.record),
             targets=targets,
             inner_requests=inner_requests,
         )

@@ -96,7 +96,6 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     """Whole lines, some at a time; `UnknownRunError` with the first when there is no such run."""
     with ledger.read() as t:
         record = run_table.fetch_run(t, run)
-    with ledger.read() as t:
         failed = failed_requests.fetch_failed_requests(t, run)
     head = FailuresHead(
         run=run,

@@ -16,6 +16,7 @@ from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules import history, hooks, lifecycle, retried_run
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
+from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import work_table
 from oku_coordinator.runs.followers import Followers
@@ -124,12 +125,14 @@ class Runs:
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""
-        with self._ledger.read() as t:
-            state = run_table.fetch_run(t, run).state
-        if state == RunState.TEARING_DOWN:
-            raise TearingDownError(run)
-        is_out = state not in (RunState.PENDING, RunState.PAUSED)
-        return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
+        now = self._clock()
+        with self._ledger.change(now) as t:
+            before = run_table.fetch_run(t, run)
+            if before.state == RunState.TEARING_DOWN:
+                raise TearingDownError(run)
+            is_out = before.state not in (RunState.PENDING, RunState.PAUSED)
+            record = _enter(t, before, RunState.PAUSING if is_out else RunState.PAUSED, now)
+        return self._announce(before, record)
 
     async def load(self, run: str) -> None:
         """Read a run that is to be resumed into memory, so that nothing in the event loop waits for that."""
@@ -147,7 +150,11 @@ class Runs:
             return record
         self._readiness.check_user_code(record.spec)
         self._readiness.check_queue()
-        return self._change(run, RunState.PENDING)
+        now = self._clock()
+        with self._ledger.change(now) as t:
+            before = run_table.fetch_run(t, run)
+            record = _enter(t, before, RunState.PENDING, now)
+        return self._announce(before, record)
 
     def cancel(self, run: str, *, at_once: bool = False, reason: str = "") -> RunRecord:
         """End a run before its end, for a reason; what is in flight may finish, unless it is to end at once.
@@ -155,26 +162,26 @@ class Runs:
         A run that is being cancelled already can still be made to end at once. One that waits for its
         teardown waits no more.
         """
-        with self._ledger.read() as t:
-            state = run_table.fetch_run(t, run).state
-        if state == RunState.TEARING_DOWN:
-            return self._give_up_teardown(run, reason or "the run was cancelled")
-        ending = RunState.CANCELLING if state in SENDING_STATES else RunState.CANCELLED
-        record = self._change(run, ending, reason)
-        if at_once and record.is_active:
-            with self._ledger.change() as t:
-                run_table.drop_in_flight(t, run)
-                record = run_table.fetch_run(t, run)
-            self._signals.wake()
-        return record
-
-    def _give_up_teardown(self, run: str, why: str) -> RunRecord:
         now = self._clock()
         with self._ledger.change(now) as t:
-            hooks.give_up_teardown(t, run, f"was given up: {why}", now)
+            before = run_table.fetch_run(t, run)
+            if before.state == RunState.TEARING_DOWN:
+                why = f"was given up: {reason or 'the run was cancelled'}"
+                hooks.give_up_teardown(t, run, why, now)
+            else:
+                is_out = before.state in SENDING_STATES
+                ended = _enter(t, before, RunState.CANCELLING if is_out else RunState.CANCELLED, now, reason)
+                if at_once and ended.is_active:
+                    run_table.drop_in_flight(t, run)
             record = run_table.fetch_run(t, run)
-        self._signals.wake()
-        self.followers.announce_rest()
+        return self._announce(before, record)
+
+    def _announce(self, before: RunRecord, record: RunRecord) -> RunRecord:
+        """Act on what has changed of a run; gives it as it is now."""
+        if record != before:
+            self._signals.wake()
+        if record.state != before.state and record.is_at_rest:
+            self.followers.announce_rest()
         return record
 
     async def delete(self, run: str) -> None:
@@ -288,18 +295,14 @@ class Runs:
         with self._ledger.read() as t:
             return is_begun and UNSEEN not in work_table.fetch_servers(t, record.run)
 
-    def _change(self, run: str, state: RunState, reason: str = "") -> RunRecord:
-        with self._ledger.read() as t:
-            record = run_table.fetch_run(t, run)
-        if record.state == state:
-            return record
-        now = self._clock()
-        with self._ledger.change(now) as t:
-            record = lifecycle.change_state(t, run, state, now, reason)
-        self._signals.wake()
-        if record.is_at_rest:
-            self.followers.announce_rest()
-        return record
+
+def _enter(
+    transaction: Transaction, before: RunRecord, state: RunState, now: float, reason: str = ""
+) -> RunRecord:
+    """A run in a state, which it may be in already."""
+    if before.state == state:
+        return before
+    return lifecycle.change_state(transaction, before.run, state, now, reason)
 
 
 def build_run_id(now: float) -> str:

@@ -12,11 +12,13 @@ from tests.kit.coordinators.leases import (
     build_part,
     deal_lease,
 )
+from tests.kit.coordinators.transactions import commit_after_next_read, read
 
 from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.lease import read_lease_number
 from oku_core.spec.spec import Engine
@@ -73,6 +75,30 @@ def test_leases_that_are_kept_open_are_ended_when_all_is_done(
         ender.end_kept(run, now)
     ends = {first.id: 6, second.id: 4}
     assert list_told(broker) == [(first.incarnation, ends)] * 2
+
+
+def test_leases_are_ended_by_one_state_of_the_ledger(
+    ledger: Ledger,
+    broker: BrokerTwin,
+    ender: LeaseEnd,
+    begin_run: BeginRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A checkpoint that leaves a hole may be committed between any two transactions: there is more to do."""
+    run = begin_run(requests=10, engine=Engine.LOCUST)
+    cover(ledger, deal(ledger, 6), 6)
+    second = deal(ledger, 4)
+
+    def leave_hole() -> None:
+        part = msgspec.structs.replace(build_part(3), statuses={})
+        checkpoint = build_checkpoint(second, 3, end=3, parts=[part])
+        apply_batches(ledger, [build_batch(second, checkpoint)], 3.0)
+
+    commit_after_next_read(monkeypatch, ledger, leave_hole)
+    for now in (0.0, 1.0):
+        ender.end_kept(run, now)
+    assert read(ledger, count_pending, "r1") == 1
+    assert list_told(broker) == []
 
 
 def test_other_engines_keep_nothing_open(

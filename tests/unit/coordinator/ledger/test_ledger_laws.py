@@ -359,7 +359,8 @@ class LedgerLaws(RuleBasedStateMachine):
             return
         pending = read(self.ledger, count_pending, run) if self.state(run) == RunState.RUNNING else 0
         orders = [
-            LeaseOrder(worker, build_incarnation(worker), size, limit) for worker, size, limit in wanted
+            LeaseOrder(worker, build_incarnation(worker), size, allowance)
+            for worker, size, allowance in wanted
         ]
         leases = change(self.ledger, deal_leases, run, orders, self.tick())
         assert sum(lease.length for lease in leases) == min(pending, sum(size for _, size, _ in wanted))

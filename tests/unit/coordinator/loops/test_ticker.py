@@ -4,7 +4,7 @@ import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.parts import build_histogram
-from tests.kit.coordinators.transactions import change, read
+from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.assembly import Assembly
@@ -53,6 +53,31 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
     ]
     counter = 'oku_inner_requests_total{name="login",outcome="ok",run="r1"} 7.0'
     assert counter in parts.base.telemetry.metrics.expose()[0].decode()
+
+
+def test_a_tick_is_of_one_state_of_the_ledger(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints may be committed between any two transactions: each iteration has one request."""
+    ticks = catch_ticks(parts, monkeypatch)
+    ledger = parts.base.ledger
+    change(ledger, create_run, "r1", USER_CODE, 0.0)
+    parts.ticker.turn_to(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
+    lease = deal_lease(ledger, "r1", 10, 2.0)
+    assert lease is not None
+    dones = iter(range(1, 10))
+
+    def commit() -> None:
+        done = next(dones)
+        inner, iterations = build_inner("login", [1001] * done), build_iterations(done)
+        checkpoint = build_checkpoint(
+            lease, done, sequence=done, is_final=False, inner=[inner], parts=[iterations]
+        )
+        apply_batches(ledger, [build_batch(lease, checkpoint)], 5.0)
+        commit_after_next_read(monkeypatch, ledger, commit)
+
+    commit()
+    parts.ticker.tick()
+    assert next(dones) > 2
+    assert [each.outcomes for each in ticks[0].inner_requests] == [ticks[0].sample.outcomes_so_far]
 
 
 def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:

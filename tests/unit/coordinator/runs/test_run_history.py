@@ -5,8 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import apply_batches
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
-from tests.kit.coordinators.transactions import change, read
+from tests.kit.coordinators.transactions import change, commit_after_next_read, read
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
@@ -14,10 +16,14 @@ from oku_coordinator.ledger.rules.leases.waves import open_period
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.runs.run_documents import write_run_history
+from oku_coordinator.runs.run_documents import write_failures, write_run_history
 from oku_coordinator.runs.summary.summaries import build_summary
+from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.index_ranges import pack_ranges
 from oku_core.accounting.lease_state import MessageVerdict
-from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.accounting.measured_time import Time
+from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
+from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 
@@ -57,6 +63,28 @@ def test_the_history_is_all_that_is_kept_of_a_run(
     assert lines[1] == b',"samples":['
     slices = lines[lines.index(b',"slices":[') + 1 : lines.index(b',"again":[') - 1]
     assert [json.loads(line.lstrip(b",")) for line in slices] == document["slices"]
+
+
+def test_the_failures_of_a_run_are_of_one_state_of_the_ledger(
+    ledger: Ledger,
+    deal: Callable[..., LeaseRecord],
+    make_batch: Callable[..., CheckpointBatch],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last checkpoint of a run may be committed between any two transactions."""
+    outcomes = make_counts(0, timeout=100)
+    part = Part(
+        outcomes=outcomes,
+        times={Time.LATENCY: HistogramSnapshot()},
+        per_second={3: outcomes},
+        reasons=[ReasonCount(OUTCOMES.index(Outcome.TIMEOUT), "no answer within 10s", 100, 0, 99)],
+        failed={Outcome.TIMEOUT: pack_ranges([(0, 100)])},
+    )
+    final = make_batch(deal(100), parts=[part])
+    commit_after_next_read(monkeypatch, ledger, lambda: apply_batches(ledger, [final], 4.0))
+    for said in (("running", 0), ("completed", 100)):
+        document = json.loads(b"".join(write_failures(ledger, "r1")))
+        assert (document["state"], document["requests"]) == said
 
 
 def test_the_history_tells_when_the_clock_of_a_run_ran(

@@ -7,7 +7,7 @@ from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import apply_batches, deal_lease, expire
 from tests.kit.coordinators.readiness import build_readiness
-from tests.kit.coordinators.transactions import change, read
+from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules.hooks import begin_attempt
@@ -146,6 +146,19 @@ def test_a_run_is_paused_resumed_and_cancelled_from_where_it_is(
     run = lead_to(runs, ledger, before)
     assert getattr(runs, action)(run).state == after
     assert read(ledger, fetch_run, run).state == after
+
+
+def test_a_run_is_cancelled_although_it_pauses_meanwhile(
+    runs: Runs, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, make_batch: MakeBatch
+) -> None:
+    """Its last checkpoint may be committed between any two transactions."""
+    run = lead_to(runs, ledger, RunState.PAUSING)
+    (lease,) = read(ledger, fetch_open_leases, run)
+    final = make_batch(lease, done=5, end=5)
+    commit_after_next_read(monkeypatch, ledger, lambda: apply_batches(ledger, [final], NOW))
+    assert runs.cancel(run).state in (RunState.CANCELLING, RunState.CANCELLED)
+    apply_batches(ledger, [final], NOW)
+    assert read(ledger, fetch_run, run).state == RunState.CANCELLED
 
 
 @pytest.mark.parametrize(

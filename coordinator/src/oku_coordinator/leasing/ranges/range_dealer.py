@@ -200,18 +200,13 @@ class RangeDealer:
         self.delivery.send(run, leases)
 
     def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Backlog, int]]) -> list[LeaseOrder]:
-        left: dict[str, int] = {}
         orders = []
         for backlog, size in chosen:
-            to = backlog.incarnation
-            if to not in left:
-                allowance = self.pace.choose_allowance(
-                    spec, backlog.window, rate_rps=backlog.rate_rps or 0.0, taken=backlog.taken
-                )
-                left[to] = max(0, allowance - backlog.ahead)
-            limit = min(size, left[to])
-            left[to] -= limit
-            orders.append(LeaseOrder(backlog.worker, to, size, limit))
+            allowance = self.pace.choose_allowance(
+                spec, backlog.window, rate_rps=backlog.rate_rps or 0.0, taken=backlog.taken
+            )
+            left = max(0, allowance - backlog.ahead)
+            orders.append(LeaseOrder(backlog.worker, backlog.incarnation, size, left))
         return orders
 
 

@@ -110,14 +110,14 @@ class LeaseOrder(NamedTuple):
     Attributes:
         worker: the name of the worker.
         incarnation: its process.
-        size: how many requests it is to have; it has fewer if fewer are pending.
-        limit: its first limit.
+        size: how many requests it is to have; it has fewer if fewer are pending, or if these are scattered.
+        allowance: how many requests its process may take of all leases that are dealt together.
     """
 
     worker: str
     incarnation: str
     size: int
-    limit: int
+    allowance: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,8 @@ def deal_leases(
 ) -> list[LeaseRecord]:
     """Lease the first pending indices of a run, one order after the other; none when it is not running.
 
+    The limits of the leases of one process come to its allowance at most; earlier ones go first.
+
     Raises:
         UnknownRunError: there is no such run.
     """
@@ -50,6 +52,7 @@ def deal_leases(
     number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
     supply = PendingSupply(transaction, run)
     leases: list[LeaseRecord] = []
+    taken = Counter[str]()
     for order in orders:
         if pending == 0:
             break
@@ -58,10 +61,12 @@ def deal_leases(
             continue
         pending -= ranges.length
         number += 1
+        limit = min(max(0, order.allowance - taken[order.incarnation]), ranges.length)
+        taken[order.incarnation] += limit
         lease = LeaseRecord(
             id=build_lease_id(run, number), run=run, ranges=ranges, worker=order.worker,
             incarnation=order.incarnation, cut_at=now, end=ranges.length,
-            reported_end=ranges.length, limit=min(order.limit, ranges.length),
+            reported_end=ranges.length, limit=limit,
         )  # fmt: skip
         leases.append(lease)
     supply.write()

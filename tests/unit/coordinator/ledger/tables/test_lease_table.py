@@ -7,7 +7,7 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases.closing import fetch_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.ledger.tables.lease_table import count_held, fetch_fleet, fetch_held, fetch_open_leases
@@ -43,6 +43,18 @@ def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, deal: Deal) 
     assert deal(50).length == 1
     assert read(ledger, count_pending, "r1") == 0
     assert deal_lease(ledger, "r1", 50, 3.0) is None
+
+
+def test_leases_that_are_dealt_together_share_the_allowance_of_their_process(
+    ledger: Ledger, begin_run: Begin
+) -> None:
+    """The first ones take it up."""
+    begin_run(requests=100)
+    orders = [LeaseOrder("w1", "b1", 6, 8), LeaseOrder("w2", "b2", 6, 9), *[LeaseOrder("w1", "b1", 6, 8)] * 2]
+    leases = change(ledger, lease_table.deal_leases, "r1", orders, 2.0)
+    assert [(lease.worker, lease.length, lease.limit) for lease in leases] == [
+        ("w1", 6, 6), ("w2", 6, 6), ("w1", 6, 2), ("w1", 6, 0),
+    ]  # fmt: skip
 
 
 def test_a_lease_does_not_reach_over_what_is_accounted(
