@@ -7,6 +7,7 @@ coordinator that restarts in the middle of a run makes it anew.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
@@ -24,7 +25,7 @@ from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.storage.lease_records import Receipt
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.ledger.tables import run_table, schedule_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.readiness import Readiness
@@ -87,6 +88,7 @@ class ActiveRun:
         """None until the run is active: progress before that belongs to no tick."""
         self.target_ticks = TargetTicks()
         self.settled = SettledSeconds(run)
+        self._is_load_tried = False
 
     def _build_leasing(self, shared: Installation) -> None:
         ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
@@ -129,6 +131,15 @@ class ActiveRun:
         if self.ticks is None:
             self.ticks = TickMaker(self.run)
 
+    async def load(self, run: RunRecord) -> None:
+        """Read the account of a run that is about to begin, so that nothing in the event loop waits for that.
+
+        Once in its turn: a broken account would be read in every round while the run waits for workers.
+        """
+        if self._is_load_due(run):
+            self._is_load_tried = True
+            await asyncio.to_thread(batches.load_account, self._shared.ledger, self.run)
+
     async def advance(self, run: RunRecord, now: float, wall_now: float) -> RunRecord:
         """Do what the state of the run asks for: begin it, deal it out, tear it down or stop it.
 
@@ -142,7 +153,8 @@ class ActiveRun:
         """
         self.ranges.has_more = False
         if run.state == RunState.PENDING:
-            begun = self.turn.begin(run, now, wall_now)
+            # It may have got its turn since the round began; the next round loads it.
+            begun = None if self._is_load_due(run) else self.turn.begin(run, now, wall_now)
             if begun is None:
                 return run
             run = begun
@@ -194,6 +206,12 @@ class ActiveRun:
         """Restart the timers of its turn and of its leases: no worker could have been heard."""
         self.turn.reset_timers(now)
         self.expiry.reset_timers(now)
+
+    def _is_load_due(self, run: RunRecord) -> bool:
+        if self._is_load_tried or run.state != RunState.PENDING or not any(run.outcomes):
+            return False
+        with self._shared.ledger.read() as t:
+            return not account_table.is_in_memory(t, self.run)
 
     def _stop(self, run: RunRecord, now: float) -> None:
         with self._shared.ledger.read() as t:
@@ -253,16 +271,19 @@ class ActiveRuns:
         active = self.find(batch.run)
         return (self._no_pace if active is None else active.pace).allow(batch, spec)
 
+    async def load(self) -> None:
+        """Read the account of the run that has its turn, if it is about to begin; that may take a second."""
+        with suppress(BreachError):  # the round finds the same fault, and reports it
+            with self.shared.ledger.read() as t:
+                run = run_table.fetch_current_run(t)
+            if run is not None:
+                await self.open(run).load(run)
+
     async def advance(self, now: float, wall_now: float) -> RunRecord | None:
         """Advance the run that has its turn, and return it; `now` is monotonic, `wall_now` Unix time."""
         ledger, assignment = self.shared.ledger, self.shared.assignment
         with ledger.read() as t:
             run = run_table.fetch_current_run(t)
-            is_loaded = run is None or account_table.is_in_memory(t, run.run)
-        if run is not None and run.state == RunState.PENDING and any(run.outcomes) and not is_loaded:
-            await asyncio.to_thread(batches.load_account, ledger, run.run)
-            with ledger.read() as t:
-                run = run_table.fetch_current_run(t)
         if run is None or run.run != assignment.run or run.state == RunState.PENDING:
             assignment.settle(run)
         return None if run is None else await self.open(run).advance(run, now, wall_now)

@@ -1,3 +1,6 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +11,11 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.leasing.ranges.sizing import build_backlog
-from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.leases.expiring import give_up_run
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run, pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
@@ -368,3 +373,48 @@ async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:
     active = world.active_runs.find("r2")
     assert active is not None
     assert active.shares.find("b1") is None
+
+
+async def resume(world: World, path: Path, statement: str) -> None:
+    """Resume a run that has sent some requests; then another process writes, so nothing stays in memory."""
+    world.create("r1", 100, range_size=10)
+    world.record("w1")
+    await world.active_runs.advance(0.0, 0.0)
+    lease = world.held("w1")[0]
+    apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease))], 1.0)
+    change(world.ledger, pause_interrupted, "r1", 2.0, goes_on=False)
+    world.active_runs.close_others()
+    change(world.ledger, change_state, "r1", RunState.PENDING, 3.0)
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute(statement)
+
+
+async def test_a_resumed_run_begins_once_its_account_is_in_memory(world: World, path: Path) -> None:
+    """A round that began before the run got its turn leaves that to the next one."""
+    await resume(world, path, "UPDATE runs SET reason = 'none'")
+    for state, is_loaded in ((RunState.PENDING, False), (RunState.RUNNING, True)):
+        waiting = await world.active_runs.advance(4.0, 4.0)
+        assert waiting is not None
+        assert (waiting.state, read(world.ledger, is_in_memory, "r1")) == (state, is_loaded)
+        await world.active_runs.load()
+
+
+async def test_an_account_that_is_broken_is_read_once_in_a_turn(
+    world: World, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its run waits for workers; the run fails when it begins."""
+    await resume(world, path, "UPDATE accounts SET times = x'90'")
+    loads: list[str] = []
+    load = batches.load_account
+
+    def load_account(ledger: Ledger, run: str) -> None:
+        loads.append(run)
+        load(ledger, run)
+
+    monkeypatch.setattr(batches, "load_account", load_account)
+    for _ in range(3):
+        await world.active_runs.load()
+    assert loads == ["r1"]
+    with pytest.raises(BreachError):
+        await world.active_runs.advance(4.0, 4.0)
+    assert read(world.ledger, fetch_run, "r1").state == RunState.FAILED

@@ -159,11 +159,8 @@ def _build_action(runs: Runs) -> Handler:
         cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
         actions: Mapping[str, Callable[[str], RunRecord]] = {
             "pause": runs.pause,
-            "resume": runs.resume,
             "cancel": cancel,
         }
-        if action == "resume":
-            await runs.load(run)
         return _json(build_run_object(actions[action](run)), status=202)
 
     return act
@@ -201,6 +198,11 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def retry(request: web.Request) -> web.Response:
         return _json(build_run_object(runs.retry(request.match_info["run"])), status=201)
 
+    async def resume(request: web.Request) -> web.Response:
+        run = request.match_info["run"]
+        await runs.prepare_resume(run)
+        return _json(build_run_object(runs.resume(run)), status=202)
+
     async def delete(request: web.Request) -> web.Response:
         await runs.delete(request.match_info["run"])
         return web.Response(status=204)
@@ -215,7 +217,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs/{run}/failures", show_failures),
         web.post("/api/runs/{run}/retry", retry),
         web.get("/api/runs/{run}/ticks", build_follower(runs)),
-        web.post("/api/runs/{run}/{action:pause|resume|cancel}", _build_action(runs)),
+        web.post("/api/runs/{run}/resume", resume),
+        web.post("/api/runs/{run}/{action:pause|cancel}", _build_action(runs)),
     ]
 
 

@@ -88,6 +88,7 @@ class MainLoop:
             self.record_start()
             self._has_recorded_start = True
         while not self._signals.ending.is_set():
+            await self._active_runs.load()  # before the clocks are read, or a run would begin in the past
             now = time.monotonic()
             self._signals.woken.clear()  # what comes from here on is for the next round
             if now - self._round_at > _STALL_S or self._inbound.is_deaf(now, _STALL_S):

@@ -45,6 +45,9 @@ from oku_core.summary.validity import Validity
 
 _log = logging.getLogger(__name__)
 
+_GOING_ON = (RunState.PENDING, RunState.RUNNING)
+"""States of a run that need not be resumed."""
+
 
 class Runs:
     """The runs of a coordinator.
@@ -74,6 +77,7 @@ class Runs:
         self._ledger = ledger
         self._served = served
         self._signals = signals
+        self._preparing = asyncio.Lock()
         self._broker = broker
         self._readiness = readiness
         self.followers = Followers(ledger)
@@ -134,27 +138,45 @@ class Runs:
             record = _enter(t, before, RunState.PAUSING if is_out else RunState.PAUSED, now)
         return self._announce(before, record)
 
-    async def load(self, run: str) -> None:
-        """Read a run that is to be resumed into memory, so that nothing in the event loop waits for that."""
-        await asyncio.to_thread(batches.load_account, self._ledger, run)
+    async def prepare_resume(self, run: str) -> None:
+        """Read the account of a run that can be resumed, so that nothing in the event loop waits for that.
+
+        One at a time: the queue may be full afterwards, and then the account stays in memory for a while.
+
+        Raises:
+            UnknownRunError: there is no such run.
+            TransitionError: it is over, or has not stopped yet.
+            UserCodeRefusedError: it runs user code, which is not allowed here.
+            QueueFullError: too many runs wait already.
+        """
+        async with self._preparing:
+            if self._check_resume(run).state not in _GOING_ON:
+                await asyncio.to_thread(batches.load_account, self._ledger, run)
 
     def resume(self, run: str) -> RunRecord:
         """Put a run that is paused, or that failed with a true account, into the queue again.
 
         A run that has not stopped goes on.
         """
-        with self._ledger.read() as t:
-            record = run_table.fetch_run(t, run)
+        record = self._check_resume(run)
         self._readiness.forget_refusals(run)
-        if record.state in (RunState.RUNNING, RunState.PENDING):
+        if record.state in _GOING_ON:
             return record
-        self._readiness.check_user_code(record.spec)
-        self._readiness.check_queue()
         now = self._clock()
         with self._ledger.change(now) as t:
             before = run_table.fetch_run(t, run)
             record = _enter(t, before, RunState.PENDING, now)
         return self._announce(before, record)
+
+    def _check_resume(self, run: str) -> RunRecord:
+        """Check whether a run goes on, or can be resumed."""
+        with self._ledger.read() as t:
+            record = run_table.fetch_run(t, run)
+        if record.state not in _GOING_ON:
+            lifecycle.check_entry(record, RunState.PENDING)
+            self._readiness.check_user_code(record.spec)
+            self._readiness.check_queue()
+        return record
 
     def cancel(self, run: str, *, at_once: bool = False, reason: str = "") -> RunRecord:
         """End a run before its end, for a reason; what is in flight may finish, unless it is to end at once.

@@ -11,6 +11,7 @@ from tests.kit.coordinators.leases import build_batch, build_checkpoint, deal_le
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
+from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.rules.history import fetch_history
@@ -351,6 +352,27 @@ async def test_a_run_that_fails_does_not_end_the_coordinator(
     await parts.main_loop.run(Health("dispatcher"))
     assert len(rests) == 2
     assert "run r1 does not balance: 10 are not 11" in caplog.text
+
+
+async def test_a_round_reads_the_clock_once_the_account_of_its_run_is_in_memory(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run with a rate would begin in the past: its first requests would be due before they are dealt."""
+    loaded_at: list[float] = []
+    rounds: list[float] = []
+
+    async def load(_: ActiveRuns) -> None:
+        loaded_at.append(time.monotonic())
+
+    async def end(now: float) -> None:
+        rounds.append(now)
+        parts.base.signals.end()
+
+    monkeypatch.setattr(ActiveRuns, "load", load)
+    monkeypatch.setattr(parts.main_loop, "step", end)
+    await parts.main_loop.run(Health("dispatcher"))
+    assert sorted(loaded_at + rounds) == loaded_at + rounds
+    assert len(loaded_at) == len(rounds) == 1
 
 
 async def test_what_comes_in_during_a_round_is_for_the_next_one_at_once(

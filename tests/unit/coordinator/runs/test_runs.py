@@ -11,12 +11,14 @@ from tests.kit.coordinators.transactions import change, commit_after_next_read, 
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules.hooks import begin_attempt
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run, fail
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.accounts.work_table import record_servers
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
@@ -25,7 +27,8 @@ from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt, HookReport
-from oku_core.spec.spec import Hook, Spec
+from oku_core.spec.spec import Engine, Hook, Spec
+from oku_core.spec.values.file_reference import CodeFile
 from oku_core.spec.values.url import Url
 from oku_core.summary.summary import ProcessSummary, Summary
 from oku_core.summary.tick import Tick
@@ -35,6 +38,7 @@ Deal = Callable[..., LeaseRecord]
 MakeBatch = Callable[..., CheckpointBatch]
 Apply = Callable[..., list[MessageVerdict]]
 
+SCENARIO = CodeFile(f"scenario.py@sha256:{'0' * 64}:10:scenario.py")
 NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC
 
 
@@ -223,6 +227,34 @@ def test_a_run_that_is_active_can_be_cancelled_at_once(
     assert signals.wakes
     change(ledger, change_state, run, RunState.FAILED, NOW)
     assert runs.resume(run).drain_s == Spec().drain_s
+
+
+async def test_a_run_that_can_be_resumed_is_read_into_memory_first(
+    ledger: Ledger, runs: Runs, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """One that is refused is not, nor one that waits already: its account would stay there."""
+    names = ("paused", "broken", "cancelled", "code", "waiting")
+    change(ledger, create_run, "code", Spec(requests=100, engine=Engine.PYTHON, scenario=SCENARIO), 0.0)
+    change(ledger, begin_run, "code", 1.0)
+    for run in names:
+        apply([make_batch(deal(50, run))], 5.0)
+        change(ledger, change_state, run, RunState.PAUSED, 6.0)
+    change(ledger, fail, "broken", "10 are not 11", 7.0)
+    change(ledger, change_state, "cancelled", RunState.CANCELLED, 7.0)
+    change(ledger, change_state, "waiting", RunState.PENDING, 7.0)
+    change(ledger, lambda t: t.accounts.clear())
+    refusals = {"broken": TransitionError, "cancelled": TransitionError, "code": UserCodeRefusedError}
+    for run, refusal in refusals.items():
+        with pytest.raises(refusal):
+            await runs.prepare_resume(run)
+    await runs.prepare_resume("waiting")
+    full = Runs(ledger, ServedTwin(), CountingSignals(), BrokerTwin(), build_readiness(ledger, most_queued=1))
+    with pytest.raises(QueueFullError):
+        await full.prepare_resume("paused")
+    assert [run for run in names if read(ledger, is_in_memory, run)] == []
+    await runs.prepare_resume("paused")
+    assert [run for run in names if read(ledger, is_in_memory, run)] == ["paused"]
+    assert runs.resume("paused").state == RunState.PENDING
 
 
 @pytest.mark.parametrize("state", [RunState.PENDING, RunState.PAUSED])

@@ -20,7 +20,7 @@ from oku_coordinator.ledger.tables.accounts.account_table import fetch_account, 
 from oku_coordinator.ledger.tables.accounts.series_table import sum_series, write_series
 from oku_coordinator.ledger.tables.accounts.work_table import sum_requests
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
-from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_spec, fetch_state
+from oku_coordinator.ledger.tables.run_table import fetch_live_runs, fetch_run, fetch_spec, fetch_state
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
 from oku_core.accounting.run_state import ACTIVE_STATES
@@ -42,9 +42,14 @@ def finish(transaction: Transaction) -> None:
 
 
 def _leave(transaction: Transaction, run: str) -> None:
-    """No more checkpoints come for a run. Of those at rest, its account alone stays: its summary is due."""
+    """No more checkpoints come for a run.
+
+    Of the runs that are not active, two accounts stay: its own, because its summary is due, and that of the
+    run that has its turn and is about to begin.
+    """
     transaction.tallies.pop(run, None)
-    for other in [other for other in transaction.accounts if other != run]:
+    kept = {run, *fetch_live_runs(transaction)[:1]}
+    for other in transaction.accounts.keys() - kept:
         if fetch_state(transaction, other) not in ACTIVE_STATES:
             del transaction.accounts[other]
 

@@ -102,15 +102,20 @@ def end_time(transaction: Transaction, run: str, now: float) -> bool:
     return run_table.fetch_state(transaction, run) in FINAL_STATES
 
 
+def check_entry(record: RunRecord, state: RunState) -> None:
+    """Check whether a run can get into another state from where it is; `TransitionError` if it cannot."""
+    check_transition(record.run, record.state, state)
+    if record.is_broken:
+        raise TransitionError(record.run, record.state, state)  # its account is wrong, and stays so
+
+
 def enter_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str = "") -> None:
     """Put a run into another state; `TransitionError` when it cannot get there from where it is.
 
     A run that is to be over and owes its teardown enters `tearing_down` first.
     """
     record = fetch_run(transaction, run)
-    check_transition(run, record.state, state)
-    if record.is_broken:
-        raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
+    check_entry(record, state)
     run_table.leave_queue(transaction, run, now)
     is_complete = state == RunState.COMPLETED
     if state in FINAL_STATES and hook_table.owes_teardown(transaction, record):
@@ -164,6 +169,7 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
         return
     run_table.leave_queue(transaction, run, now)
     run_table.put_last(transaction, run, now)
+    transaction.accounts.pop(run, None)  # or those of the whole queue would come into memory
     text = f"the run gives its turn to the next: {reason}"
     note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
 

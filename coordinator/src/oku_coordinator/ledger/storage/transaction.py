@@ -17,6 +17,7 @@ from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.schema import BUSY_TIMEOUT_S, VERSION, open_database
 from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_space
+from oku_core.accounting.interval import ConservationError
 from oku_core.spec.spec import Spec
 
 _PAGES_AT_ONCE = 50
@@ -57,6 +58,7 @@ class Transaction:
 
     def __init__(self, database: sqlite3.Connection, memory: Memory, *, publishes: bool) -> None:
         self._database = database
+        self._changes_before = database.total_changes
         self.publishes = publishes
         self.accounts = memory.accounts
         self.tallies = memory.tallies
@@ -71,6 +73,12 @@ class Transaction:
         self.seconds: dict[str, dict[int, list[int]]] = {}
         """What the seconds of runs have gained: counts of outcomes, and behind them how many requests were
         sent. It is written at the end."""
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether rows, or accounts in memory, have changed in it."""
+        is_folded = bool(self.folded or self.folded_inner)
+        return is_folded or self._database.total_changes != self._changes_before
 
     def execute(self, sql: str, *values: Any) -> int:
         """Change rows; gives how many were changed."""
@@ -141,21 +149,22 @@ class LedgerFile:
             StorageError: the file cannot be written; nothing was changed.
         """
         with self._mutex, self.storage.watching():
-            changes = self._database.total_changes
             transaction = self._begin("BEGIN IMMEDIATE")
             self._is_unchanged.clear()
             try:
                 yield transaction
                 self.finish(transaction)
                 self._database.execute("COMMIT")
-            except BaseException:
-                self._memory.forget()
+            except BaseException as error:
+                # A refusal has changed nothing. A statement that failed may have changed tallies.
+                if transaction.has_changed or isinstance(error, (ConservationError, sqlite3.Error)):
+                    self._memory.forget()
                 self._roll_back()
                 raise
             finally:
                 self._is_busy = False
                 self._is_unchanged.set()
-            if self._database.total_changes != changes:
+            if transaction.has_changed:
                 self.storage.note_written()
 
     @contextmanager

@@ -14,11 +14,12 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.run_state import RunState
+from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
@@ -104,6 +105,26 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
     assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.CLOSED]
     assert read(ledger, fetch_snapshot, "r1").account.histogram(Time.LATENCY).total == 20
+
+
+def test_a_refused_change_leaves_the_active_run_in_memory(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Its account need not be read again; one that has changed before the refusal must be."""
+    change(ledger, create_run, "r2", Spec(requests=10), 0.0)
+    change(ledger, change_state, "r2", RunState.CANCELLED, 1.0)
+    apply([make_batch(deal())], 5.0)
+    with pytest.raises(TransitionError):
+        change(ledger, change_state, "r2", RunState.PAUSED, 6.0)
+    assert read(ledger, is_in_memory, "r1")
+
+    def fail_late(transaction: Transaction) -> None:
+        transaction.execute("UPDATE runs SET reason = 'none' WHERE run = 'r1'")
+        change_state(transaction, "r2", RunState.PAUSED, 7.0)
+
+    with pytest.raises(TransitionError):
+        change(ledger, fail_late)
+    assert not read(ledger, is_in_memory, "r1")
 
 
 def test_who_only_reads_cannot_write(

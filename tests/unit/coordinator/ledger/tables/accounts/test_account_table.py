@@ -12,7 +12,7 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.rules.lifecycle import change_state
+from oku_coordinator.ledger.rules.lifecycle import change_state, requeue
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import (
@@ -129,6 +129,22 @@ def test_a_run_is_loaded_before_its_turn(
     with closing(Ledger(path)) as started:
         batches.load_account(started, "r1")
         assert not read(started, is_in_memory, "r1")
+
+
+def test_the_account_of_the_run_that_has_its_turn_stays_in_memory(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Until it begins or gives its turn to the next; those of runs that wait behind it do not."""
+    for run in ("r1", "r2", "r3"):
+        apply([make_batch(deal(50, run))], 5.0)
+        change(ledger, change_state, run, RunState.PAUSED, 6.0)
+    for run in ("r1", "r2"):
+        batches.load_account(ledger, run)
+        change(ledger, change_state, run, RunState.PENDING, 7.0)
+    change(ledger, change_state, "r3", RunState.CANCELLED, 8.0)
+    assert [read(ledger, is_in_memory, run) for run in ("r1", "r2")] == [True, False]
+    change(ledger, requeue, "r1", 9.0, "no worker has come")
+    assert not read(ledger, is_in_memory, "r1")
 
 
 def test_what_cannot_be_loaded_is_read_when_it_is_needed(
