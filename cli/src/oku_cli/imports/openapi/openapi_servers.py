@@ -36,7 +36,7 @@ class Servers:
         urls = self._list_urls(document)
         first = self._first = urls[0] if urls else ""
         if base_url is not None:
-            self.base = _append(_check_base(base_url), first)
+            self.base = _check_base(_append(base_url, first))
             if self.base != base_url.rstrip("/"):
                 self.notes.append(f"The path of the server in the document, {first}, follows the base URL.")
         elif not urlsplit(first).netloc:
