@@ -159,7 +159,7 @@ class ExampleMaker:
             return parts
         composed = list(part.get("allOf") or ())
         for word in ("oneOf", "anyOf"):
-            written = part.get(word) or ()
+            written = part.get(word) or []
             choices = [each for each in written if _find_type(self._resolve(each)) != "null"] or written
             if len(choices) == 1 or (choices and not is_given):
                 composed += [choices[0], *_list_discriminators(part, choices[0])]

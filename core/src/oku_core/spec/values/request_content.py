@@ -159,6 +159,11 @@ def find_body_type(body: str) -> str | None:
     return None
 
 
+def quote_form_name(text: str) -> str:
+    """The name of a field or a file within the quotes of a part, as browsers write it (HTML, 4.10.21.8)."""
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
 def _is_json(text: str) -> bool:
     if not text.lstrip().startswith(("{", "[")):
         return False
