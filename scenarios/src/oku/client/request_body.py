@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from oku_core.http_client.client_rules import BODY_TYPE
-from oku_core.spec.values.request_content import quote_form_name
+from oku_core.spec.values.request_content import BODY_TYPE, quote_form_name
 
 Fields = Mapping[str, object] | Sequence[tuple[str, object]]
 """Names and values of a query or of a form."""
