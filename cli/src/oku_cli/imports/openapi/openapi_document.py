@@ -79,7 +79,9 @@ def read_openapi(content: bytes, choice: OpenApiChoice = _DEFAULT) -> ImportedSp
     except (AttributeError, LookupError, TypeError) as error:
         raise ValueError("a part of it is of another kind than OpenAPI has there") from error
     if not requests:
-        raise ValueError("it has only DELETE, which --deletes takes" if left else "it has no operation")
+        raise ValueError(
+            "it has only DELETE operations; --deletes includes them" if left else "it has no operation"
+        )
     notes = list(servers.notes)
     if left:
         notes.append(f"Left out: {len(left)} DELETE (--deletes takes them): {name_some(left)}.")

@@ -99,7 +99,8 @@ def _split_headers(parts: RequestParts, *, has_sender: bool) -> tuple[_Values, _
     A name goes to one side as a whole, for what a request says replaces what all share.
     """
     if has_sender:
-        # What a session has goes to everybody, wherever a redirection leads, and replaces no `Cookie`.
+        # A session sends its headers to every host of a redirection. The sender leaves them out for another
+        # origin, and merges their `Cookie` with those that servers have set.
         return [], parts.headers
     own = {name.lower() for name, value in parts.headers if not value.is_constant}
     return (
