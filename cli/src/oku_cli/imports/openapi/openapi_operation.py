@@ -174,7 +174,9 @@ class OperationReader:
                     yield NeededCredential("Cookie", f"{scheme.get('name')}=", name)
                 case "http", _ if word in ("basic", "bearer"):
                     if word == "basic":
-                        notes.append(f"needs the credentials {name}: base64 of user:password")
+                        notes.append(
+                            f"needs the credentials {name}; their variable holds base64 of user:password"
+                        )
                     yield NeededCredential("Authorization", f"{word.title()} ", name)
                 case (("oauth2" | "openIdConnect"), _):
                     yield NeededCredential("Authorization", "Bearer ", name)

@@ -36,7 +36,7 @@ class Servers:
         urls = self._list_urls(document)
         first = self._first = urls[0] if urls else ""
         if base_url is not None:
-            self.base = _check_base(_append(base_url, first))
+            self.base = _append(base_url, first)
             if self.base != base_url.rstrip("/"):
                 self.notes.append(f"The path of the server in the document, {first}, follows the base URL.")
         elif not urlsplit(first).netloc:
@@ -63,13 +63,12 @@ class Servers:
         if self._base_url is not None and is_whole:
             notes.append(f"has its own server, {own}; the base URL replaces it")
             return self.base
-        _check_base(own)
         if self._base_url is not None:
             return _append(_cut_path(self._base_url, urlsplit(self._first).path), own)
         if is_whole:
-            return own
+            return _check_base(own)
         notes.append(f"has its own server, {own or '/'}, which is taken to be beside the first one")
-        return urljoin(self.base, own).rstrip("/")
+        return urljoin(self.base, _check_base(own)).rstrip("/")
 
     def _list_urls(self, holder: Mapping[str, Any]) -> list[str]:
         """The URLs of the servers of a part, with the defaults of their variables."""
@@ -109,8 +108,8 @@ def _check_base(url: str) -> str:
 
 def _append(base_url: str, server: str) -> str:
     """A base URL with the path of a server behind it, unless that is whole or there already."""
-    base = base_url.rstrip("/")
-    path = "" if urlsplit(server).netloc else server.strip("/").removeprefix("./")
+    base = _check_base(base_url).rstrip("/")
+    path = "" if urlsplit(server).netloc else _check_base(server).strip("/").removeprefix("./")
     return base if not path or _cut_path(base, path) != base else f"{base}/{path}"
 
 

@@ -139,7 +139,7 @@ def test_basic_credentials_are_base64() -> None:
     """Nobody would guess that of a variable."""
     schemes = {"securitySchemes": {"b": {"type": "http", "scheme": "basic"}}}
     (request,) = read({"/a": {"get": {}}}, security=[{"b": []}], components=schemes)
-    assert request.notes == ["needs the credentials b: base64 of user:password"]
+    assert request.notes == ["needs the credentials b; their variable holds base64 of user:password"]
 
 
 def test_deletes_are_left_out_unless_they_are_asked_for() -> None:

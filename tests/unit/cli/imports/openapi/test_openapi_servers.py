@@ -74,7 +74,11 @@ def test_a_path_and_an_operation_may_have_servers_of_their_own() -> None:
 def test_a_server_has_neither_query_nor_fragment() -> None:
     """Paths could not follow it; a base URL replaces one of the document."""
     bad, good = [{"url": "https://h/v1?x=1"}], [{"url": "https://h"}]
-    for servers, base_url, own in ((bad, None, []), (good, "http://b#x", []), (good, None, bad)):
+    cases: list[tuple[list[Any], str | None, list[Any]]] = [
+        (bad, None, []), (good, "http://b#x", []), ([{"url": "/a?x"}], "http://b", []), (good, None, bad),
+        (good, None, [{"url": "/v2?x"}]), (good, "http://b", [{"url": "/v2?x"}]),
+    ]  # fmt: skip
+    for servers, base_url, own in cases:
         with pytest.raises(ValueError, match="has a query or a fragment: leave it out"):
             read(servers, base_url, servers=own)
     assert read(bad, "http://b", servers=bad).requests[0].url == "http://b/a"
