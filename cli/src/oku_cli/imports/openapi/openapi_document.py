@@ -9,7 +9,7 @@ from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, name_so
 from oku_cli.imports.openapi.openapi_operation import Operation, OperationReader
 from oku_cli.imports.openapi.openapi_references import References
 from oku_cli.imports.openapi.openapi_servers import Servers
-from oku_cli.imports.openapi.schema_example import WrittenNumber
+from oku_cli.imports.openapi.schema_parts import WrittenNumber
 from oku_cli.yaml_reader import YamlKind, decode_yaml_or_json
 from oku_core.json_reader import DEEPEST, JsonError, JsonLimitError, decode_json
 

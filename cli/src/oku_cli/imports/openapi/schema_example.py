@@ -3,14 +3,13 @@
 Schemas are those of OpenAPI 3.0 and 3.1. What cannot be made up, such as a text for a pattern, is noted.
 """
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from oku_cli.imports.openapi.schema_number import make_number
+from oku_cli.imports.openapi.schema_parts import DEEPEST, Resolve, SchemaParts, find_type
 from oku_core.errors import format_value
 
-_DEEPEST = 8
 _MOST_VALUES = 1_000
 """Of one request; each schema may refer to many others."""
 _GIVEN_FOR_ONE, _CHARACTERS_FOR_ONE = 10, 1_000
@@ -22,41 +21,6 @@ _TEXT_BY_FORMAT = {
     "url": "http://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
     "byte": "AA==", "password": "password",
 }  # fmt: skip
-
-Resolve = Callable[[Any], Mapping[str, Any]]
-
-
-class WrittenNumber(float):
-    """A number of a YAML document that keeps its digits: `1.10` may be meant as text.
-
-    Attributes:
-        text: as it is written.
-    """
-
-    __slots__ = ("text",)
-    text: str
-
-    def __new__(cls, text: str) -> Self:
-        """Read a number of JSON."""
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-
-class _Shape(NamedTuple):
-    """What all parts of a schema say of a value that is given.
-
-    Attributes:
-        properties: the schemas of its properties.
-        read_only: the properties that are only for answers.
-        items: the schema of its items.
-        is_text: whether it has to be text.
-    """
-
-    properties: Mapping[str, Any]
-    read_only: frozenset[str]
-    items: Any
-    is_text: bool
 
 
 class ExampleMaker:
@@ -75,7 +39,7 @@ class ExampleMaker:
         self.made = 0
         self._is_full = False
         self._open: list[int] = []
-        self._shapes: dict[int, tuple[Any, _Shape]] = {}
+        self._parts = SchemaParts(resolve)
         self.notes: list[str] = []
 
     def make(self, schema: Any, where: str, depth: int = 0) -> Any:
@@ -88,7 +52,7 @@ class ExampleMaker:
         """
         where = where[-_LONGEST_PLACE:]
         resolved = self._resolve(schema)
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             given = self.find(resolved)
             if given is None:
                 self.notes.append(f"{where} is nested too deep; null stands for the rest")
@@ -99,14 +63,14 @@ class ExampleMaker:
         return value
 
     def _make(self, schema: Any, where: str, depth: int) -> Any:
-        parts = self._list_parts(schema, depth, _MOST_VALUES - self.made)
+        parts = self._parts.list_parts(schema, depth, _MOST_VALUES - self.made)
         self.made += len(parts)
         given = self.find(parts[0])
         if given is not None:
             return self.take(given, where, schema)
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
-        if any(_find_type(part) == "object" for part in parts):
+        if any(find_type(part) == "object" for part in parts):
             return self._make_object(parts, where, depth)
         for part in parts:
             if (given := self.find(part)) is not None:
@@ -132,7 +96,7 @@ class ExampleMaker:
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
         self.made += _count_values(given) // _GIVEN_FOR_ONE
-        return self._fit(given, self._find_shape(schema), 0)
+        return self._parts.fit(given, schema)
 
     def _read_example(self, name: str, written: Any) -> Any:
         example = self._resolve(written)
@@ -140,77 +104,13 @@ class ExampleMaker:
             self.notes.append(f"its example {name} is not in the document: {example['externalValue']}")
         return example.get("value")
 
-    def _list_parts(
-        self, schema: Any, depth: int, room: int, *, is_given: bool = False
-    ) -> list[Mapping[str, Any]]:
-        """A schema without references, and those that it is composed of: all of `allOf`, one of a choice.
-
-        Args:
-            schema: with references.
-            depth: how many schemas it is within.
-            room: how many parts are enough.
-            is_given: whether they are for a value that may be of any choice: none is made unless it is clear.
-        """
-        part = self._resolve(schema)
-        if isinstance(schema, Mapping) and len(schema) > 1 and part is not schema:
-            part = {**part, **schema}  # what stands beside a reference counts as well (OpenAPI 3.1)
-        parts = [part]
-        if depth > _DEEPEST:
-            return parts
-        composed = list(part.get("allOf") or ())
-        for word in ("oneOf", "anyOf"):
-            written = part.get(word) or []
-            choices = [each for each in written if _find_type(self._resolve(each)) != "null"] or written
-            if len(choices) == 1 or (choices and not is_given):
-                composed += [choices[0], *_list_discriminators(part, choices[0])]
-        for each in composed:
-            if len(parts) > room:
-                break
-            parts += self._list_parts(each, depth + 1, room - len(parts), is_given=is_given)
-        return parts
-
-    def _find_shape(self, schema: Any) -> _Shape:
-        if id(schema) not in self._shapes:
-            parts = self._list_parts(schema, 0, _MOST_VALUES, is_given=True)
-            self._shapes[id(schema)] = schema, self._build_shape(parts)
-        return self._shapes[id(schema)][1]
-
-    def _build_shape(self, parts: Sequence[Mapping[str, Any]]) -> _Shape:
-        properties = [each for part in parts for each in (part.get("properties") or {}).items()]
-        return _Shape(
-            dict(properties),
-            frozenset(name for name, content in properties if self._is_read_only(content)),
-            next((part["items"] for part in parts if "items" in part), None),
-            is_text=any(part.get("type") in ("string", ["string"]) for part in parts),
-        )
-
-    def _fit(self, given: Any, shape: _Shape, depth: int) -> Any:
-        """A value without what is only for answers, whose numbers are text where the schema wants text.
-
-        YAML has quotes for that, people do not.
-        """
-        if given is None or isinstance(given, str) or depth > _DEEPEST:
-            return given
-        if isinstance(given, Mapping):
-            return {
-                key: self._fit(each, self._find_shape(shape.properties.get(key)), depth + 1)
-                for key, each in given.items()
-                if key not in shape.read_only
-            }
-        if isinstance(given, list):
-            items = self._find_shape(shape.items)
-            return [self._fit(each, items, depth + 1) for each in given]
-        if not shape.is_text:
-            return given
-        return given.text if isinstance(given, WrittenNumber) else json.dumps(given, default=str)
-
     def _leave_out(self, where: str) -> None:
         if not self._is_full:
             self._is_full = True
             self.notes.append(f"{where} is too large; null stands for the rest")
 
     def _make_typed(self, schema: Mapping[str, Any], where: str, depth: int) -> Any:
-        match _find_type(schema):
+        match find_type(schema):
             case "array":
                 return self._make_list(schema, where, depth) if schema.get("items") else []
             case "integer" | "number" as kind:
@@ -242,7 +142,7 @@ class ExampleMaker:
         required: set[str] = set()
         contents: dict[str, Any] = {}
         examples: dict[str, Any] = {}
-        shape = self._build_shape(parts)
+        shape = self._parts.build_shape(parts)
         for part in parts:
             written = part.get("required")
             required.update(filter(_is_text, written if isinstance(written, list) else ()))
@@ -250,7 +150,7 @@ class ExampleMaker:
                 if name not in contents or self.find(self._resolve(content)) is not None:
                     contents[name] = content
             if isinstance(given := self.find(part), Mapping):
-                examples |= self._fit(given, shape, 0)
+                examples |= self._parts.fit_shape(given, shape)
         made = {
             name: self.make(content, f"{where}.{name}" if where else name, depth + 1)
             for name, content in contents.items()
@@ -260,11 +160,6 @@ class ExampleMaker:
         }
         return made | examples
 
-    def _is_read_only(self, content: Any) -> bool:
-        """Whether a property is only for answers."""
-        holders = (content if isinstance(content, Mapping) else {}, self._resolve(content))
-        return any(each.get("readOnly") is True for each in holders)
-
     def _make_text(self, schema: Mapping[str, Any], where: str) -> str:
         if schema.get("pattern"):
             self.notes.append(f"{where} is made up, and may not match {format_value(schema['pattern'])}")
@@ -272,18 +167,6 @@ class ExampleMaker:
         text = text.ljust(min(int(schema.get("minLength", 0)), 1000), "x")
         longest = schema.get("maxLength")
         return text[:longest] if isinstance(longest, int) else text
-
-
-def _list_discriminators(schema: Mapping[str, Any], chosen: Any) -> Iterator[Mapping[str, Any]]:
-    """The property by which a service tells choices apart, with the name of the chosen one."""
-    discriminator = schema.get("discriminator")
-    reference = chosen.get("$ref") if isinstance(chosen, Mapping) else None
-    if isinstance(discriminator, Mapping) and isinstance(reference, str):
-        mapping = discriminator.get("mapping") or {}
-        names = [name for name, to in mapping.items() if to == reference]
-        name = discriminator.get("propertyName")
-        value = (names or [reference.rpartition("/")[2]])[0]
-        yield {"required": [name], "properties": {name: {"const": value}}}
 
 
 def _is_text(value: object) -> bool:
@@ -296,12 +179,3 @@ def _count_values(given: Any) -> int:
     if isinstance(given, Mapping):
         return sum(_count_values(key) + _count_values(each) for key, each in given.items())
     return 1 + sum(map(_count_values, given)) if isinstance(given, list) else 1
-
-
-def _find_type(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((each for each in kind if each != "null"), "null")
-    if kind is None:
-        return "object" if "properties" in schema else "array" if "items" in schema else "string"
-    return str(kind)
