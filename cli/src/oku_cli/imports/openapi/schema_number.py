@@ -14,9 +14,9 @@ def make_number(schema: Mapping[str, Any], *, is_whole: bool) -> int | float | N
         is_whole: whether it has to be an integer.
     """
     multiple = _read(schema, "multipleOf")
-    if is_whole and (multiple is None or multiple.denominator > 1):
-        multiple = Fraction(1)
     step = multiple if multiple and multiple > 0 else None
+    if is_whole and (step is None or step.denominator > 1):
+        step = Fraction(1)
     lows = [low for key in ("minimum", "exclusiveMinimum") if (low := _read(schema, key)) is not None]
     highs = [high for key in ("maximum", "exclusiveMaximum") if (high := _read(schema, key)) is not None]
     excluded = _list_excluded(schema)

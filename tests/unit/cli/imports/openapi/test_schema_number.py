@@ -7,6 +7,7 @@ def test_a_number_is_near_to_one_and_within_its_bounds() -> None:
     """Bounds are exclusive by a flag or by themselves; what is no finite number is no bound."""
     cases: list[tuple[dict[str, Any], bool, float | None]] = [
         ({"minimum": 1.5}, True, 2),
+        ({"minimum": 1.5, "multipleOf": 0}, True, 2),
         ({"exclusiveMaximum": 1}, True, 0),
         ({"maximum": 1, "exclusiveMaximum": True}, True, 0),
         ({"minimum": -20, "maximum": -3, "multipleOf": 5}, True, -5),
