@@ -474,10 +474,11 @@ async def test_redirections_that_are_not_followed(bench: HttpBench, shop: Shop) 
     """None where none is wanted, and not more than ten."""
     http = bench.begin()
     assert (await http.get("/redirect/1", allow_redirects=False)).status == 302
+    assert (await http.get("/redirect/1", allow_redirects=None, expect=None, timeout=None)).status == 200
     with pytest.raises(RequestError, match="more than 10 redirections"):
         await http.get("/redirect/11")
     assert (await http.get("/redirect/10")).status == 200
-    assert shop.asked == {"GET /redirect/{times}": 1 + 11 + 10, "GET /echo": 1}
+    assert shop.asked == {"GET /redirect/{times}": 1 + 1 + 11 + 10, "GET /echo": 2}
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,12 @@ def test_a_command_loads_nothing_heavy_before_it_is_called(name: str) -> None:
     assert list_modules(f"from oku_cli.main import oku; oku.get_command(None, '{name}'); {_TELL}") == set()
 
 
+def test_a_curl_command_is_read_without_an_http_client() -> None:
+    """One constant of it does not take the parser of URLs along."""
+    code = "import sys, oku_cli.imports.curl.curl_command; sys.exit('yarl' in sys.modules)"
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
 @pytest.mark.parametrize("target", [(), ("http://127.0.0.1:9/",)])
 def test_the_processes_of_a_run_are_launched_before_anything_heavy_is_loaded(
     tmp_path: Path, target: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`oku completion`: prints the script by which a shell completes words of `oku`; here it is answered, too."""
+"""`oku completion`: prints the script by which a shell completes words of `oku`, and answers the shell."""
 
 import os
 import signal

@@ -105,6 +105,12 @@ class LiteralText:
         yield f"{what}: in {name_some([*self._places])}."
 
 
+def find_origin(url: str) -> str:
+    """Scheme, user, host and port of a URL, which may have placeholders of a spec."""
+    scheme, mark, rest = url.partition("://")
+    return scheme.lower() + mark + re.split("[/?#]", rest, maxsplit=1)[0]
+
+
 def name_some(names: Sequence[str]) -> str:
     """The first few of many names, and how many more there are."""
     more = f" and {rest} more" if (rest := len(names) - _MOST_NAMED) > 0 else ""

@@ -65,9 +65,14 @@ def build_target_section(summary: Summary) -> Html | None:
 
 def build_name_section(summary: Summary) -> Html | None:
     """Build the section on requests of user code by name; None if there are none."""
+    table = build_names(summary.inner_requests)
+    if not table.rows:
+        return None
     failures = build_name_failures(summary.inner_requests)
     parts = [build_html_table(failures)] if failures.rows else []
-    return _build_section(build_names(summary.inner_requests), "inner-requests", *parts)
+    return build_section(
+        table.title, *build_note(table.note), build_html_table(table), *parts, id_="inner-requests"
+    )
 
 
 def build_step_section(summary: Summary) -> Html | None:

@@ -1,4 +1,4 @@
-"""Rules that all clients share, so that engines do not differ: default headers, limits and URLs.
+"""Rules that all clients share, so that engines do not differ: limits and URLs.
 
 Path and query are sent as they are written; characters that a URL cannot contain are percent-encoded. No
 honest server comes near the limits of a response.
@@ -11,13 +11,6 @@ from yarl import URL
 
 from oku_core.spec.values.url import Url
 
-DEFAULT_HEADERS = {
-    "Accept": "*/*",
-    "Accept-Encoding": "gzip, deflate",
-    "User-Agent": "oku/0.1",
-}
-BODY_TYPE = "application/octet-stream"
-"""The `Content-Type` of a body."""
 METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Requests of other methods say that their body is empty when there is none: nobody waits for it then."""
 KEEPALIVE_S = 15.0

@@ -11,9 +11,9 @@ from oku.client.client_origin import ClientOrigin, TlsSettings, Way
 from oku.client.outbound_connection import CONNECT_ERROR, TIMEOUT, OutboundConnection, TransportError
 from oku.client.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.client_rules import DEFAULT_HEADERS, build_origin
+from oku_core.http_client.client_rules import build_origin
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.request_content import asks_to_close
+from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
 from oku_core.spec.values.template import Rows, Template
 
 _MOST_PLANS = 2_000

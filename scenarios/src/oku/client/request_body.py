@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from oku_core.http_client.client_rules import BODY_TYPE
+from oku_core.spec.values.request_content import BODY_TYPE, quote_form_name
 
 Fields = Mapping[str, object] | Sequence[tuple[str, object]]
 """Names and values of a query or of a form."""
@@ -69,10 +69,10 @@ def encode_files(files: Uploads, data: Fields = ()) -> Body:
     pieces: list[bytes] = []
     for name, value in _iter_values(data):
         content = value if isinstance(value, bytes) else value.encode()
-        pieces.append(_begin_part(boundary, f'name="{_quote(name)}"') + b"\r\n" + content)
+        pieces.append(_begin_part(boundary, f'name="{quote_form_name(name)}"') + b"\r\n" + content)
     for name, upload in _list_pairs(files):
         shown, content, kind = _read(upload)
-        disposition = f'name="{_quote(name)}"; filename="{_quote(shown)}"'
+        disposition = f'name="{quote_form_name(name)}"; filename="{quote_form_name(shown)}"'
         head = _begin_part(boundary, disposition) + f"Content-Type: {kind}\r\n".encode()
         pieces.append(head + b"\r\n" + content)
     end = f"--{boundary}--\r\n".encode()
@@ -93,11 +93,6 @@ def _iter_values(fields: Fields) -> Iterator[tuple[str, str | bytes]]:
 
 def _begin_part(boundary: str, disposition: str) -> bytes:
     return f"--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n".encode()
-
-
-def _quote(text: str) -> str:
-    """A name within quotes, as browsers write it (HTML, section 4.10.21.8)."""
-    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _read(upload: object) -> tuple[str, bytes, str]:

@@ -127,7 +127,7 @@ def check_value(name: str, value: object) -> str:
     """The value of a header as text, bytes byte by byte; `ValueError` if it would end where it must not."""
     if not _METHOD.fullmatch(name):
         raise ValueError(f"{_show(name)} is not the name of a header")
-    text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+    text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes | bytearray) else str(value)
     if _MALFORMED.search(text):
         raise ValueError(f"the header {name} has a line break or NUL in its value")
     return text

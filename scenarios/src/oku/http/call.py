@@ -30,7 +30,7 @@ class RequestOptions(TypedDict, total=False):
         discard_body: whether the body is counted alone, and not kept.
     """
 
-    name: str
+    name: str | None
     params: Fields | None
     headers: Mapping[str, str | bytes | None] | None
     json: object
@@ -38,10 +38,10 @@ class RequestOptions(TypedDict, total=False):
     files: Uploads | None
     bearer: str | bytes | None
     auth: tuple[str | bytes, str | bytes] | None
-    expect: Expected
-    timeout: float
-    allow_redirects: bool
-    discard_body: bool
+    expect: Expected | None
+    timeout: float | None
+    allow_redirects: bool | None
+    discard_body: bool | None
 
 
 OPTIONS = frozenset(RequestOptions.__annotations__)

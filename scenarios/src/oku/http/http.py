@@ -157,10 +157,11 @@ class Http:
         options = call.options or _NO_OPTIONS
         plan = self._client.find_plan(call.method, call.url)
         name = options.get("name") or f"{call.method} {_name_path(call.url)}"
-        is_expected = _parse_expected(_freeze(options["expect"])) if "expect" in options else None
+        expected = options.get("expect")
+        is_expected = None if expected is None else _parse_expected(_freeze(expected))
         timeout_s = self._client.timeout_s
-        if "timeout" in options:
-            timeout_s = options["timeout"]
+        if (own_s := options.get("timeout")) is not None:
+            timeout_s = own_s
             self._client.allow_timeout(timeout_s)
         sending = OutgoingRequest(self._client, plan, options, self.index, self._row)
         begun_ns = monotonic_ns()

@@ -106,7 +106,7 @@ class OutgoingRequest:
         )
         if may_set_cookies(answer.head):
             cookies.store(answer.head, self.url, time())
-        if answer.status in REDIRECTIONS and self._options.get("allow_redirects", True):
+        if answer.status in REDIRECTIONS and self._options.get("allow_redirects") in (None, True):
             return await self._follow(answer, deadline_ns, cookies)
         return answer
 

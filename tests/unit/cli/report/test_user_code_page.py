@@ -52,6 +52,7 @@ def test_requests_by_name_are_a_table(make_history: MakeHistory) -> None:
     page = read(build_name_section(build_user_code_run()))
     assert len(page.find("table")) == 2
     assert "buy unexpected status status 503 5" in " ".join(page.text.split())
+    assert page.text.index("They stand beside the account") < page.text.index("buy")
     assert build_name_section(build_user_code_run(inner_requests=[])) is None
     assert "reason" not in read(build_name_section(build_user_code_run(inner_requests=[make_inner()]))).text
     assert 'id="inner-requests"' in build_page(make_history(build_user_code_run(), spec=SPEC))

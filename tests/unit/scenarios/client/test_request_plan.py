@@ -80,6 +80,11 @@ def test_headers_end_where_they_end(value: str) -> None:
         check_value(f"X{value}", "a")
 
 
+def test_bytes_of_a_header_are_sent_as_they_are() -> None:
+    """Whether they can be changed or not."""
+    assert [check_value("X-A", value) for value in (b"q", bytearray(b"q"))] == ["q", "q"]
+
+
 def test_no_part_of_a_secret_is_left_where_a_wrong_name_is_cut() -> None:
     """It is masked before."""
     secret = "plan-hunter2/" * 10

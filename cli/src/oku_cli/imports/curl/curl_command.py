@@ -12,9 +12,9 @@ from oku_cli.imports.headers import choose_headers, closes_connection, list_drop
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_core.digits import parse_digits
 from oku_core.errors import format_value
-from oku_core.http_client.client_rules import DEFAULT_HEADERS
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.files import TLS_FILE_KEYS
+from oku_core.spec.values.request_content import DEFAULT_HEADERS
 
 ReadFile = Callable[[str], str]
 
@@ -23,8 +23,12 @@ _HTTP3 = "--http3"
 _REDIRECTS = 50
 """As many as curl follows."""
 _DATA = frozenset({"data", "data-ascii", "data-raw", "data-binary", "data-urlencode", "json"})
-_GLOB = re.compile(r"\{[^{},]*,|\[[^\[\]-]*-")
-"""Begins what curl takes for several URLs, `{a,b}` or `[1-3]`; an address of IPv6 has no dash."""
+_GLOB = re.compile(r"\{|\[[^\[\]-]*-")
+"""Begins what curl expands, `{a,b}` or `[1-3]`; an address of IPv6 has no dash."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_CERTIFICATE = re.compile(r"((?:[^:\\]|\\.)*+\\?):?(.*)", re.DOTALL)
+"""What `-E` names, and the password behind a colon; `\\:` is a colon of the name."""
+_AUTO = ";auto"
 _DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
 
 
@@ -56,7 +60,7 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     if version := _find_http2(flags):
         notes += _add_http2(settings, version, urls)
     is_http2 = "http2" in settings
-    notes += _describe_headers(flags, list_dropped(headers, is_http2=is_http2))
+    notes += _describe_headers(flags, list_dropped(headers, is_http2=is_http2), has_body=body is not None)
     headers = choose_headers(headers, is_http2=is_http2)
     method = _choose_method(values, has_body=body is not None)
     requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
@@ -70,15 +74,18 @@ def _describe_ignored(flags: Sequence[str]) -> Iterator[str]:
         yield f"Not sent as HTTP/3, which Oku does not speak: {_HTTP3}."
 
 
-def _describe_headers(flags: Iterable[CurlFlag], dropped: Sequence[str]) -> Iterator[str]:
+def _describe_headers(flags: Sequence[CurlFlag], dropped: Sequence[str], *, has_body: bool) -> Iterator[str]:
     """Name the headers that are left out, and those that are sent although curl is told not to."""
     if dropped:
         yield f"Left out, as Oku frames requests by itself: {', '.join(dropped)}."
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
     removed = [name.title() for name, _, is_sent in given if not is_sent]
     removed += ["User-Agent" for flag in flags if flag == CurlFlag("user-agent", "")]
-    if own := [name for name in removed if name in DEFAULT_HEADERS]:
+    always = {*DEFAULT_HEADERS, *(["Content-Type"] if has_body else [])}
+    if own := [name for name in removed if name in always]:
         yield f"Sent all the same, as Oku always sends it: {', '.join(own)}."
+    if any(flag.name == "referer" and _AUTO in flag.value for flag in flags):
+        yield f"Redirects are followed without a Referer of their own: -e {_AUTO}."
 
 
 def _find_http2(flags: Iterable[CurlFlag]) -> str:
@@ -100,16 +107,18 @@ def _add_http2(settings: dict[str, Any], version: str, urls: Iterable[str]) -> I
 def _complete_url(url: str, names: Container[str]) -> str:
     """A URL with a scheme and without a fragment."""
     if "globoff" not in names and _GLOB.search(url):
-        raise ValueError(f"{format_value(url)} stands for several URLs: give them one by one, or -g")
-    url = (url if "://" in url else f"http://{url}").partition("#")[0]
+        raise ValueError(f"{format_value(url)} stands for other URLs: give them one by one, or -g")
+    url = (url if _SCHEME.match(url) else f"http://{url}").partition("#")[0]
     if "path-as-is" not in names and _DOT_SEGMENT.search(url.partition("?")[0]):
         raise ValueError(f"{format_value(url)} has dots that curl takes out: leave them out, or --path-as-is")
     return url
 
 
 def _choose_method(values: Mapping[str, str], *, has_body: bool) -> str:
-    if "request" in values:
-        return values["request"].upper()
+    if (method := values.get("request")) is not None:
+        if method != method.upper():
+            raise ValueError(f"-X: {method} is sent as it is by curl, but in upper case by Oku: write that")
+        return method
     if "head" in values:
         return "HEAD"
     return "POST" if has_body else "GET"
@@ -172,7 +181,7 @@ def _list_implied(values: Mapping[str, str], *, has_body: bool) -> Iterator[tupl
     if "compressed" in values:
         yield "Accept-Encoding", "gzip, deflate"
     yield "User-Agent", values.get("user-agent", "")
-    yield "Referer", values.get("referer", "")
+    yield "Referer", values.get("referer", "").partition(_AUTO)[0]
     if "range" in values:
         yield "Range", f"bytes={values['range']}"
     if "oauth2-bearer" in values:
@@ -198,9 +207,18 @@ def _read_header(text: str) -> tuple[str, str, bool]:
     return name.strip(), value.strip(), bool(value.strip())
 
 
+def _read_certificate(value: str) -> str:
+    found = _CERTIFICATE.fullmatch(value)
+    if found is None or found[2]:
+        raise ValueError("-E: there is a password behind the colon: use a key without one, or \\: in a name")
+    return re.sub(r"\\([\\:])", r"\1", found[1])
+
+
 def _build_settings(values: Mapping[str, str], headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
     settings: dict[str, Any] = {key: values[key] for key in TLS_FILE_KEYS if key in values}
-    if "max-time" in values:
+    if "cert" in values:
+        settings["cert"] = _read_certificate(values["cert"])
+    if values.get("max-time", "").strip("0."):  # 0 is no limit
         settings["timeout"] = f"{values['max-time']}s"
     if "proxy" in values:
         settings["proxy"] = values["proxy"] if "://" in values["proxy"] else f"http://{values['proxy']}"

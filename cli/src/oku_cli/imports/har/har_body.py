@@ -3,9 +3,11 @@
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
+
+from oku_core.spec.values.request_content import quote_form_name
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _BOUNDARY = re.compile(r"boundary=(\"[^\"]*\"|[^\s;\"]+)", re.IGNORECASE)
@@ -23,7 +25,7 @@ class PostedBody:
 
     body: str | None = None
     type: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
 
 def read_posted(posted: Any, kind: str) -> PostedBody:
@@ -63,12 +65,13 @@ def _build_multipart(fields: Sequence[Mapping[str, Any]], kind: str) -> PostedBo
     boundary = found[1].strip('"') if found else "oku-form-boundary"
     lines, notes = [], []
     for each in fields:
-        disposition = f'Content-Disposition: form-data; name="{each["name"]}"'
+        disposition = f'Content-Disposition: form-data; name="{quote_form_name(str(each["name"]))}"'
         if name := each.get("fileName"):
-            disposition += f'; filename="{name}"'
+            disposition += f'; filename="{quote_form_name(str(name))}"'
             if not each.get("value"):
                 notes.append(f"the file {name} is not in the recording: an empty one is sent")
-        type_line = [f"Content-Type: {each['contentType']}"] if each.get("contentType") else []
+        part_type = " ".join(str(each.get("contentType") or "").split())
+        type_line = [f"Content-Type: {part_type}"] if part_type else []
         lines += [f"--{boundary}", disposition, *type_line, "", _read_value(each)]
     body = "\r\n".join([*lines, f"--{boundary}--", ""])
     return PostedBody(body, kind if found else f"{_MULTIPART}; boundary={boundary}", notes)

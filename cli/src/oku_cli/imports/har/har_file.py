@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 from oku_cli.imports.har.har_body import read_posted
 from oku_cli.imports.headers import choose_headers, closes_connection
-from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, find_origin
 from oku_core.json_reader import decode_document
 
 _ASSET_TYPE = re.compile(
@@ -20,6 +20,7 @@ _ASSET_END = re.compile(
 )
 _VERSION = re.compile(r"(?:h|http/)([123])\b", re.IGNORECASE)
 """Browsers write HTTP/2, http/2.0 or h2."""
+_REDIRECTED = (301, 302, 303, 307, 308)
 _NOT_MODIFIED = 304
 _SWITCHED = 101
 _OK = 200
@@ -32,7 +33,7 @@ class HarChoice:
     """Which requests are taken.
 
     Attributes:
-        include: parts of URLs of which one has to occur; empty for those of the first page's origin.
+        include: parts of URLs of which one has to occur; empty for those of the first page's host.
         exclude: parts of URLs that must not occur.
         assets: whether images, fonts, styles and scripts are taken.
     """
@@ -51,7 +52,7 @@ def read_har(content: bytes, choice: HarChoice) -> ImportedSpec:
     entries = [entry for entry in _list_entries(content) if _is_request(entry)]
     if not entries:
         raise ValueError("no HTTP request is in it")
-    main = _find_origin(_url(entries[0]))
+    main = _find_host(_url(next(filter(_is_page, entries), entries[0])))
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     left: Counter[str] = Counter()
     for entry in entries:
@@ -81,27 +82,32 @@ def _list_entries(content: bytes) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_request(entry: Any) -> bool:
-    """Whether an entry is an HTTP request: browsers also record sockets, data and what they blocked."""
+    """Whether an entry is a request: browsers also record data and what they blocked."""
     try:
         request = entry["request"]
-        return bool(re.match(r"https?://[^/]", request["url"])) and bool(
+        return bool(re.match(r"(?:http|ws)s?://[^/]", request["url"])) and bool(
             re.fullmatch("[A-Za-z]+", request["method"])
         )
     except (KeyError, TypeError):
         return False
 
 
+def _is_page(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry may be the first page: it leads nowhere else, and is no socket."""
+    return _read(entry, "response", "status") not in _REDIRECTED and _url(entry).startswith("http")
+
+
 def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
     """Why a request is not taken; empty if it is."""
     url = _url(entry)
-    if _read(entry, "response", "status") == _SWITCHED:
+    if url.startswith("ws") or _read(entry, "response", "status") == _SWITCHED:
         return "web sockets"
     if any(part in url for part in choice.exclude):
         return "excluded"
     if choice.include and not any(part in url for part in choice.include):
         return "not included"
-    if not choice.include and _find_origin(url) != main:
-        return f"of {_find_origin(url)}"
+    if not choice.include and _find_host(url) != main:
+        return f"of {find_origin(url)}"
     if not choice.assets and _is_asset(entry, url):
         return "images, fonts, styles or scripts (--assets takes them)"
     return ""
@@ -136,8 +142,8 @@ def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) 
     given = {name.lower(): value for name, value in headers}
     kind = given.get("content-type", "")
     posted = read_posted(request.get("postData"), kind)
-    if any(read_posted(entry["request"].get("postData"), kind).body != posted.body for entry in entries[1:]):
-        posted.notes.append("it was sent with several bodies; this is the first")
+    others = [read_posted(entry["request"].get("postData"), kind).body for entry in entries[1:]]
+    several = any(body != posted.body for body in others)
     if posted.type and posted.type != kind:
         headers = [each for each in headers if each[0].lower() != "content-type"]
         headers.append(("Content-Type", posted.type))
@@ -153,7 +159,7 @@ def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) 
         body=posted.body,
         weight=len(entries),
         statuses=[] if expected in ([], [_OK]) else expected,
-        notes=posted.notes,
+        notes=[*posted.notes, *(["it was sent with several bodies; this is the first"] if several else [])],
     )
 
 
@@ -189,9 +195,9 @@ def _url(entry: Mapping[str, Any]) -> str:
     return f"{url}?{query}" if query else url
 
 
-def _find_origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+def _find_host(url: str) -> str:
+    """Host and port: a recording often begins with `http` and goes on with `https`."""
+    return find_origin(url).rpartition("@")[2].rpartition("/")[2]
 
 
 def _describe_left(left: Counter[str]) -> str:

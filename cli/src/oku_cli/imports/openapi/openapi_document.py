@@ -9,7 +9,7 @@ from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, name_so
 from oku_cli.imports.openapi.openapi_operation import Operation, OperationReader
 from oku_cli.imports.openapi.openapi_references import References
 from oku_cli.imports.openapi.openapi_servers import Servers
-from oku_cli.imports.openapi.schema_example import WrittenNumber
+from oku_cli.imports.openapi.schema_parts import WrittenNumber
 from oku_cli.yaml_reader import YamlKind, decode_yaml_or_json
 from oku_core.json_reader import DEEPEST, JsonError, JsonLimitError, decode_json
 
@@ -79,7 +79,9 @@ def read_openapi(content: bytes, choice: OpenApiChoice = _DEFAULT) -> ImportedSp
     except (AttributeError, LookupError, TypeError) as error:
         raise ValueError("a part of it is of another kind than OpenAPI has there") from error
     if not requests:
-        raise ValueError("it has only DELETE, which --deletes takes" if left else "it has no operation")
+        raise ValueError(
+            "it has only DELETE operations; --deletes includes them" if left else "it has no operation"
+        )
     notes = list(servers.notes)
     if left:
         notes.append(f"Left out: {len(left)} DELETE (--deletes takes them): {name_some(left)}.")

@@ -173,13 +173,18 @@ class OperationReader:
                 case "apiKey", "cookie":
                     yield NeededCredential("Cookie", f"{scheme.get('name')}=", name)
                 case "http", _ if word in ("basic", "bearer"):
+                    if word == "basic":
+                        notes.append(
+                            f"needs the credentials {name}; their variable holds base64 of user:password"
+                        )
                     yield NeededCredential("Authorization", f"{word.title()} ", name)
                 case (("oauth2" | "openIdConnect"), _):
                     yield NeededCredential("Authorization", "Bearer ", name)
                 case "mutualTLS", _:
                     notes.append(f"needs a client certificate ({name}): give --cert and --key")
                 case _:
-                    notes.append(f"needs the credentials {name}, which cannot be said here")
+                    kind = scheme.get("scheme") or scheme.get("type") or "unknown"
+                    notes.append(f"needs the credentials {name} ({kind}), which Oku cannot send")
 
 
 def _is_json(kind: str) -> bool:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from oku_cli.imports.openapi.schema_example import WrittenNumber
+from oku_cli.imports.openapi.schema_parts import WrittenNumber
 
 _DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _PATH_MARKS = {"label": ".", "matrix": ";"}

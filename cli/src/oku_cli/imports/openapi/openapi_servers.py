@@ -34,7 +34,7 @@ class Servers:
         self._base_url = base_url
         self.notes: list[str] = []
         urls = self._list_urls(document)
-        first = urls[0] if urls else ""
+        first = self._first = urls[0] if urls else ""
         if base_url is not None:
             self.base = _append(base_url, first)
             if self.base != base_url.rstrip("/"):
@@ -43,7 +43,7 @@ class Servers:
             said = first or "missing"
             raise ValueError(f"its first server is {said}; say where to send to by --base-url URL")
         else:
-            self.base = first.rstrip("/")
+            self.base = _check_base(first).rstrip("/")
             if others := urls[1:]:
                 self.notes.append(f"The document has other servers, for --base-url: {name_some(others)}.")
 
@@ -60,14 +60,15 @@ class Servers:
             return self.base
         own = urls[0].rstrip("/")
         is_whole = bool(urlsplit(own).netloc)
+        if self._base_url is not None and is_whole:
+            notes.append(f"has its own server, {own}; the base URL replaces it")
+            return self.base
         if self._base_url is not None:
-            if is_whole:
-                notes.append(f"has a server of its own, {own}, instead of which the base URL is asked")
-            return self.base if is_whole else _append(self._base_url, own)
+            return _append(_cut_path(self._base_url, urlsplit(self._first).path), own)
         if is_whole:
-            return own
-        notes.append(f"has a server of its own, {own or '/'}, which is taken to be beside the first one")
-        return urljoin(self.base, own).rstrip("/")
+            return _check_base(own)
+        notes.append(f"has its own server, {own or '/'}, which is taken to be beside the first one")
+        return urljoin(self.base, _check_base(own)).rstrip("/")
 
     def _list_urls(self, holder: Mapping[str, Any]) -> list[str]:
         """The URLs of the servers of a part, with the defaults of their variables."""
@@ -98,8 +99,21 @@ def fill(url: str, values: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
+def _check_base(url: str) -> str:
+    """A URL that paths can follow, as it is."""
+    if "?" in url or "#" in url:
+        raise ValueError(f"the server {format_value(url)} has a query or a fragment: leave it out")
+    return url
+
+
 def _append(base_url: str, server: str) -> str:
     """A base URL with the path of a server behind it, unless that is whole or there already."""
-    base = base_url.rstrip("/")
-    path = "" if urlsplit(server).netloc else server.strip("/").removeprefix("./")
-    return base if not path or base.endswith(f"/{path}") else f"{base}/{path}"
+    base = _check_base(base_url).rstrip("/")
+    path = "" if urlsplit(server).netloc else _check_base(server).strip("/").removeprefix("./")
+    return base if not path or _cut_path(base, path) != base else f"{base}/{path}"
+
+
+def _cut_path(base_url: str, path: str) -> str:
+    """A base URL without a path at its end, if it has that."""
+    base, end = base_url.rstrip("/"), f"/{path.removeprefix('./').strip('/')}"
+    return base.removesuffix(end) if urlsplit(base).path.endswith(end) else base

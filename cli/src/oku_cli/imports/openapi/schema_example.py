@@ -3,13 +3,13 @@
 Schemas are those of OpenAPI 3.0 and 3.1. What cannot be made up, such as a text for a pattern, is noted.
 """
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from oku_cli.imports.openapi.schema_number import make_number
+from oku_cli.imports.openapi.schema_parts import DEEPEST, Resolve, SchemaParts, find_type
 from oku_core.errors import format_value
 
-_DEEPEST = 8
 _MOST_VALUES = 1_000
 """Of one request; each schema may refer to many others."""
 _GIVEN_FOR_ONE, _CHARACTERS_FOR_ONE = 10, 1_000
@@ -21,25 +21,6 @@ _TEXT_BY_FORMAT = {
     "url": "http://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
     "byte": "AA==", "password": "password",
 }  # fmt: skip
-
-Resolve = Callable[[Any], Mapping[str, Any]]
-
-
-class WrittenNumber(float):
-    """A number of a YAML document that keeps its digits: `1.10` may be meant as text.
-
-    Attributes:
-        text: as it is written.
-    """
-
-    __slots__ = ("text",)
-    text: str
-
-    def __new__(cls, text: str) -> Self:
-        """Read a number of JSON."""
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
 
 
 class ExampleMaker:
@@ -57,6 +38,8 @@ class ExampleMaker:
         self._resolve = resolve
         self.made = 0
         self._is_full = False
+        self._open: list[int] = []
+        self._parts = SchemaParts(resolve)
         self.notes: list[str] = []
 
     def make(self, schema: Any, where: str, depth: int = 0) -> Any:
@@ -68,22 +51,30 @@ class ExampleMaker:
             depth: how many schemas it is within.
         """
         where = where[-_LONGEST_PLACE:]
-        if depth > _DEEPEST:
-            given = self.find(self._resolve(schema))
+        resolved = self._resolve(schema)
+        if depth > DEEPEST:
+            given = self.find(resolved)
             if given is None:
-                self.notes.append(f"{where} contains itself; null stands for the rest")
+                self.notes.append(f"{where} is nested too deep; null stands for the rest")
             return given if given is None else self.take(given, where, schema)
-        parts = self._list_parts(schema, depth)
+        self._open.append(id(resolved))
+        value = self._make(schema, where, depth)
+        self._open.pop()
+        return value
+
+    def _make(self, schema: Any, where: str, depth: int) -> Any:
+        parts = self._parts.list_parts(schema, depth, _MOST_VALUES - self.made)
+        self.made += len(parts)
         given = self.find(parts[0])
         if given is not None:
-            return self.take(given, where, parts[0])
+            return self.take(given, where, schema)
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
-        if any(_find_type(part) == "object" for part in parts):
+        if any(find_type(part) == "object" for part in parts):
             return self._make_object(parts, where, depth)
         for part in parts:
             if (given := self.find(part)) is not None:
-                return self.take(given, where, part)
+                return self.take(given, where, schema)
         typed = (part for part in parts if "type" in part or "items" in part)
         return self._make_typed(next(typed, parts[0]), where, depth)
 
@@ -96,8 +87,8 @@ class ExampleMaker:
         if isinstance(examples, Mapping):
             examples = [self._read_example(str(name), each) for name, each in examples.items()][:1]
         for choice in (examples, holder.get("enum")):
-            if isinstance(choice, list) and choice and choice[0] is not None:
-                return choice[0]
+            if isinstance(choice, list) and (some := [each for each in choice if each is not None]):
+                return some[0]
         return None
 
     def take(self, given: Any, where: str, schema: Any) -> Any:
@@ -105,7 +96,7 @@ class ExampleMaker:
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
         self.made += _count_values(given) // _GIVEN_FOR_ONE
-        return self._fit(given, schema, 0)
+        return self._parts.fit(given, schema)
 
     def _read_example(self, name: str, written: Any) -> Any:
         example = self._resolve(written)
@@ -113,57 +104,20 @@ class ExampleMaker:
             self.notes.append(f"its example {name} is not in the document: {example['externalValue']}")
         return example.get("value")
 
-    def _list_parts(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
-        """A schema without references, and those that it is composed of: all of `allOf`, one of a choice."""
-        part = self._resolve(schema)
-        if isinstance(schema, Mapping) and len(schema) > 1 and part is not schema:
-            part = {**part, **schema}  # what stands beside a reference counts as well (OpenAPI 3.1)
-        self.made += 1
-        if depth > _DEEPEST or self.made > _MOST_VALUES:
-            return [part]
-        parts = [part]
-        for each in part.get("allOf") or ():
-            parts += self._list_parts(each, depth + 1)
-        for word in ("oneOf", "anyOf"):
-            if choices := part.get(word):
-                chosen = next(
-                    (each for each in choices if _find_type(self._resolve(each)) != "null"), choices[0]
-                )
-                parts += [*self._list_parts(chosen, depth + 1), *_list_discriminators(part, chosen)]
-        return parts
-
-    def _fit(self, given: Any, schema: Any, depth: int) -> Any:
-        """A value without what is only for answers, whose numbers are text where the schema wants text.
-
-        YAML has quotes for that, people do not.
-        """
-        if given is None or isinstance(given, str) or depth > _DEEPEST:
-            return given
-        schema = self._resolve(schema)
-        if isinstance(given, Mapping):
-            known = schema.get("properties") or {}
-            return {
-                key: self._fit(each, known.get(key), depth + 1)
-                for key, each in given.items()
-                if not self._is_read_only(known.get(key))
-            }
-        if isinstance(given, list):
-            return [self._fit(each, schema.get("items"), depth + 1) for each in given]
-        if schema.get("type") not in ("string", ["string"]):
-            return given
-        return given.text if isinstance(given, WrittenNumber) else json.dumps(given, default=str)
-
     def _leave_out(self, where: str) -> None:
         if not self._is_full:
             self._is_full = True
             self.notes.append(f"{where} is too large; null stands for the rest")
 
     def _make_typed(self, schema: Mapping[str, Any], where: str, depth: int) -> Any:
-        match _find_type(schema):
+        match find_type(schema):
             case "array":
                 return self._make_list(schema, where, depth) if schema.get("items") else []
             case "integer" | "number" as kind:
-                return _make_number(schema, is_whole=kind == "integer")
+                number = make_number(schema, is_whole=kind == "integer")
+                if number is None:
+                    self.notes.append(f"{where} is 1, because no number that fits its schema was found")
+                return 1 if number is None else number
             case "boolean":
                 return True
             case "null":
@@ -171,10 +125,15 @@ class ExampleMaker:
         return self._make_text(schema, where)
 
     def _make_list(self, schema: Mapping[str, Any], where: str, depth: int) -> list[Any]:
+        least = schema.get("minItems", 0)
+        if schema.get("maxItems") == 0 or (not least and id(self._resolve(schema["items"])) in self._open):
+            return []
         before = self.made
         item = self.make(schema["items"], f"{where}[]", depth + 1)
         room = max(0, _MOST_VALUES - self.made) // max(1, self.made - before)
-        more = min(max(1, min(schema.get("minItems", 0), 100)) - 1, room)
+        more = min(max(1, min(least, 100)) - 1, room)
+        if more and schema.get("uniqueItems"):
+            self.notes.append(f"{where} has equal items, though its schema wants different ones")
         self.made += more * (self.made - before)
         return [item] * (1 + more)
 
@@ -183,6 +142,7 @@ class ExampleMaker:
         required: set[str] = set()
         contents: dict[str, Any] = {}
         examples: dict[str, Any] = {}
+        shape = self._parts.build_shape(parts)
         for part in parts:
             written = part.get("required")
             required.update(filter(_is_text, written if isinstance(written, list) else ()))
@@ -190,20 +150,15 @@ class ExampleMaker:
                 if name not in contents or self.find(self._resolve(content)) is not None:
                     contents[name] = content
             if isinstance(given := self.find(part), Mapping):
-                examples |= given
+                examples |= self._parts.fit_shape(given, shape)
         made = {
             name: self.make(content, f"{where}.{name}" if where else name, depth + 1)
             for name, content in contents.items()
             if name not in examples
-            and not self._is_read_only(content)
+            and name not in shape.read_only
             and (name in required or self.find(self._resolve(content)) is not None)
         }
         return made | examples
-
-    def _is_read_only(self, content: Any) -> bool:
-        """Whether a property is only for answers."""
-        holders = (content if isinstance(content, Mapping) else {}, self._resolve(content))
-        return any(each.get("readOnly") is True for each in holders)
 
     def _make_text(self, schema: Mapping[str, Any], where: str) -> str:
         if schema.get("pattern"):
@@ -212,18 +167,6 @@ class ExampleMaker:
         text = text.ljust(min(int(schema.get("minLength", 0)), 1000), "x")
         longest = schema.get("maxLength")
         return text[:longest] if isinstance(longest, int) else text
-
-
-def _list_discriminators(schema: Mapping[str, Any], chosen: Any) -> Iterator[Mapping[str, Any]]:
-    """The property by which a service tells choices apart, with the name of the chosen one."""
-    discriminator = schema.get("discriminator")
-    reference = chosen.get("$ref") if isinstance(chosen, Mapping) else None
-    if isinstance(discriminator, Mapping) and isinstance(reference, str):
-        mapping = discriminator.get("mapping") or {}
-        names = [name for name, to in mapping.items() if to == reference]
-        name = discriminator.get("propertyName")
-        value = (names or [reference.rpartition("/")[2]])[0]
-        yield {"required": [name], "properties": {name: {"const": value}}}
 
 
 def _is_text(value: object) -> bool:
@@ -236,28 +179,3 @@ def _count_values(given: Any) -> int:
     if isinstance(given, Mapping):
         return sum(_count_values(key) + _count_values(each) for key, each in given.items())
     return 1 + sum(map(_count_values, given)) if isinstance(given, list) else 1
-
-
-def _find_type(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((each for each in kind if each != "null"), "null")
-    if kind is None:
-        return "object" if "properties" in schema else "array" if "items" in schema else "string"
-    return str(kind)
-
-
-def _make_number(schema: Mapping[str, Any], *, is_whole: bool) -> int | float:
-    """The least that is allowed and at least 1, or what is nearest to that."""
-    low, high = schema.get("minimum"), schema.get("maximum")
-    number: int | float = 1 if low is None or low < 1 else low
-    above = schema.get("exclusiveMinimum")
-    if above is True:
-        number = max(number, (low or 0) + 1)
-    elif isinstance(above, int | float) and not isinstance(above, bool):
-        number = max(number, above + 1)
-    if isinstance(high, int | float) and number > high:
-        number = high
-    if isinstance(multiple := schema.get("multipleOf"), int) and multiple > 0:
-        number = -(-int(number) // multiple) * multiple
-    return int(number) if is_whole else number

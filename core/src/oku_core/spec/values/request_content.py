@@ -21,6 +21,14 @@ from oku_core.spec.values.template import (
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
+DEFAULT_HEADERS = {
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip, deflate",
+    "User-Agent": "oku/0.1",
+}
+"""The headers that all clients send, unless a request has its own."""
+BODY_TYPE = "application/octet-stream"
+"""The `Content-Type` of a body that has no other."""
 _SINGLE = frozenset({"host", "content-length"})
 _REFUSED = {
     "transfer-encoding": "bodies are sent whole, with their length; leave the header out",
@@ -157,6 +165,11 @@ def find_body_type(body: str) -> str | None:
     if _FORM.fullmatch(text):
         return "application/x-www-form-urlencoded"
     return None
+
+
+def quote_form_name(text: str) -> str:
+    """The name of a field or a file within the quotes of a part, as browsers write it (HTML, 4.10.21.8)."""
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _is_json(text: str) -> bool:

@@ -14,7 +14,7 @@ def read(command: str) -> ImportedRequest:
     ("flags", "method", "body"),
     [
         ("", "GET", None),
-        ("-X delete", "DELETE", None),
+        ("-X DELETE", "DELETE", None),
         ("-I", "HEAD", None),
         ("-d a=1 -d b=2", "POST", "a=1&b=2"),
         ("-X PUT -d x", "PUT", "x"),
@@ -42,6 +42,8 @@ def test_method_and_body_are_those_of_curl(flags: str, method: str, body: str | 
         ("-H 'X-A;'", {"X-A": ""}),
         ("--json {}", {"Content-Type": "application/json", "Accept": "application/json"}),
         ("-A me -e http://r/ -r 0-9", {"User-Agent": "me", "Referer": "http://r/", "Range": "bytes=0-9"}),
+        ("-e 'http://r/;auto'", {"Referer": "http://r/"}),
+        ("-e ';auto'", {}),
         ("-u joe:pw", {"Authorization": "Basic am9lOnB3"}),
         ("-u name", {"Authorization": "Basic bmFtZTo="}),
         ("-u :", {"Authorization": "Basic Og=="}),
@@ -63,6 +65,7 @@ def test_headers_are_those_of_curl(flags: str, headers: dict[str, str]) -> None:
 def test_urls_are_completed() -> None:
     """`-G` puts data into the query, and a fragment is never sent."""
     assert read("curl h/a#b").url == "http://h/a"
+    assert read("curl 'h/login?next=http://a'").url == "http://h/login?next=http://a"
     assert read("curl -G 'h/?a=1' -d b=2 -d c=3").url == "http://h/?a=1&b=2&c=3"
     assert read("curl -g 'http://h/{a,b}[1-2]'").url == "http://h/{a,b}[1-2]"
     assert read("curl 'http://[::1]/?q=/../'").url == "http://[::1]/?q=/../"
@@ -81,6 +84,22 @@ def test_settings_become_keys_of_the_spec() -> None:
     assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
 
 
+def test_a_time_of_zero_is_no_limit() -> None:
+    """A spec has none unless it says one."""
+    assert [read_curl(f"curl -m {time} h", str).settings for time in ("0", "0.0")] == [{}, {}]
+
+
+def test_a_certificate_has_no_password() -> None:
+    """It is never written into a spec; a colon of a name has a backslash before it."""
+    cases = {"c.pem": "c.pem", "c.pem:": "c.pem", r"a\:b.pem": "a:b.pem", r"a\b": r"a\b", "a\\": "a\\"}
+    read_names = {name: read_curl(f"curl -E '{name}' h", str).settings["cert"] for name in cases}
+    assert read_names == cases
+    for name in ("c.pem:secret", ":secret", r"c\\:secret"):
+        with pytest.raises(ValueError, match="there is a password behind the colon") as raised:
+            read_curl(f"curl --cert '{name}' h", str)
+        assert "secret" not in str(raised.value)
+
+
 def test_probes_of_tcp_are_no_matter_of_http() -> None:
     """`--no-keepalive` of curl switches those off; connections are kept all the same."""
     imported = read_curl("curl --no-keepalive -H 'Connection: keep-alive' h", str)
@@ -90,12 +109,16 @@ def test_probes_of_tcp_are_no_matter_of_http() -> None:
 
 def test_headers_that_a_spec_cannot_say_are_named() -> None:
     """Those that are left out, and those that Oku sends in any case."""
-    flags = "-H 'Expect: 100-continue' -H 'transfer-encoding: chunked' -H Accept: -H X-None: -A '' -H 'TE: a'"
+    flags = "-d x -H Content-Type: -e ';auto'"
+    flags += (
+        " -H 'Expect: 100-continue' -H 'transfer-encoding: chunked' -H Accept: -H X-None: -A '' -H 'TE: a'"
+    )
     imported = read_curl(f"curl h {flags}", str)
     assert (imported.requests[0].headers, imported.settings) == ([], {})
     assert imported.notes == [
         "Left out, as Oku frames requests by itself: Expect, transfer-encoding, TE.",
-        "Sent all the same, as Oku always sends it: Accept, User-Agent.",
+        "Sent all the same, as Oku always sends it: Content-Type, Accept, User-Agent.",
+        "Redirects are followed without a Referer of their own: -e ;auto.",
     ]
 
 
@@ -179,8 +202,10 @@ def test_http2_gives_way_to_what_it_cannot_be_combined_with(flags: str, key: str
         ("curl h -b jar.txt", "-b: jar.txt is a file of cookies"),
         ("curl h -H @f", "-H: @f is a file of headers"),
         ("Invoke-WebRequest h", "it does not begin with curl; browsers copy such a command as cURL"),
-        ("curl 'http://h/{a,b}'", "stands for several URLs: give them one by one, or -g"),
-        ("curl 'http://h/[1-3]'", "stands for several URLs"),
+        ("curl 'http://h/{a,b}'", "stands for other URLs: give them one by one, or -g"),
+        ("curl 'http://h/{id}'", "stands for other URLs"),
+        ("curl -X report h", "-X: report is sent as it is by curl, but in upper case by Oku"),
+        ("curl 'http://h/[1-3]'", "stands for other URLs"),
         ("curl http://h/a/../b", "has dots that curl takes out: leave them out, or --path-as-is"),
     ],
 )

@@ -51,3 +51,15 @@ def test_forms_with_files() -> None:
     assert posted.type == "multipart/form-data; boundary=oku-form-boundary"
     assert posted.body is not None
     assert posted.body.startswith("--oku-form-boundary\r\n")
+
+
+def test_a_field_cannot_add_a_header_to_its_part() -> None:
+    """Neither by its name nor by that of its file or by its type."""
+    field = {"name": 'a"\r\nb', "fileName": 'c"\nd', "contentType": "x/y\r\nz", "value": "1"}
+    posted = read_posted({"mimeType": "multipart/form-data", "params": [field]}, "")
+    assert posted.body is not None
+    assert posted.body.split("\r\n")[1:4] == [
+        'Content-Disposition: form-data; name="a%22%0D%0Ab"; filename="c%22%0Ad"',
+        "Content-Type: x/y z",
+        "",
+    ]

@@ -69,7 +69,18 @@ def test_the_version_of_a_request_is_taken_where_its_answer_has_none() -> None:
     assert imported.settings == {"http2": True}
 
 
-def test_only_the_first_page_s_origin_is_taken() -> None:
+def test_the_first_page_is_where_a_redirection_ends() -> None:
+    """A recording may begin with another scheme or another host; the scheme alone does not matter."""
+    page, api = entry("https://shop.test/"), entry("https://shop.test/api")
+    (request,) = read(entry("http://old.test/", status=301), page).requests
+    assert request.url == "https://shop.test/"
+    imported = read(entry("http://shop.test/", status=301), page, api)
+    assert [each.url for each in imported.requests] == [
+        "http://shop.test/", "https://shop.test/", "https://shop.test/api",
+    ]  # fmt: skip
+
+
+def test_only_the_first_page_s_host_is_taken() -> None:
     """Nobody wants to load-test somebody's trackers; what is left out is said."""
     entries = [
         entry("http://h/"),
@@ -135,8 +146,8 @@ def test_connections_that_were_closed_are_closed() -> None:
 
 def test_web_sockets_are_left_out() -> None:
     """They are no requests that could be sent again."""
-    imported = read(entry("http://h/"), entry("http://h/ws", status=101))
-    assert imported.notes == ["Left out: 1 web sockets."]
+    imported = read(entry("wss://x/"), entry("http://h/"), entry("http://h/ws", status=101))
+    assert imported.notes == ["Left out: 2 web sockets."]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +158,12 @@ def test_web_sockets_are_left_out() -> None:
         (b"{}", "it has no log.entries"),
         (b'{"log": []}', "it has no log.entries"),
         (
-            b'{"log": {"entries": [{}, 1, {"request": {"method": "GET", "url": "ws://h/"}}]}}',
+            b'{"log": {"entries": [{}, 1, {"request": {"method": "GET", "url": "data:x"}}]}}',
             "no HTTP request",
+        ),
+        (
+            b'{"log": {"entries": [{"request": {"method": "GET", "url": "ws://h/"}}]}}',
+            "no request is left of 1: 1 web sockets",
         ),
     ],
 )

@@ -121,8 +121,11 @@ def test_credentials_are_left_to_a_person(scheme: dict[str, Any], credential: Ne
     ("scheme", "note"),
     [
         ({"type": "mutualTLS"}, "needs a client certificate (my-key): give --cert and --key"),
-        ({"type": "http", "scheme": "digest"}, "needs the credentials my-key, which cannot be said here"),
-        ({}, "needs the credentials my-key, which cannot be said here"),
+        (
+            {"type": "http", "scheme": "digest"},
+            "needs the credentials my-key (digest), which Oku cannot send",
+        ),
+        ({}, "needs the credentials my-key (unknown), which Oku cannot send"),
     ],
 )
 def test_credentials_that_cannot_be_sent_are_named(scheme: dict[str, Any], note: str) -> None:
@@ -130,6 +133,13 @@ def test_credentials_that_cannot_be_sent_are_named(scheme: dict[str, Any], note:
     schemes = {"securitySchemes": {"my-key": scheme}}
     (request,) = read({"/a": {"get": {}}}, security=[{"my-key": []}], components=schemes)
     assert (request.credentials, request.notes) == ([], [note])
+
+
+def test_basic_credentials_are_base64() -> None:
+    """Nobody would guess that of a variable."""
+    schemes = {"securitySchemes": {"b": {"type": "http", "scheme": "basic"}}}
+    (request,) = read({"/a": {"get": {}}}, security=[{"b": []}], components=schemes)
+    assert request.notes == ["needs the credentials b; their variable holds base64 of user:password"]
 
 
 def test_deletes_are_left_out_unless_they_are_asked_for() -> None:
@@ -146,7 +156,7 @@ def test_deletes_are_left_out_unless_they_are_asked_for() -> None:
     assert imported.notes == [f"Left out: 7 DELETE (--deletes takes them): {named} and 2 more."]
     imported = read_openapi(content, OpenApiChoice(deletes=True))
     assert ([each.method for each in imported.requests], imported.notes) == (["GET", "DELETE"] * 7, [])
-    with pytest.raises(ValueError, match="it has only DELETE, which --deletes takes"):
+    with pytest.raises(ValueError, match="it has only DELETE operations; --deletes includes them"):
         read({"/a": {"delete": {}}})
 
 

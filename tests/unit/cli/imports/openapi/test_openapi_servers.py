@@ -32,6 +32,7 @@ def test_the_path_of_a_server_follows_the_base_url() -> None:
         ("./api", "http://h"): "http://h/api",
         ("/api/v3", "http://h/api/v3"): "http://h/api/v3",
         ("/", "http://h/b"): "http://h/b",
+        ("/api", "http://api"): "http://api/api",
         ("http://x/v1", "http://h"): "http://h",
     }
     read_bases = {case: read([{"url": case[0]}], case[1]).base for case in cases}
@@ -54,15 +55,30 @@ def test_other_servers_are_named() -> None:
 def test_a_path_and_an_operation_may_have_servers_of_their_own() -> None:
     """The nearest one counts; a base URL counts for all, and that is said."""
     first, own = [{"url": "http://h/v1"}], [{"url": "http://own/v2/"}]
-    beside = "has a server of its own, /v3, which is taken to be beside the first one"
-    instead = "has a server of its own, http://own/v2, instead of which the base URL is asked"
+    beside = "has its own server, /v3, which is taken to be beside the first one"
+    instead = "has its own server, http://own/v2; the base URL replaces it"
     cases: list[tuple[ImportedSpec, str, list[str]]] = [
         (read(first, servers=own), "http://own/v2/a", []),
         (read(first, servers=own, get={"servers": [{"url": "http://op"}]}), "http://op/a", []),
         (read(first, get={"servers": [{"url": "/v3"}]}), "http://h/v3/a", [beside]),
         (read(first, "http://b", servers=own), "http://b/a", [instead]),
         (read(first, "http://b", servers=[{"url": "/v3"}]), "http://b/v3/a", []),
+        (read([{"url": "/api"}], "http://b/x/api/", servers=[{"url": "/v3"}]), "http://b/x/v3/a", []),
+        (read([{"url": "/api"}], "http://api", servers=[{"url": "/v3"}]), "http://api/v3/a", []),
     ]
     assert [(each.requests[0].url, each.requests[0].notes) for each, _, _ in cases] == [
         (url, notes) for _, url, notes in cases
     ]
+
+
+def test_a_server_has_neither_query_nor_fragment() -> None:
+    """Paths could not follow it; a base URL replaces one of the document."""
+    bad, good = [{"url": "https://h/v1?x=1"}], [{"url": "https://h"}]
+    cases: list[tuple[list[Any], str | None, list[Any]]] = [
+        (bad, None, []), (good, "http://b#x", []), ([{"url": "/a?x"}], "http://b", []), (good, None, bad),
+        (good, None, [{"url": "/v2?x"}]), (good, "http://b", [{"url": "/v2?x"}]),
+    ]  # fmt: skip
+    for servers, base_url, own in cases:
+        with pytest.raises(ValueError, match="has a query or a fragment: leave it out"):
+            read(servers, base_url, servers=own)
+    assert read(bad, "http://b", servers=bad).requests[0].url == "http://b/a"

@@ -27,11 +27,13 @@ def make(schema: Any) -> Any:
         ({"type": "string", "maxLength": 3}, "str"),
         ({"type": "string", "format": "uuid"}, "00000000-0000-4000-8000-000000000000"),
         ({"type": "string", "enum": ["a", "b"]}, "a"),
+        ({"type": "string", "enum": [None, "a"]}, "a"),
         ({"type": "string", "default": "d", "example": "e"}, "e"),
         ({"examples": [3]}, 3),
         ({"const": 0}, 0),
         ({"type": "array", "items": {"type": "integer"}}, [1]),
         ({"type": "array", "minItems": 2, "items": {"type": "integer"}}, [1, 1]),
+        ({"type": "array", "maxItems": 0, "items": {"type": "integer"}}, []),
         ({"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}, {"a": 1}),
         ({"properties": {"a": {"default": 4}, "b": {}}}, {"a": 4}),
         ({"oneOf": [{"type": "boolean"}, {}]}, True),
@@ -67,7 +69,16 @@ def make(schema: Any) -> Any:
             },
             {"b": [{"d": 3}]},
         ),
+        ({"example": {"a": 1, "b": 2}, "allOf": [{"properties": {"a": {"readOnly": True}}}]}, {"b": 2}),
+        ({"allOf": [{"example": {"a": 1, "b": 2}, "properties": {"a": {"readOnly": True}}}]}, {"b": 2}),
+        (
+            {"allOf": [{"properties": {"a": {"readOnly": True}}}, {"properties": {"a": {"example": 1}}}]},
+            {},
+        ),
+        ({"example": {"a": 1}, "anyOf": [{"properties": {"a": {"readOnly": True}}}, {"type": "null"}]}, {}),
+        ({"example": 12, "oneOf": [{"type": "string"}, {"type": "integer"}]}, 12),
         ({"type": "string", "example": 12}, "12"),
+        ({"allOf": [{"type": "string"}, {"example": 12}]}, "12"),
         ({"type": ["string", "integer"], "example": 12}, 12),
         ({"type": "string", "example": False}, "false"),
         (
@@ -85,6 +96,7 @@ def test_a_value_fits_its_schema(schema: dict[str, Any], value: Any) -> None:
 SCHEMAS: dict[str, Any] = {
     "Cat": {"type": "object", "required": ["lives"], "properties": {"lives": {"type": "integer"}}},
     "Id": {"type": "integer"},
+    "Node": {"required": ["kids"], "properties": {"kids": {"items": {"$ref": "Node"}}}},
     "Loop": {"allOf": [{"$ref": "Loop"}, {"properties": {"a": {"example": 1}}}]},
     "Ring": {"allOf": [{"$ref": "Ring"}] * 9},
 }
@@ -116,6 +128,7 @@ def test_references() -> None:
             },
             {"lives": 1, "kind": "cat"},
         ),
+        ({"$ref": "Node"}, {"kids": []}),
         ({"$ref": "Loop"}, {"a": 1}),
         ({"$ref": "Ring"}, None),
     ]
@@ -138,4 +151,11 @@ def test_what_is_made_up_is_noted() -> None:
     maker.make({"type": "string", "pattern": "^a$"}, "code")
     assert maker.make(schema, "")["a"]["a"] is not None
     assert maker.notes[0] == "code is made up, and may not match ^a$"
-    assert maker.notes[1].endswith("contains itself; null stands for the rest")
+    assert maker.notes[1].endswith("is nested too deep; null stands for the rest")
+    maker.notes.clear()
+    maker.make({"type": "integer", "minimum": 6, "maximum": 7, "multipleOf": 5}, "n")
+    maker.make({"type": "array", "minItems": 2, "uniqueItems": True, "items": {"type": "null"}}, "list")
+    assert maker.notes == [
+        "n is 1, because no number that fits its schema was found",
+        "list has equal items, though its schema wants different ones",
+    ]

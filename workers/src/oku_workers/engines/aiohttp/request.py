@@ -12,8 +12,9 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 from yarl import URL
 
-from oku_core.http_client.client_rules import BODY_TYPE, build_origin
+from oku_core.http_client.client_rules import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.values.request_content import BODY_TYPE
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
 from oku_workers.engines.http.request_parts import PIECE_BYTES, RequestParts, split_target, take_apart
@@ -98,7 +99,8 @@ def _split_headers(parts: RequestParts, *, has_sender: bool) -> tuple[_Values, _
     A name goes to one side as a whole, for what a request says replaces what all share.
     """
     if has_sender:
-        # What a session has goes to everybody, wherever a redirection leads, and replaces no `Cookie`.
+        # A session sends its headers to every host of a redirection. The sender leaves them out for another
+        # origin, and merges their `Cookie` with those that servers have set.
         return [], parts.headers
     own = {name.lower() for name, value in parts.headers if not value.is_constant}
     return (

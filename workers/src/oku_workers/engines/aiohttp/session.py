@@ -23,10 +23,10 @@ from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
 from oku_core.http_client.addresses import Addresses
-from oku_core.http_client.client_rules import DEFAULT_HEADERS, KEEPALIVE_S
+from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.request_content import asks_to_close
+from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
 from oku_workers.engines.aiohttp.sender import needs_sender

@@ -9,10 +9,11 @@ from yarl import URL
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
 from oku_core.data.row_reader import RowReader, Value
-from oku_core.http_client.client_rules import BODY_TYPE, DEFAULT_HEADERS, build_target
+from oku_core.http_client.client_rules import build_target
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
+from oku_core.spec.values.request_content import BODY_TYPE, DEFAULT_HEADERS
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
 from oku_workers.engines.contract.engine_protocol import EngineError
