@@ -46,6 +46,9 @@ WORST: Mapping[str, Sequence[Text]] = {
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
     ],
     "oku_cli.comparison.obstacles:_DIGEST": _A_DIGEST,
+    "oku_cli.imports.curl.curl_command:_CERTIFICATE": ["a", "\\\\", "\\:", ("a", "\\\\", ":"), ("", "a", ":a\n")],
+    "oku_cli.imports.curl.curl_command:_SCHEME": ["a", "a+", ("a", ".", ":/"), ("a", "-", "")],
+    "oku_cli.imports.curl.curl_command:_read_certificate": ["\\", "\\:", "\\a"],
     "oku_cli.imports.curl.curl_command:_DOT_SEGMENT": ["/", "/.", "/..", "/...", "a"],
     "oku_cli.imports.curl.curl_command:_GLOB": ["{", "{a", "[", "[a", ("{", "a", ""), ("[", "a", ""), "[]"],
     "oku_cli.imports.har.har_body:_BOUNDARY": ["boundary=", ('boundary="', "a", ""), "boundary=a"],
@@ -57,6 +60,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.headers:SecretBox.stand_for": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
+    "oku_cli.imports.imported_spec:find_origin": ["/", "a", "?#", "a/"],
     "oku_cli.imports.imported_spec:_PARTS": [
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],

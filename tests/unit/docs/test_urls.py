@@ -13,10 +13,6 @@ SAFE = {
         "url": "of a curl command, a URL without its scheme",
         "values['proxy']": "of a curl command, a URL without its scheme",
     },
-    "cli/imports/har/har_file.py": {"parts.netloc": "part of a URL"},
-    "cli/imports/spec_writer.py": {
-        "url.split('://', 1)[-1].split('/', 1)[0].split('?', 1)[0]": "part of a URL",
-    },
     "cli/local/stack_plan.py": {
         "format_address(listening[0])": "an address and a port, in brackets for IPv6"
     },
