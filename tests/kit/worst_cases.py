@@ -46,7 +46,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
     ],
     "oku_cli.comparison.obstacles:_DIGEST": _A_DIGEST,
-    "oku_cli.imports.curl.curl_command:_CERTIFICATE": ["a", "\\\\", "\\:", ("a", "\\\\", ":"), ("", "a", ":a")],
+    "oku_cli.imports.curl.curl_command:_CERTIFICATE": ["a", "\\\\", "\\:", ("a", "\\\\", ":"), ":a"],
     "oku_cli.imports.curl.curl_command:_SCHEME": ["a", "a+", ("a", ".", ":/"), ("a", "-", "")],
     "oku_cli.imports.curl.curl_command:_read_certificate": ["\\", "\\:", "\\a"],
     "oku_cli.imports.curl.curl_command:_DOT_SEGMENT": ["/", "/.", "/..", "/...", "a"],
