@@ -12,6 +12,8 @@ from yarl import URL
 from oku.client.outbound_connection import CONNECT_ERROR, OutboundConnection, TransportError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.http_client.error_reason import explain_proxy_refusal
+from oku_core.http_client.tls import server_name
 
 _KEEPALIVE_NS = int(KEEPALIVE_S * 1e9)
 
@@ -134,7 +136,7 @@ class ClientOrigin:
             return await self._connect_through_tunnel(deadline_ns)
         lent = await self._addresses.connect()
         if self._is_https:
-            tls, name = self._way.tls.build(), self._name.rstrip(".")
+            tls, name = self._way.tls.build(), server_name(self._name)
             _, connection = await loop.create_connection(
                 OutboundConnection, sock=lent, ssl=tls, server_hostname=name
             )
@@ -153,9 +155,9 @@ class ClientOrigin:
                 head += f"Proxy-Authorization: {self._tunnel_authorization}\r\n"
             status = await tunnel.open(f"{head}\r\n".encode())
             if status // 100 != 2:  # a class of statuses
-                raise TransportError(CONNECT_ERROR, f"the proxy has answered with status {status}")
+                raise TransportError(CONNECT_ERROR, explain_proxy_refusal(status))
             connection = OutboundConnection()
-            name = self._name.rstrip(".")
+            name = server_name(self._name)
             over_tls = await loop.start_tls(
                 transport, connection, self._way.tls.build(), server_hostname=name
             )

@@ -5,7 +5,7 @@ import os
 from typing import cast
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.http_client.error_reason import HUNG_UP
+from oku_core.http_client.error_reason import explain_end
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = map(
@@ -116,7 +116,7 @@ class OutboundConnection(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
         else:
-            self._fail(DISCONNECTED, exc or HUNG_UP)
+            self._fail(DISCONNECTED, explain_end(exc, has_begun=reader.has_begun))
         reader.end()
 
     def _fail(self, outcome: int, cause: object) -> None:

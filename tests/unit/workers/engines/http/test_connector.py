@@ -95,7 +95,7 @@ async def test_tcp_and_tls_are_timed_apart(network: Network, lone: str | None) -
     """The server is asked for by its name, whatever its address is."""
     network.lone = lone
     tls = ssl.create_default_context()
-    connection = await connect("https://name.example", tls)
+    connection = await connect("https://name.example.", tls)
     assert network.made == [((), {"sock": "socket", "ssl": tls, "server_hostname": "name.example"})]
     assert connection.measure() == (5000, 5000)
 

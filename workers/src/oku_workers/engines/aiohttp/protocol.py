@@ -18,6 +18,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
+from oku_core.http_client.error_reason import CUT_SHORT, ReasonError
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 _CONTINUE = 100
@@ -110,11 +111,13 @@ class ResponseProtocol(ResponseHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """The connection has ended, and with it a body that has no other end."""
         reader, body = self._reader, self._body
-        if self._is_asked and reader is not None and body is not None:
-            if exc is None and reader.ends_by_close:
+        if self._is_asked and reader is not None and reader.has_begun:
+            if body is not None and exc is None and reader.ends_by_close:
                 self._finish(reader, body)
             else:
-                body.set_exception(ClientConnectionError(str(exc or "the server hung up")))
+                error = ClientConnectionError()
+                error.__cause__ = exc or ReasonError(CUT_SHORT)
+                (body or self).set_exception(error)
         if reader is not None:
             reader.end()
         self._is_asked = False

@@ -24,6 +24,7 @@ from multidict import istr
 
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.http_client.tls import server_name
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
@@ -145,7 +146,7 @@ class _Connector(TCPConnector):
     ) -> tuple[asyncio.Transport, ResponseProtocol]:
         """Connect as all engines do: aiohttp would forget the known addresses when a lookup fails."""
         host, tls = req.url.raw_host or "", self._get_ssl_context(req)
-        name = (req.server_hostname or host).rstrip(".") if tls is not None else None
+        name = server_name(req.server_hostname or host) if tls is not None else None
         try:
             addresses = self._find_addresses(host, req.port or 0)
             await addresses.find()

@@ -7,6 +7,7 @@ from time import monotonic_ns
 from yarl import URL
 
 from oku_core.http_client.addresses import Addresses
+from oku_core.http_client.tls import server_name
 
 NO_SLOTS: tuple[str, ...] = ()
 """Of a base whose heirs have room for its attributes: they may have another base with slots."""
@@ -69,7 +70,8 @@ class Connector:
         now_ns = monotonic_ns()
         connection.connect_us = (now_ns - connection.begun_ns) // 1000
         connection.begun_ns = now_ns
-        await loop.create_connection(lambda: connection, sock=lent, ssl=self._tls, server_hostname=self._host)
+        name = server_name(self._host)
+        await loop.create_connection(lambda: connection, sock=lent, ssl=self._tls, server_hostname=name)
 
     def close(self) -> None:
         """Give up a lookup that is under way; the engine closes the connections."""

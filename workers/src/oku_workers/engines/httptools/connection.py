@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, cast
 
-from oku_core.http_client.error_reason import HUNG_UP, UNASKED
+from oku_core.http_client.error_reason import UNASKED, explain_end
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
@@ -224,7 +224,8 @@ class Connection(Exchange, IdleConnection):
         if reader is not None and reader.ends_by_close and exc is None and self.tally is not None:
             self._finish(reader)
         elif self._state != CLOSED:
-            self._owner.lose(self, DISCONNECTED, exc or HUNG_UP)
+            has_begun = reader is not None and reader.has_begun
+            self._owner.lose(self, DISCONNECTED, explain_end(exc, has_begun=has_begun))
         self._owner.forget(self)
 
     def _tell_times(self, tally: Tally) -> None:
