@@ -221,7 +221,7 @@ class ResponseReader:
             raise MalformedResponseError(str(refusal.__context__ or refusal)) from refusal
 
     def _has_blanks_before_colon(self, refusal: Exception) -> bool:
-        """Whether the head that the parser refuses has blanks before a colon, or may have at its end so far."""
+        """Whether the head that the parser refuses has blanks before a colon, or ends with such blanks."""
         if self.has_head or str(refusal) != _REFUSED_NAME:
             return False
         start, end = self._find_head()
