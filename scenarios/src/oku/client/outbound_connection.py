@@ -91,8 +91,9 @@ class OutboundConnection(Http1Connection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended, and with it an answer that has no other end."""
-        if self._end_response(self.reader, exc):
+        if self._waiter is not None and self._end_response(self.reader, exc):
             self._complete()
+        self._unsent = None  # the number of its file may be that of another connection soon
         self.reader.end()
 
     def _complete(self) -> None:
