@@ -91,16 +91,6 @@ def explain_proxy_refusal(status: int) -> str:
     return f"{PROXY_REFUSED}{status}"
 
 
-def explain_end(error: BaseException | None, *, has_begun: bool) -> BaseException | str:
-    """The cause of a connection that ended before its response did.
-
-    Args:
-        error: of the system; None if the server has closed the connection.
-        has_begun: whether a part of the response has come.
-    """
-    return error or (CUT_SHORT if has_begun else HUNG_UP)
-
-
 def explain_error(outcome: int, error: object, timeout: str) -> str:
     """The reason of what ended with an error, or with a text of ours.
 

@@ -10,9 +10,7 @@ import pytest
 from oku_core.accounting.outcome import LONGEST_REASON
 from oku_core.http_client.error_reason import (
     CUT_SHORT,
-    HUNG_UP,
     ReasonError,
-    explain_end,
     explain_error,
     explain_proxy_refusal,
     explain_status,
@@ -92,13 +90,6 @@ def test_what_a_bracket_opens_is_left_out_until_another_closes_it_or_its_line_en
 def test_a_status_is_named() -> None:
     """It is what a user looks for first."""
     assert explain_status(503) == "status 503"
-
-
-def test_an_end_is_explained_by_the_system_or_by_how_far_the_response_had_come() -> None:
-    """A server that has begun to answer is not one that hangs up on requests."""
-    error = ConnectionResetError(errno.ECONNRESET, "reset")
-    assert [explain_end(error, has_begun=has_begun) for has_begun in (False, True)] == [error, error]
-    assert (explain_end(None, has_begun=False), explain_end(None, has_begun=True)) == (HUNG_UP, CUT_SHORT)
 
 
 def test_a_proxy_that_refuses_is_named_with_its_status() -> None:
