@@ -12,12 +12,12 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 from yarl import URL
 
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.http.request_parts import PIECE_BYTES, RequestParts, split_target, take_apart
+from oku_workers.engines.http.request_parts import RequestParts, split_target, take_apart
 
 _Values = Sequence[tuple[str, Template]]
 
