@@ -720,11 +720,6 @@ DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
         ("proxy-close", "proxy-reset", "proxy-no-http"),
     ),
     (
-        "a reset is taken for the end of the connection",
-        frozenset({ClientKind.AIOHTTP}),
-        ("reset-within-a-chunk", "until-reset", "reset-before-the-body", "reset-within-the-body"),
-    ),
-    (
         "a truncated response has the reason of none",
         _ALL,
         (
