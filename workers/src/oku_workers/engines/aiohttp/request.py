@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import StreamWriter
 from aiohttp.payload import BytesPayload, Payload
+from multidict import CIMultiDict
 from yarl import URL
 
 from oku_core.http_client.client_rules import build_origin
@@ -63,7 +64,7 @@ def build_arguments(
     def build(index: int) -> Mapping[str, Any]:
         arguments: dict[str, Any] = {"allow_redirects": False}
         if headers:
-            arguments["headers"] = [(name, build_value(index)) for name, build_value in headers]
+            arguments["headers"] = CIMultiDict([(name, value(index)) for name, value in headers])
         if body is not None:
             content = body(index)
             arguments["data"] = content if len(content) <= PIECE_BYTES else LongBody(content)

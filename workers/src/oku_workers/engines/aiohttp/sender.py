@@ -7,6 +7,7 @@ from time import time
 from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, InvalidURL
+from multidict import CIMultiDict
 from yarl import URL
 
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
@@ -20,8 +21,6 @@ from oku_core.http_client.redirects import (
 )
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import AnswerBody
-
-Headers = list[tuple[str, str]]
 
 
 class Sender:
@@ -46,7 +45,8 @@ class Sender:
                 raise RedirectError(describe_excess(self._most))
             hop, count = following, count + 1
             if not hop.keeps_content:
-                arguments |= {"data": None, "headers": drop_content_headers(arguments.get("headers", []))}
+                headers = list(arguments.pop("headers", CIMultiDict()).items())
+                arguments |= {"data": None, "headers": CIMultiDict(drop_content_headers(headers))}
             if hop.is_foreign:
                 arguments.pop("headers", None)
             try:
@@ -69,7 +69,10 @@ class Sender:
     async def _send(self, method: str, url: URL, arguments: dict[str, Any]) -> ClientResponse:
         cookies = self._cookies
         if cookies is not None and not cookies.is_empty and (kept := cookies.find(str(url), time())):
-            arguments = arguments | {"headers": _add_cookies(arguments.get("headers", []), kept)}
+            headers = CIMultiDict[str](arguments.get("headers", ()))
+            given = "; ".join(headers.popall("Cookie", []))
+            headers["Cookie"] = merge_cookies(given, kept)
+            arguments = arguments | {"headers": headers}
         response = await self._session.request(method, url, **arguments)
         if cookies is not None and may_set_cookies(head := _get_head(response)):
             cookies.store(head, str(url), time())
@@ -79,10 +82,3 @@ class Sender:
 def _get_head(response: ClientResponse) -> bytes:
     body = response.content
     return body.head if isinstance(body, AnswerBody) else b""
-
-
-def _add_cookies(headers: Headers, kept: str) -> Headers:
-    """The headers of a request with the cookies that servers have set, beside those of the spec."""
-    given = "; ".join([value for name, value in headers if name.lower() == "cookie"])
-    others = [header for header in headers if header[0].lower() != "cookie"]
-    return [*others, ("Cookie", merge_cookies(given, kept))]
