@@ -116,14 +116,7 @@ def build_url(target: TargetServer, name: str, port: TargetPort = TargetPort.PLA
     return f"http://127.0.0.1:{target.ports[port]}/{name}/"
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        Engine.AIOHTTP,
-        pytest.param(Engine.HTTPTOOLS, marks=defect("an early 413 followed by a close is lost")),
-    ],
-    ids=str,
-)
+@HTTP1_ENGINES
 async def test_an_early_answer_is_not_lost(
     target: TargetServer, worker: EngineWorker, engine: Engine
 ) -> None:
@@ -135,7 +128,6 @@ async def test_an_early_answer_is_not_lost(
         assert (count(account), account.part.statuses) == ({"unexpected_status": 60}, {"413": 60})
 
 
-@defect("an early 413 followed by a close is lost")
 async def test_an_early_answer_is_not_lost_by_http(target: TargetServer, bench: HttpBench) -> None:
     """Neither is it by a scenario."""
     http, content, lost = bench.begin(), MANY.encode(), 0

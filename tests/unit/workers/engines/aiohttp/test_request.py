@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
+from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
@@ -18,7 +19,6 @@ from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import LongBody, Route, build_arguments, build_routes, build_url
-from oku_workers.engines.http.request_parts import PIECE_BYTES
 
 INDICES = st.integers(0, 10**15)
 URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"

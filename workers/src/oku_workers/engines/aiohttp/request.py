@@ -16,14 +16,14 @@ from aiohttp.payload import BytesPayload, Payload
 from multidict import CIMultiDict
 from yarl import URL
 
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.http.answer_checks import build_judge
-from oku_workers.engines.http.request_parts import PIECE_BYTES, split_target, take_apart
+from oku_workers.engines.http.request_parts import split_target, take_apart
 
 
 class Route:
