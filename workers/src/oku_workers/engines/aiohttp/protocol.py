@@ -22,7 +22,7 @@ _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class ResponseNeeds(Protocol):
-    """What a request needs of its response and of its connection."""
+    """The needs of a request, for its response and its connection."""
 
     @property
     def kept_bytes(self) -> int:
@@ -59,7 +59,7 @@ class ResponseProtocol(ResponseHandler):
         find_needs: None if no request needs anything.
 
     Attributes:
-        write_error: why the body of the request could not be sent as a whole; None unless it was so.
+        write_error: of a request that could not be sent as a whole.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, find_needs: FindNeeds | None = None) -> None:
@@ -137,7 +137,7 @@ class ResponseProtocol(ResponseHandler):
         self.feed_data((_build_message(reader.status), body))
 
     def _finish(self, reader: ResponseReader) -> None:
-        """The response is complete; whoever waits for its body may go on."""
+        """The response is complete, and so is its body."""
         body = self._body
         assert body is not None
         self._is_asked = False

@@ -1,7 +1,7 @@
-"""What request `i` is, in the terms of aiohttp: its URL, headers and body; and how its answer is judged.
+"""Requests in the terms of aiohttp: URL, headers and body of each index.
 
-What is the same for every index is worked out in advance. A spec that aiohttp cannot send raises an error
-when a request is asked for, not here, so that each request ends in an outcome.
+Constant parts are worked out in advance. A spec that aiohttp cannot send raises an error when a request is
+asked for, not here, so that each request ends in an outcome.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class Route:
     Attributes:
         method: of the requests.
         build_url: makes the URL of request `i`.
-        build_arguments: makes what else aiohttp needs for request `i`.
+        build_arguments: makes the other arguments of request `i` for aiohttp.
         closes: whether they ask for a connection each.
         answers: judges the answers.
     """
@@ -79,7 +79,7 @@ def build_arguments(
 def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None) -> Callable[[int], URL]:
     """A function from an index to the URL of its request.
 
-    Path and query are sent as they are written; what a URL cannot contain is percent-encoded.
+    Path and query are sent as they are written; characters that no URL contains are percent-encoded.
 
     Args:
         url: with its placeholders.

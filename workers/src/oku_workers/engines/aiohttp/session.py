@@ -46,7 +46,7 @@ def build_session(
 
     Args:
         spec: what to send.
-        context: what to send from, and how to speak TLS.
+        context: has the local address and the settings of TLS.
         record_connection: hears of each connection that is made.
         find_needs: asked before each request; None if none needs anything.
 
