@@ -89,8 +89,7 @@ def _iter_values(fields: Fields) -> Iterator[tuple[str, str | bytes]]:
     if isinstance(fields, _TEXTS):
         raise TypeError("names and values are wanted, as in {'name': 'value'}, not text")
     for name, value in _list_pairs(fields):
-        is_one = isinstance(value, _TEXTS) or not isinstance(value, Iterable)
-        for each in (value,) if is_one else value:
+        for each in value if isinstance(value, Iterable) and not isinstance(value, _TEXTS) else (value,):
             if each is not None:
                 yield name, bytes(each) if isinstance(each, bytes | bytearray) else str(each)
 
