@@ -21,7 +21,7 @@ from oku_cli.imports.openapi.schema_example import ExampleMaker
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _ANY_TYPE = frozenset({"*/*", "application/*"})
 _STYLES = frozenset({"style", "explode", "allowReserved"})
-"""What an encoding says of a field of a form (OpenAPI 3, encoding object)."""
+"""The keywords of an encoding object that say how a form field is written (OpenAPI 3)."""
 _OWN_HEADERS = frozenset({"accept", "content-type", "authorization"})
 """Parameters of these names are passed over (OpenAPI 3, parameter object)."""
 
@@ -156,7 +156,7 @@ class OperationReader:
         return None, ""
 
     def _make_form(self, media: Any, maker: ExampleMaker) -> str:
-        """The fields of a form; those with an encoding of their own are written as those of a query."""
+        """Write the fields of a form: one with an encoding of its own like a query parameter."""
         fields, encodings = self._make_content(media, maker), self._resolve(media).get("encoding") or {}
         pairs: list[str] = []
         for name, value in fields.items() if isinstance(fields, Mapping) else ():
