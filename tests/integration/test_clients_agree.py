@@ -116,14 +116,7 @@ def build_url(target: TargetServer, name: str, port: TargetPort = TargetPort.PLA
     return f"http://127.0.0.1:{target.ports[port]}/{name}/"
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(Engine.AIOHTTP, marks=defect("an early 413 followed by a close is lost")),
-        Engine.HTTPTOOLS,
-    ],
-    ids=str,
-)
+@HTTP1_ENGINES
 async def test_an_early_answer_is_not_lost(
     target: TargetServer, worker: EngineWorker, engine: Engine
 ) -> None:
@@ -169,14 +162,7 @@ async def test_an_answer_that_closes_leaves_other_connections_of_http_alone(
     assert (target.connections[TargetPort.PLAIN], target.connections[TargetPort.OTHER]) == (10, 1)
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(Engine.AIOHTTP, marks=defect("one target that closes turns keep-alive off for all")),
-        Engine.HTTPTOOLS,
-    ],
-    ids=str,
-)
+@HTTP1_ENGINES
 async def test_a_request_that_closes_leaves_other_connections_alone(
     target: TargetServer, engine: Engine
 ) -> None:
