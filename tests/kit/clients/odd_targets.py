@@ -725,18 +725,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
 """What clients make of targets, and why it may be something else than the table says."""
 DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
     (
-        "the reason of a proxy that refuses is empty",
-        frozenset({ClientKind.AIOHTTP}),
-        ("proxy-407", "proxy-403", "proxy-502"),
-    ),
-    (
         "a request that a proxy refuses is not counted",
         frozenset({ClientKind.FAST_HTTP_USER}),
         ("proxy-407", "proxy-403", "proxy-502", "proxy-close", "proxy-no-http"),
-    ),
-    (
-        "a proxy is taken for the target",
-        frozenset({ClientKind.AIOHTTP}),
-        ("proxy-close", "proxy-reset", "proxy-no-http"),
     ),
 )
