@@ -12,6 +12,7 @@ import ssl
 
 from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
 from oku_core.data.data_format import DataError
+from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
@@ -111,6 +112,8 @@ def _list_links(error: BaseException) -> list[BaseException]:
 
 def _explain_known(error: BaseException) -> str | None:
     """The reason of an error that has a text of its own; None for all others."""
+    if isinstance(error, ProxyError):
+        return _explain_proxy(error)
     if isinstance(error, socket.gaierror):
         return _NO_NAME_SERVER if error.errno == socket.EAI_AGAIN else _NAME_NOT_FOUND
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -124,6 +127,15 @@ def _explain_known(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.errno:
         return _SYSTEM.get(error.errno) or os.strerror(error.errno).lower()
     return None
+
+
+def _explain_proxy(error: ProxyError) -> str:
+    cause = error.cause
+    if cause is None:
+        return "the proxy hung up"
+    if isinstance(cause, int):
+        return f"the proxy has answered with status {cause}"
+    return f"proxy: {_explain_known(cause) or _strip(str(cause))}"
 
 
 def _strip(text: str, *, numbers: bool = False) -> str:

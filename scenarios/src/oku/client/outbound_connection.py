@@ -5,6 +5,7 @@ import os
 from typing import cast
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
@@ -28,20 +29,20 @@ class TransportError(Exception):
         self.cause = cause
 
 
-class OutboundConnection(asyncio.Protocol):
+class OutboundConnection(OriginConnection):
     """One connection, TLS and tunnel included.
 
     Attributes:
         reader: has read the answer, once the future of `ask` is done.
         deadline_ns: when the request in flight has taken too long, by the monotonic clock.
-        rested_at_ns: when its last answer was complete.
     """
 
-    __slots__ = ("_file", "_transport", "_waiter", "deadline_ns", "reader", "rested_at_ns")
+    __slots__ = ("_file", "_transport", "_waiter", "begun_ns", "connect_us", "deadline_ns", "reader")
 
     def __init__(self) -> None:
+        super().__init__()
         self.reader = ResponseReader(has_bodies=True)
-        self.deadline_ns = self.rested_at_ns = 0
+        self.deadline_ns = 0
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._file = _NO_FILE

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, cast
 
+from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.http.request_parts import PIECE_BYTES
@@ -27,7 +28,6 @@ from oku_workers.engines.httptools.exchange import (
     AnswerBatch,
     Exchange,
 )
-from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
@@ -35,7 +35,7 @@ from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
 
 if TYPE_CHECKING:
-    from oku_workers.engines.httptools.route import Route
+    from oku_workers.engines.httptools.route import Origin, Route
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
@@ -76,7 +76,7 @@ class Owner(Protocol):
         ...
 
 
-class Connection(Exchange, IdleConnection):
+class Connection(Exchange, OriginConnection):
     """One connection, with at most one request in flight on it.
 
     Args:
@@ -193,8 +193,9 @@ class Connection(Exchange, IdleConnection):
             self._file = transport.get_extra_info("socket").fileno()
         self._times = self.measure()
         if self.tally is None:
-            self.rest(monotonic_ns())
-            self.origin.idle[self] = None
+            now_ns = monotonic_ns()
+            self.rest(now_ns)
+            self.origin.idle.rest(self, now_ns)
             return
         self._tell_times(self.tally)
         self._state = SENT
