@@ -1,22 +1,21 @@
-"""Checks the documents against the code: the words that modules are named by, the rooms, the names, paths,
-links, command lines and the version in the documents, and that every name in them has an owner.
+"""Checks the documents against the code: the rooms, the names, paths, links, command lines and the version in
+them, and that every name has an owner.
 """
 
 import sys
 
-from docs.tools import command_lines, owned_names, references, version, vocabulary
-from docs.tools.rooms import check_rooms
+from docs.tools import command_lines, owned_names, references, version
+from docs.tools.rooms import PACKAGES, PAGE, check_rooms
 
 
 def main() -> int:
     """Print what is wrong; the exit code."""
     faults = [
-        *vocabulary.find_faults(),
         *references.find_faults(),
         *command_lines.find_faults(),
         *version.find_faults(),
         *owned_names.find_faults(),
-        *check_rooms(vocabulary.GLOSSARY.read_text(), vocabulary.SOURCES),
+        *check_rooms(PAGE.read_text(), PACKAGES),
     ]
     sys.stderr.writelines(f"{fault}\n" for fault in faults)
     return int(bool(faults))

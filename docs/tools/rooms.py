@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 from configparser import ConfigParser
 from pathlib import Path
 
-_PACKAGES = "between the packages"
+_ROOT = Path(__file__).parents[2]
+PAGE = _ROOT / "docs" / "architecture.md"
+PACKAGES = (
+    *(_ROOT / part / "src" / f"oku_{part}" for part in ("core", "coordinator", "workers", "server", "cli")),
+    _ROOT / "scenarios" / "src" / "oku",
+    _ROOT / "charts" / "dashboards" / "oku_dashboards",
+)
+
+_BETWEEN = "between the packages"
 
 
 def build_rooms_table(contracts: str) -> str:
@@ -29,7 +37,7 @@ def _build_rows(section: dict[str, str]) -> Iterator[str]:
         containers = [packages.pop()]
         modules = [[name.removeprefix(f"{containers[0]}.") for name in floor] for floor in modules]
     text = " → ".join(" · ".join(f"`{name}`" for name in floor) for floor in modules)
-    for title in [f"`{name}`" for name in containers if "." not in name] if containers else [_PACKAGES]:
+    for title in [f"`{name}`" for name in containers if "." not in name] if containers else [_BETWEEN]:
         yield f"| {title} | {text} |"
 
 

@@ -116,7 +116,6 @@ def build_url(target: TargetServer, name: str, port: TargetPort = TargetPort.PLA
     return f"http://127.0.0.1:{target.ports[port]}/{name}/"
 
 
-@defect("an early 413 followed by a close is lost")
 @HTTP1_ENGINES
 async def test_an_early_answer_is_not_lost(
     target: TargetServer, worker: EngineWorker, engine: Engine
@@ -129,7 +128,6 @@ async def test_an_early_answer_is_not_lost(
         assert (count(account), account.part.statuses) == ({"unexpected_status": 60}, {"413": 60})
 
 
-@defect("an early 413 followed by a close is lost")
 async def test_an_early_answer_is_not_lost_by_http(target: TargetServer, bench: HttpBench) -> None:
     """Neither is it by a scenario."""
     http, content, lost = bench.begin(), MANY.encode(), 0
@@ -164,14 +162,7 @@ async def test_an_answer_that_closes_leaves_other_connections_of_http_alone(
     assert (target.connections[TargetPort.PLAIN], target.connections[TargetPort.OTHER]) == (10, 1)
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(Engine.AIOHTTP, marks=defect("one target that closes turns keep-alive off for all")),
-        Engine.HTTPTOOLS,
-    ],
-    ids=str,
-)
+@HTTP1_ENGINES
 async def test_a_request_that_closes_leaves_other_connections_alone(
     target: TargetServer, engine: Engine
 ) -> None:

@@ -109,6 +109,9 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("0x", "f", "z"), "(\n", ("(", "a", ""), "1_",
     ],
     "oku_core.http_client.response_reader:_BLANK_FIRST_LINE": ["a", "\n", "\n\t", "a\n"],
+    "oku_core.http_client.response_reader:_BLANKS_BEFORE_COLON": [
+        "\na", ("\n", "a", ""), ("\na", " ", ""), ("\na", " ", "b"), "\na ", "\n",
+    ],
     "oku_core.http_client.response_reader:_ENCODINGS": [
         "\ntransfer-encoding", ("\ntransfer-encoding", " ", ""), ("\ntransfer-encoding:", "a", ""),
         ("\ntransfer-encoding:", "\n ", "\n"), "\ntransfer-encoding:\n ", "\n",

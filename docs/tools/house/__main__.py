@@ -1,6 +1,6 @@
 """Prints the measures of the house with their goals and ceilings: `./task house`.
 
-The product is counted as `docs.tools.house.measures` and `docs.tools.house.shapes` document. How long
+The product is counted as `docs.tools.house.measures`, `…shapes` and `…prose` document. How long
 `./task test` and `.ci/run` take is not measured here, but read from `[times]` in `ceilings.toml`, where it is
 recorded by hand, with the machine.
 """
@@ -13,10 +13,11 @@ from pathlib import Path
 
 from docs.tools.house.ceilings import CEILINGS, find_faults, lower, read_ceilings
 from docs.tools.house.measures import MEASURES
+from docs.tools.house.prose import list_matches
 from docs.tools.house.tree import Tree, read_checkout, read_commit
 
 _ROOT = Path(__file__).parents[3]
-_WIDTH = 44
+_WIDTH = 52
 
 
 def main() -> int:
@@ -26,6 +27,9 @@ def main() -> int:
         tree = read_commit(options.path or _ROOT, options.commit)
     else:
         tree = read_checkout(options.path or _ROOT)
+    if options.english:
+        sys.stdout.writelines(f"{line}\n" for line in list_matches(tree))
+        return 0
     values = measure(tree)
     text = CEILINGS.read_text()
     if options.check:
@@ -46,6 +50,9 @@ def _parse() -> argparse.Namespace:
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", action="store_true", help="fail if a measure is above its ceiling")
     action.add_argument("--lower", action="store_true", help="lower the ceilings to the measures")
+    action.add_argument(
+        "--english", action="store_true", help="list the foreign turns of phrase, the worst files first"
+    )
     return parser.parse_args()
 
 

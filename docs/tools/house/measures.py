@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from docs.tools.house import shapes
-from docs.tools.house.prose import count_noun_clauses
+from docs.tools.house.prose import HABITS, Habit, count_in_code, count_in_pages
 from docs.tools.house.tree import Tree
 
 _SMALL_LINES = 40
@@ -50,6 +50,16 @@ def _count_test_lines(tree: Tree) -> int:
     return sum(module.line_count for module in (*tree.tests, *tree.benchmarks))
 
 
+def _measure_code(habit: Habit) -> Measure:
+    title = f"{habit.title} / 10,000 words"
+    return Measure(habit.key, title, habit.goal, lambda tree: round(count_in_code(habit, tree), 1))
+
+
+def _measure_pages(habit: Habit) -> Measure:
+    title = "  in docs/*.md"
+    return Measure(f"docs_{habit.key}", title, habit.goal, lambda tree: round(count_in_pages(habit, tree), 1))
+
+
 MEASURES = (
     Measure("product_lines", "product lines, dashboards included", 67_000, _count_product_lines),
     Measure("modules", "modules (without `__init__`)", 535, lambda tree: len(tree.modules)),
@@ -77,6 +87,12 @@ MEASURES = (
         lambda tree: len(shapes.list_repeated_classes(tree)),
     ),
     Measure(
+        "repeated_functions",
+        "function names that occur twice",
+        0,
+        lambda tree: len(shapes.list_repeated_functions(tree)),
+    ),
+    Measure(
         "repeated_modules",
         "module names that occur twice",
         15,
@@ -97,10 +113,5 @@ MEASURES = (
         3_000,
         lambda tree: len(tree.files.get(_PAGE, "").split()),
     ),
-    Measure(
-        "noun_clauses",
-        "noun clauses per 10,000 words of prose",
-        10,
-        lambda tree: round(count_noun_clauses(tree.product), 1),
-    ),
+    *(measure for habit in HABITS for measure in (_measure_code(habit), _measure_pages(habit))),
 )

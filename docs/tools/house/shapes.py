@@ -145,6 +145,16 @@ def list_repeated_classes(tree: Tree) -> list[str]:
     return _list_repeated(node.name for module in tree.modules for node in module.classes)
 
 
+def list_repeated_functions(tree: Tree) -> list[str]:
+    """List the names that two or more public functions have; methods and nested functions may repeat."""
+    return _list_repeated(
+        node.name
+        for module in tree.modules
+        for node in ast.parse(module.text).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+
 def list_repeated_modules(tree: Tree) -> list[str]:
     """List the names that two or more modules have, `__main__` and the like left out."""
     return _list_repeated(module.name for module in tree.modules)

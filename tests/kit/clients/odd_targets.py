@@ -110,7 +110,18 @@ BODIES: dict[str, OddTarget] = {
 HEADS: dict[str, OddTarget] = {
     "blank-before-colon": OddTarget(replies(head(b"X-Frame-Options : DENY"))),
     "blank-before-colon-of-length": OddTarget(replies(_STATUS + b"Content-Length : 2\r\n\r\nhi")),
-    "tab-before-colon": OddTarget(replies(head(b"X\t: a")), malformed(_HEADER)),
+    "blanks-before-colon": OddTarget(replies(head(b"X-Frame-Options  : DENY"))),
+    "tab-before-colon": OddTarget(replies(head(b"X\t: a"))),
+    "tab-before-colon-of-length": OddTarget(replies(_STATUS + b"Content-Length\t: 2\r\n\r\nhi")),
+    "blank-before-colon-of-chunks": OddTarget(
+        replies(_STATUS + b"Transfer-Encoding : chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n")
+    ),
+    "blank-before-colon-of-both-lengths": OddTarget(
+        replies(_STATUS + b"X : a\r\nContent-Length : 3\r\n" + HI), malformed(_TWO_LENGTHS)
+    ),
+    "blank-before-colon-after-an-interim-answer": OddTarget(
+        replies(b"HTTP/1.1 103 Early Hints\r\nLink : </x>\r\n\r\n" + head(b"X : a"))
+    ),
     "blank-in-name": OddTarget(replies(head(b"X y: a")), malformed(_HEADER)),
     "folded": OddTarget(replies(head(b"X: a", b" b", b"\tc"))),
     "folded-first": OddTarget(replies(head(b" X: a")), malformed("its first header begins with a blank")),
@@ -532,9 +543,9 @@ PROXIES: dict[str, OddTarget] = {
     ),
     "proxy-403": tunnel(head(status=b"403 Forbidden"), reason="the proxy has answered with status 403"),
     "proxy-502": tunnel(head(status=b"502 Bad Gateway"), reason="the proxy has answered with status 502"),
-    "proxy-close": tunnel(reason="the server hung up"),
-    "proxy-reset": tunnel(reason="reset", end=Ending.RESET),
-    "proxy-no-http": tunnel(b"220 mail.example ESMTP\r\n", reason=f"not HTTP: {_NO_HTTP}"),
+    "proxy-close": tunnel(reason="the proxy hung up"),
+    "proxy-reset": tunnel(reason="proxy: reset", end=Ending.RESET),
+    "proxy-no-http": tunnel(b"220 mail.example ESMTP\r\n", reason=f"proxy: not HTTP: {_NO_HTTP}"),
     "proxy-then-close": tunnel(
         b"HTTP/1.1 200 Connection established\r\n\r\n", reason="TLS: unexpected eof while reading"
     ),
@@ -577,12 +588,15 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
         "http.client takes the rest of a head that it cannot read for the body, up to the end": dict.fromkeys(
             (
                 "blank-before-colon", "blank-before-colon-of-length", "tab-before-colon", "blank-in-name",
+                "blanks-before-colon", "tab-before-colon-of-length", "blank-before-colon-of-chunks",
+                "blank-before-colon-of-both-lengths",
                 "no-colon", "length-list", "length-no-number", "length-negative",
             ),
             TIMEOUT,
         ),
         "http.client skips only 100 Continue": {
             "hints-first": OK._replace(status=103),
+            "blank-before-colon-after-an-interim-answer": OK._replace(status=103),
             "close-after-an-interim-answer": OK._replace(status=103),
             "interim-twice": OK._replace(status=102),
         },
@@ -643,6 +657,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
                 "chunk-size-negative", "chunk-size-missing", "chunk-longer-than-size",
                 "body-too-long", "204-with-a-body", "304-with-a-body", "blank-before-colon",
                 "blank-before-colon-of-length", "tab-before-colon", "blank-in-name", "folded", "folded-first",
+                "blanks-before-colon", "tab-before-colon-of-length", "blank-before-colon-of-chunks",
+                "blank-before-colon-of-both-lengths", "blank-before-colon-after-an-interim-answer",
                 "no-colon", "no-name", "bare-lf", "length-twice-equal", "length-twice-different",
                 "length-list", "length-no-number", "length-negative", "length-and-chunks", "nul-in-a-value",
                 "101", "status-of-four-digits", "no-status", "another-protocol", "a-tls-alert",
@@ -689,16 +705,6 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
 _OWN = frozenset({ClientKind.AIOHTTP, ClientKind.HTTP})
 DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
     (
-        "a blank before a colon is refused",
-        _ALL - _LOCUST,
-        ("blank-before-colon",),
-    ),
-    (
-        "a name that ends with a dot fails",
-        frozenset({ClientKind.HTTPTOOLS, ClientKind.NGHTTP2}),
-        ("tls-name-with-a-dot",),
-    ),
-    (
         "an EOF in the handshake blames the host",
         _ALL - _LOCUST,
         ("tls-eof-in-the-handshake",),
@@ -718,11 +724,6 @@ DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
         "a proxy is taken for the target",
         frozenset({ClientKind.AIOHTTP}),
         ("proxy-close", "proxy-reset", "proxy-no-http"),
-    ),
-    (
-        "a reset is taken for the end of the connection",
-        frozenset({ClientKind.AIOHTTP}),
-        ("reset-within-a-chunk", "until-reset", "reset-before-the-body", "reset-within-the-body"),
     ),
     (
         "a truncated response has the reason of none",

@@ -80,6 +80,20 @@ VALID: dict[str, Valid] = {
     "bytes beyond ASCII in a value": Valid("9110:5.5", _OK + b"X: \xff\xc3\xa4\r\n" + _HI),
     "control characters in a value": Valid("9110:5.5", _OK + b"X: a\x01\x7f\r\n" + _HI),
     "a blank before the colon": Valid("5.1", _OK + b"Content-Length : 2\r\n\r\nhi"),
+    "a blank before the colon of any name": Valid("5.1", _OK + b"X-Any : a\r\n" + _HI),
+    "a tab before the colon": Valid("5.1", _OK + b"X\t: a\r\n" + _HI),
+    "blanks before many colons": Valid(
+        "5.1", b"HTTP/1.1 200 OK\nX \t : a\n b : c\nY : d\nContent-Length \t: 5\n\nX : z", size=5
+    ),
+    "a tab before the colon of an encoding": Valid(
+        "5.1", _OK + b"Transfer-Encoding\t: chunked\r\n\r\n" + _CHUNK + _LAST
+    ),
+    "a tab before the colon of Connection": Valid(
+        "5.1", _OK + b"Connection\t: close\r\n" + _HI, is_kept=False
+    ),
+    "a blank before the colon of interim responses": Valid(
+        "5.1", b"HTTP/1.1 103 H\r\nX : a\r\n\r\n" * 200 + _OK + b"Y : a\r\n" + _HI
+    ),
     "a folded value": Valid("5.2", _OK + b"X: a\r\n b\r\n\tc\r\n" + _HI),
     "a folded length": Valid("5.2", _OK + b"Content-Length:\r\n 2\r\n\r\nhi"),
     "a folded encoding": Valid("5.2", _OK + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + _CHUNK + _LAST),
@@ -232,7 +246,17 @@ INVALID: dict[str, Invalid] = {
     "no colon": Invalid("5", _OK + b"X\r\n" + _HI),
     "a name that is not a token": Invalid("5", _OK + b"X(y): a\r\n" + _HI),
     "a blank in a name": Invalid("5", _OK + b"X y: a\r\n" + _HI),
-    "a tab before the colon": Invalid("5.1", _OK + b"X\t: a\r\n" + _HI),
+    "a blank in a name and one before the colon": Invalid("5", _OK + b"X y : a\r\n" + _HI),
+    "a blank before no colon": Invalid("5", _OK + b"X \r\n: a\r\n" + _HI),
+    "a blank before the colon of another protocol": Invalid("2.3", b"220 mail\r\nX : a\r\n\r\n" + _HI),
+    "two lengths, one with a blank before its colon": Invalid(
+        "6.3", _OK + b"X : a\r\nContent-Length : 3\r\n" + _HI
+    ),
+    "length and encoding, one with a tab before its colon": Invalid(
+        "6.3", _OK + b"Transfer-Encoding\t: chunked\r\n" + _HI
+    ),
+    "a blank before the colon of a name that has none": Invalid("5", _OK + b"A : a\r\n\0 : a\r\n" + _HI),
+    "100 kB of blanks before the colon": Invalid("5", _OK + b"X" + b" " * 100_000 + b": a\r\n" + _HI),
     "a header of 100 kB": Invalid("5", _OK + b"X: " + b"y" * 100_000 + b"\r\n" + _HI),
     "1001 headers": Invalid("5", _OK + b"X: y\r\n" * 1000 + _HI),
     "blank lines of 100 kB": Invalid("2.2", b"\r\n" * 50_000 + _OK + _HI),

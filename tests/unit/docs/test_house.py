@@ -3,7 +3,7 @@ from docs.tools.house import shapes
 from docs.tools.house.__main__ import build_table
 from docs.tools.house.ceilings import CEILINGS, find_faults, lower, read_ceilings
 from docs.tools.house.measures import MEASURES
-from docs.tools.house.prose import count_noun_clauses, find_noun_clauses
+from docs.tools.house.prose import find_noun_clauses, list_matches
 from docs.tools.house.tree import Tree
 
 PATH = "core/src/oku_core/accounting/account.py"
@@ -117,29 +117,56 @@ def test_callables_are_counted_in_parameters_and_fields() -> None:
 def test_public_names_that_occur_twice() -> None:
     """Each counts once, however often it occurs; private ones may repeat."""
     tree = build_tree(
-        "class A: ...\nclass B: ...\nclass _C: ...\n",
+        "class A: ...\nclass B:\n    def f(): ...\nclass _C: ...\ndef build(): ...\ndef _check(): ...\n",
         **{
-            "core__src__oku_core__b.py": "class A: ...\nclass _C: ...\n",
+            "core__src__oku_core__b.py": "class A: ...\nclass _C: ...\ndef build(): ...\ndef f(): ...\n",
             "cli__src__oku_cli__b.py": "class A: ...\n",
         },
         **{"cli__src__oku_cli____main____.py": ""},
     )
     assert shapes.list_repeated_classes(tree) == ["A"]
+    assert shapes.list_repeated_functions(tree) == ["build"]
     assert shapes.list_repeated_modules(tree) == ["b"]
 
 
-def test_noun_clauses_are_counted_in_docstrings_and_comments() -> None:
-    """Texts of the program are not prose; `what` before a noun or as an object is no such clause."""
+def test_habits_are_counted_in_docstrings_and_comments() -> None:
+    """Texts of the program are not prose; `what` before a noun or as an object is no noun clause."""
     text = (
-        '"""What is sent."""\n\nA = "what is kept"\n"""What\nbecame of it: three words more."""\n'
-        "# What the user wants\n"
+        '"""What is sent."""\n\nA = "what is kept, said nobody"\n"""What\nbecame of it: three more."""\n'
+        "# What the user wants, so many: those\n"
     )
-    assert count_noun_clauses(build_tree(text).product) == pytest.approx(2 / 14 * 10_000)
+    tree = build_tree(text)
+    assert measure("noun_clauses", tree) == pytest.approx(2 / 16 * 10_000, abs=0.1)
+    assert measure("becomes_of", tree) == measure("so_many", tree) == pytest.approx(1 / 16 * 10_000, abs=0.1)
+    assert measure("saying", tree) == measure("whoever", tree) == measure("those_of", tree) == 0
     assert find_noun_clauses(
         "what its workers do, what it says, what differs, what failed, what workers do"
     ) == [
         "what differs",
         "what failed",
+    ]
+
+
+def test_habits_of_pages_are_counted_without_their_code() -> None:
+    """Only pages that stand directly in docs are counted."""
+    page = "It says `said of so` what is.\n\n```sh\ntell somebody\n```\nNobody\n"
+    tree = build_tree(docs__a="", **{"docs/a.md": page, "docs/decisions/1.md": "said", "README.md": "said"})
+    assert measure("docs_saying", tree) == measure("docs_whoever", tree) == 2_000
+    assert measure("docs_noun_clauses", tree) == 2_000
+    assert measure("saying", tree) == 0
+
+
+def test_matches_are_listed_with_the_worst_file_first() -> None:
+    """Each with its line and the text of it."""
+    tree = build_tree(
+        '# Told once.\ndef f():\n    """Send it.\n\n    That of nobody.\n    """\n',
+        **{"docs/a.md": "One.\n\nWhoever.\n"},
+    )
+    assert list(list_matches(tree)) == [
+        f"{PATH}:1: Told: Told once.",
+        f"{PATH}:5: That of: That of nobody.",
+        f"{PATH}:5: nobody: That of nobody.",
+        "docs/a.md:3: Whoever: Whoever.",
     ]
 
 

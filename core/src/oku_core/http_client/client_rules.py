@@ -27,6 +27,9 @@ LONGEST_FRAMING_BYTES = 65_536
 """What may come between two pieces of a chunked body, or after it: the size of a chunk, the trailers."""
 LARGEST_BODY_BYTES = 2**40
 """Bodies are dropped as they arrive: this only ends what no honest server sends."""
+PIECE_BYTES = 65_536
+"""Longer requests are sent in pieces of this size: a transport may copy everything it is given, while other
+connections wait."""
 
 
 _KEPT = "/%:@!$&'()*+,;=?[]{}"

@@ -1,4 +1,4 @@
-"""Makes connections to one scheme, host and port, directly or through a proxy; engines and scenarios share it.
+"""Makes connections to one scheme, host and port, directly or through a proxy, for engines and scenarios.
 
 A proxy passes plain requests on, and makes a tunnel for TLS (RFC 9110, section 9.3.6). What goes wrong before
 a connection is made is an `OSError`, and a `ProxyError` where the proxy is to blame.
@@ -123,9 +123,7 @@ class Connector:
             )
             return
         try:
-            transport = await loop.start_tls(
-                tunnel, connection, self._tls, server_hostname=self._server_name
-            )
+            transport = await loop.start_tls(tunnel, connection, self._tls, server_hostname=self._server_name)
         except BaseException:
             tunnel.abort()
             raise

@@ -90,7 +90,7 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
     if isinstance(error, RedirectError) or not isinstance(error, BaseException):
         return _shorten(str(error))
     for link in _list_links(error):
-        if reason := _explain_known(link):
+        if reason := _explain_proxy(link) if isinstance(link, ProxyError) else _explain_known(link):
             return _shorten(reason)
     if outcome == _DISCONNECTED:
         return HUNG_UP
@@ -112,8 +112,6 @@ def _list_links(error: BaseException) -> list[BaseException]:
 
 def _explain_known(error: BaseException) -> str | None:
     """The reason of an error that has a text of its own; None for all others."""
-    if isinstance(error, ProxyError):
-        return _explain_proxy(error)
     if isinstance(error, socket.gaierror):
         return _NO_NAME_SERVER if error.errno == socket.EAI_AGAIN else _NAME_NOT_FOUND
     if isinstance(error, ssl.SSLCertVerificationError):

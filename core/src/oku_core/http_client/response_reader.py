@@ -37,6 +37,8 @@ _HAS_LENGTH = re.compile(rb"\ncontent-length *:", re.IGNORECASE)
 _ENCODINGS = re.compile(rb"\ntransfer-encoding *:([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.IGNORECASE)
 _CONNECTIONS = re.compile(rb"\nconnection *:([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\bclose\b", re.IGNORECASE)
+_REFUSED_NAME = "Invalid header token"
+_BLANKS_BEFORE_COLON = re.compile(rb"(\n[!#$%&'*+\-.^_`|~0-9A-Za-z]++)([ \t]++)(:|\Z)")
 
 
 class MalformedResponseError(Exception):
@@ -68,6 +70,7 @@ class ResponseReader:
         "_between",
         "_came",
         "_head_from",
+        "_is_mending",
         "_is_strict",
         "_parser",
         "body",
@@ -88,7 +91,7 @@ class ResponseReader:
         self.kept_bytes = 0
         self.body = bytearray()
         self._parser: HttpResponseParser | None = None
-        self._is_strict = False
+        self._is_strict = self._is_mending = False
         self.begin()
 
     def begin(self) -> None:
@@ -103,7 +106,7 @@ class ResponseReader:
             self._parser = None  # it would wait for the body that was announced
         elif self._is_strict and self._parser is not None:
             self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
-        self._is_strict = False
+        self._is_strict = self._is_mending = False
 
     def end(self) -> None:
         """Release the parser, which refers to this reader: there will be no other response."""
@@ -120,12 +123,15 @@ class ResponseReader:
         else:
             received = -1
             self._came += data
+            if self._is_mending:
+                data = self._mend_head()
+        refusal = None
         try:
             (self._parser or self._build_parser()).feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
-            self.is_kept = False
-            if not self.is_complete:
-                raise MalformedResponseError(str(error.__context__ or error)) from error
+            refusal = error
+        if refusal is not None:
+            self._recover(refusal)
         if not self.is_complete:
             self._check_size(len(data) if received == self.received else 0)
 
@@ -196,6 +202,51 @@ class ResponseReader:
             lenient_spaces_after_chunk_size=True,
         )
         return parser
+
+    def _recover(self, refusal: Exception) -> None:
+        """Read on with a mended head, if blanks before a colon are why the parser refuses it.
+
+        Raises:
+            MalformedResponseError: they are not, and the response is not complete.
+        """
+        while self._has_blanks_before_colon(refusal):
+            try:
+                self._build_parser().feed_data(self._mend_head())
+            except (HttpParserError, HttpParserUpgrade) as error:
+                refusal = error  # of this head or, after an interim response, of the next one
+            else:
+                return
+        self.is_kept = False
+        if not self.is_complete:
+            raise MalformedResponseError(str(refusal.__context__ or refusal)) from refusal
+
+    def _has_blanks_before_colon(self, refusal: Exception) -> bool:
+        """Whether the head that the parser refuses has blanks before a colon, or ends with such blanks."""
+        if self.has_head or str(refusal) != _REFUSED_NAME:
+            return False
+        start, end = self._find_head()
+        return bool(_BLANKS_BEFORE_COLON.search(self._came, start, end or len(self._came)))
+
+    def _mend_head(self) -> bytes:
+        """Move blanks before colons behind them; what the parser then has to read, once the head is complete.
+
+        The parser accepts such blanks in the names that frame a message, and refuses them in all others.
+        """
+        start, end = self._find_head()
+        self._is_mending = not end
+        if not end:
+            return b""
+        came = self._came
+        head = _BLANKS_BEFORE_COLON.sub(rb"\1\3\2", came[start:end])
+        self._came = came[:start] + head + came[end:]
+        return self._came[start:]
+
+    def _find_head(self) -> tuple[int, int]:
+        """Where the head that is being read begins and ends; its end is 0 while it is incomplete."""
+        came = self._came
+        start = len(came) - len(came[self._head_from :].lstrip(b"\r\n"))
+        found = _HEAD_END.search(came, start)
+        return start, found.end() if found else 0
 
     def _read_encodings(self, parser: HttpResponseParser, head: bytes) -> list[bytes]:
         """The encodings; refuses what the parser would read otherwise than RFC 9112 (2.2, 6.1 and 7) does."""

@@ -35,6 +35,7 @@ class Body(NamedTuple):
     type: str
 
 
+_TEXTS = str | bytes | bytearray
 _CONTENTS: dict[str, bytes] = {}
 """The files that were uploaded, by their paths: each is read once."""
 _MOST_KEPT_BYTES = 64 << 20
@@ -84,9 +85,11 @@ def _list_pairs(fields: Mapping[str, object] | Sequence[tuple[str, object]]) -> 
 
 
 def _iter_values(fields: Fields) -> Iterator[tuple[str, str | bytes]]:
-    """Names and values as they are sent: one pair for each item of a list or a tuple, none for None."""
+    """Names and values as they are sent: one pair for each item of a list, a set and so on, none for None."""
+    if isinstance(fields, _TEXTS):
+        raise TypeError("names and values are wanted, as in {'name': 'value'}, not text")
     for name, value in _list_pairs(fields):
-        for each in value if isinstance(value, list | tuple) else (value,):
+        for each in value if isinstance(value, Iterable) and not isinstance(value, _TEXTS) else (value,):
             if each is not None:
                 yield name, bytes(each) if isinstance(each, bytes | bytearray) else str(each)
 

@@ -72,8 +72,12 @@ def test_what_cannot_be_uploaded(tmp_path: Path) -> None:
 
 
 def test_fields_may_stand_for_several() -> None:
-    """A list has one name, None nothing."""
+    """Whatever has items has one name for all, None nothing; text has none."""
     assert encode_fields({"a": [1, 2], "b": "x y&", "c": None, "d": [None]}) == "a=1&a=2&b=x+y%26"
+    several = {"a": {1}, "b": range(2), "c": (each for each in "xy"), "d": {"k": 1}.keys(), "e": b"\xff"}
+    assert encode_fields(several) == "a=1&b=0&b=1&c=x&c=y&d=k&e=%FF"
+    with pytest.raises(TypeError, match="not text"):
+        encode_fields("a=b")  # type: ignore[arg-type]
     assert encode_data({"a": 1}).type == "application/x-www-form-urlencoded"
 
 

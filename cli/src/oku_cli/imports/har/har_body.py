@@ -1,5 +1,6 @@
 """Reads the body of a request in a HAR file: a text, or the fields of a form."""
 
+import json
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ def read_posted(posted: Any, kind: str) -> PostedBody:
     fields = [each for each in params if isinstance(each, Mapping) and "name" in each]
     if kind.lower().startswith(_MULTIPART):
         return _build_multipart(fields, kind)
-    pairs = [(str(each["name"]), _read_value(each)) for each in fields]
+    pairs = [(str(each["name"]), read_value(each)) for each in fields]
     return PostedBody(urlencode(pairs), kind or _FORM)
 
 
@@ -72,11 +73,14 @@ def _build_multipart(fields: Sequence[Mapping[str, Any]], kind: str) -> PostedBo
                 notes.append(f"the file {name} is not in the recording: an empty one is sent")
         part_type = " ".join(str(each.get("contentType") or "").split())
         type_line = [f"Content-Type: {part_type}"] if part_type else []
-        lines += [f"--{boundary}", disposition, *type_line, "", _read_value(each)]
+        lines += [f"--{boundary}", disposition, *type_line, "", read_value(each)]
     body = "\r\n".join([*lines, f"--{boundary}--", ""])
     return PostedBody(body, kind if found else f"{_MULTIPART}; boundary={boundary}", notes)
 
 
-def _read_value(each: Mapping[str, Any]) -> str:
-    value = each.get("value")
-    return "" if value is None else str(value)
+def read_value(pair: Mapping[str, Any]) -> str:
+    """The value of a pair as text: some programs write null for none, or a number."""
+    value = pair.get("value")
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)

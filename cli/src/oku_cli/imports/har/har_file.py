@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from oku_cli.imports.har.har_body import read_posted
+from oku_cli.imports.har.har_body import read_posted, read_value
 from oku_cli.imports.headers import choose_headers, closes_connection
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, find_origin
 from oku_core.json_reader import decode_document
@@ -175,7 +175,7 @@ def _join_cookies(headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str
 def _list_pairs(written: Any) -> list[tuple[str, str]]:
     """Names and values of a list of HAR; what is of another kind is passed over."""
     return [
-        (str(each["name"]), str(each["value"]))
+        (str(each["name"]), read_value(each))
         for each in (written if isinstance(written, list) else ())
         if isinstance(each, Mapping) and {"name", "value"} <= each.keys()
     ]

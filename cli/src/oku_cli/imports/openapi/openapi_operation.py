@@ -20,6 +20,8 @@ from oku_cli.imports.openapi.schema_example import ExampleMaker
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _ANY_TYPE = frozenset({"*/*", "application/*"})
+_STYLES = frozenset({"style", "explode", "allowReserved"})
+"""The keywords of an encoding object that say how a form field is written (OpenAPI 3)."""
 _OWN_HEADERS = frozenset({"accept", "content-type", "authorization"})
 """Parameters of these names are passed over (OpenAPI 3, parameter object)."""
 
@@ -136,15 +138,15 @@ class OperationReader:
 
     def _make_body(self, operation: Mapping[str, Any], maker: ExampleMaker) -> tuple[str | None, str]:
         """The body and its type; None if there is none, or none that can be made."""
-        contents = self._resolve(operation.get("requestBody")).get("content") or {}
+        described = self._resolve(operation.get("requestBody"))
+        contents = described.get("content") or {}
         for kind, media in contents.items():
             if _is_json(str(kind)) or kind in _ANY_TYPE:
                 body = json.dumps(self._make_content(media, maker), ensure_ascii=False)
                 return body, _JSON if kind in _ANY_TYPE else str(kind)
         if _FORM in contents:
-            fields = self._make_content(contents[_FORM], maker)
-            pairs = fields.items() if isinstance(fields, Mapping) else ()
-            return urlencode([each for key, value in pairs for each in list_fields(key, value)]), _FORM
+            form = self._make_form(contents[_FORM], maker)
+            return (form, _FORM) if form or described.get("required") else (None, "")
         for kind, media in contents.items():
             given = maker.find(self._resolve(media))
             if isinstance(given, str):
@@ -152,6 +154,18 @@ class OperationReader:
         if contents:
             maker.notes.append(f"has no body: none can be made of the type {', '.join(contents)}")
         return None, ""
+
+    def _make_form(self, media: Any, maker: ExampleMaker) -> str:
+        """Write the fields of a form: one with an encoding of its own like a query parameter."""
+        fields, encodings = self._make_content(media, maker), self._resolve(media).get("encoding") or {}
+        pairs: list[str] = []
+        for name, value in fields.items() if isinstance(fields, Mapping) else ():
+            encoding = self._resolve(encodings.get(name))
+            if encoding.keys() & _STYLES:
+                pairs += write_query(name, value, encoding)
+            else:
+                pairs.append(urlencode(list_fields(name, value)))
+        return "&".join(filter(None, pairs))
 
     def _make_content(self, media: Any, maker: ExampleMaker) -> Any:
         media = self._resolve(media)

@@ -9,12 +9,14 @@ FORM = "application/x-www-form-urlencoded"
 def test_bodies() -> None:
     """A text counts, else the fields of a form; empty fields stay."""
     fields = [{"name": "user", "value": "a b"}, {"name": "empty", "value": ""}, {"name": "none"}, 1, {}]
+    odd = [{"name": "none", "value": None}, {"name": "number", "value": 5}, {"name": "flag", "value": True}]
     cases: list[tuple[Any, PostedBody]] = [
         (None, PostedBody()),
         ({"mimeType": "", "text": ""}, PostedBody()),
         ({"mimeType": "text/x", "text": "a"}, PostedBody("a", "text/x")),
         ({"text": "a=1", "params": fields}, PostedBody("a=1")),
         ({"text": "", "params": fields}, PostedBody("user=a+b&empty=&none=", FORM)),
+        ({"params": odd}, PostedBody("none=&number=5&flag=true", FORM)),
         (
             {"mimeType": f"{FORM}; charset=x", "params": fields[:1]},
             PostedBody("user=a+b", f"{FORM}; charset=x"),

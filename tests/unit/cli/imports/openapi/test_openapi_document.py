@@ -98,6 +98,30 @@ def test_each_item_of_a_list_is_a_field_of_a_form() -> None:
     assert read({"/a": {"post": {"requestBody": {"content": content}}}})[0].body == "a=1&a=2&b=c"
 
 
+def test_an_encoding_says_how_a_field_of_a_form_is_written() -> None:
+    """A field without one is as before; a form without fields is sent only if there must be one."""
+    fields = {"metadata": {"order": "6 7"}, "tags": ["a", "b"], "plain": {"x": 1}, "path": "a/b"}
+    encoding = {
+        "metadata": {"style": "deepObject", "explode": True},
+        "tags": {"explode": False},
+        "plain": {"contentType": "application/json"},
+        "path": {"allowReserved": True},
+    }
+    form = {"example": fields, "encoding": encoding}
+    empty = {"schema": {"type": "object", "properties": {}}}
+    kind = "application/x-www-form-urlencoded"
+    bodies = [
+        {"content": {kind: form}},
+        {"content": {kind: empty}},
+        {"content": {kind: empty}, "required": True},
+    ]
+    paths = {f"/{place}": {"get": {"requestBody": body}} for place, body in enumerate(bodies)}
+    first, second, third = read(paths)
+    assert first.body == "metadata%5Border%5D=6%207&tags=a,b&plain=%7B%22x%22%3A1%7D&path=a/b"
+    assert (second.body, second.headers) == (None, [])
+    assert (third.body, third.headers) == ("", [("Content-Type", kind)])
+
+
 @pytest.mark.parametrize(
     ("scheme", "credential"),
     [

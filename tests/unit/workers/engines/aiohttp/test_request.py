@@ -1,22 +1,25 @@
+import asyncio
 import string
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
+from aiohttp import ClientOSError
+from aiohttp.http import StreamWriter
 from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
+from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.request import LongBody, build_arguments, build_shared_headers, build_url
-from oku_workers.engines.aiohttp.route import Route, build_routes
-from oku_workers.engines.http.request_parts import PIECE_BYTES
+from oku_workers.engines.aiohttp.protocol import ResponseProtocol
+from oku_workers.engines.aiohttp.request import LongBody, Route, build_arguments, build_routes, build_url
 
 INDICES = st.integers(0, 10**15)
 URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
@@ -32,9 +35,9 @@ def build_mix(**fields: Any) -> RequestMix:
     return RequestMix(Spec(urls=(Url("http://host/"),), **fields))
 
 
-def build_only_arguments(**fields: Any) -> Callable[[int], Mapping[str, Any]] | None:
+def build_only_arguments(**fields: Any) -> Callable[[int], Mapping[str, Any]]:
     """The arguments of the only kind of requests of a spec."""
-    return build_arguments(build_mix(**fields).templates[0], is_only=True, has_sender=False)
+    return build_arguments(build_mix(**fields).templates[0])
 
 
 @given(
@@ -95,7 +98,7 @@ def test_a_user_in_a_url_is_kept() -> None:
 def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
     """Index `i` asks the URL at `i` modulo their number."""
     spec = Spec(urls=tuple(Url(f"http://host-{turn}/{{i}}") for turn in range(count)))
-    routes = build_routes(spec, RequestMix(spec))
+    routes = build_routes(RequestMix(spec), 1.0)
     assert str(routes[index % len(routes)].build_url(index)) == f"http://host-{index % count}/{index}"
 
 
@@ -113,33 +116,23 @@ def test_a_url_that_cannot_be_fails_when_it_is_asked_for(template: str) -> None:
         builder(0)
 
 
-def build_own_headers(index: int, **fields: Any) -> list[tuple[str, str]]:
-    """The headers that one request has beside the shared ones."""
-    build = build_only_arguments(**fields)
-    return [] if build is None else build(index).get("headers", [])
-
-
 header_names = st.sampled_from(["A", "a", "B", "C-c", "User-Agent"])
 header_values = st.sampled_from(["", "x", "{i}", "x{i}y", "a:b", "ü"])
 
 
-@given(st.lists(st.tuples(header_names, header_values)), INDICES)
-def test_shared_and_own_headers_are_together_those_of_the_spec(
-    headers: list[tuple[str, str]], index: int
-) -> None:
-    """Each name has all of its values in their order; no name stands on both sides."""
+@given(st.lists(st.tuples(header_names, header_values), min_size=1), INDICES)
+def test_the_headers_of_the_spec_are_sent_in_their_order(headers: list[tuple[str, str]], index: int) -> None:
+    """Also those with the same name."""
     given = tuple(Header(f"{name}: {value}") for name, value in headers)
-    shared = CIMultiDict(build_shared_headers(build_mix(headers=given), has_sender=False))
-    own = CIMultiDict(build_own_headers(index, headers=given))
-    expected = CIMultiDict((name, value.replace("{i}", str(index))) for name, value in headers)
-    assert not {name.lower() for name in shared} & {name.lower() for name in own}
-    for name in {*expected, *shared, *own}:
-        assert [*shared.getall(name, []), *own.getall(name, [])] == expected.getall(name)
+    expected = [(name, value.replace("{i}", str(index))) for name, value in headers]
+    assert list(build_only_arguments(headers=given)(index)["headers"].items()) == expected
 
 
-def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
-    """The hot path is faster without them."""
-    assert build_only_arguments(headers=(Header("A: b"),)) is None
+def test_what_is_the_same_for_all_requests_is_made_once() -> None:
+    """The hot path is faster so."""
+    build = build_only_arguments(headers=(Header("A: b"),))
+    assert build(1) is build(2)
+    assert build_only_arguments()(1) == {"allow_redirects": False}
 
 
 @pytest.mark.parametrize(
@@ -147,43 +140,86 @@ def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
     [
         ({"body": "größe={i}"}, {"data": "größe=7".encode()}),
         ({"body": ""}, {"data": b""}),
-        ({"headers": (Header("A: {i}"),), "body": "x"}, {"headers": [("A", "7")], "data": b"x"}),
+        ({"headers": (Header("A: {i}"),), "body": "x"}, {"headers": CIMultiDict({"A": "7"}), "data": b"x"}),
     ],
 )
 def test_a_body_is_bytes(changes: dict[str, Any], arguments: dict[str, Any]) -> None:
     """It is UTF-8, with the index put in."""
-    build = build_only_arguments(**changes)
-    assert build is not None
-    assert build(7) == {"allow_redirects": False, **arguments}
+    assert build_only_arguments(**changes)(7) == {"allow_redirects": False, **arguments}
 
 
-def test_headers_of_several_targets_are_sent_by_each() -> None:
-    """The session cannot send for all of them what only some have."""
+def test_each_target_has_headers_of_its_own() -> None:
+    """And one that asks to close has a connection for each request."""
     targets = (
-        Target(name="a", url="http://host/a", headers=(Header("A: b"),)),
+        Target(name="a", url="http://host/a", headers=(Header("A: b"), Header("connection: Close"))),
         Target(name="c", url="http://host/"),
     )
-    mix = RequestMix(spec := Spec(headers=(Header("X: y"),), targets=targets))
-    assert build_shared_headers(mix, has_sender=False) == []
-    builds = [Route(template, spec, is_only=False).build_arguments for template in mix.templates]
-    assert [build and build(0)["headers"] for build in builds] == [[("X", "y"), ("A", "b")], [("X", "y")]]
+    mix = RequestMix(Spec(headers=(Header("X: y"),), targets=targets))
+    routes = [Route(template, 1.0) for template in mix.templates]
+    assert [list(route.build_arguments(0)["headers"].items()) for route in routes] == [
+        [("X", "y"), ("A", "b"), ("connection", "Close")],
+        [("X", "y")],
+    ]
+    assert [route.closes for route in routes] == [True, False]
 
 
 CONTENT = bytes(range(256)) * 1000
 
 
+class Socket:
+    """A socket and the transport over it: `room` bytes fit into the socket, none if that is negative."""
+
+    def __init__(self, room: int) -> None:
+        self.sent = bytearray()
+        self.room = room
+
+    def take(self, piece: memoryview) -> int:
+        """Stands for `os.write`."""
+        assert piece.obj is CONTENT
+        if self.room < 0:
+            raise ConnectionResetError(104, "reset")
+        if not self.room:
+            raise BlockingIOError
+        taken = min(self.room, len(piece))
+        self.sent += piece[:taken]
+        self.room -= taken
+        return taken
+
+
+async def send_long_body(
+    monkeypatch: pytest.MonkeyPatch, socket: Socket, length: int | None
+) -> ResponseProtocol:
+    """Send `CONTENT`."""
+    monkeypatch.setattr("os.write", lambda _, piece: socket.take(piece))
+    loop = asyncio.get_running_loop()
+    protocol = ResponseProtocol(loop)
+    transport = MagicMock()
+    transport.is_closing.return_value = transport.get_write_buffer_size.return_value = False
+    transport.get_extra_info = {"ssl_object": None, "socket": MagicMock()}.get
+    transport.write = socket.sent.extend
+    protocol.transport = transport
+    await LongBody(CONTENT).write_with_length(StreamWriter(protocol, loop), length)
+    return protocol
+
+
+@pytest.mark.parametrize("room", [0, 1, PIECE_BYTES, 10**9])
 @pytest.mark.parametrize("length", [None, 0, 1, PIECE_BYTES, PIECE_BYTES + 1, len(CONTENT)])
-async def test_a_long_body_is_sent_in_pieces_that_are_no_copies(length: int | None) -> None:
-    """As much of it as a `Content-Length` says."""
-    pieces: list[Any] = []
+async def test_a_long_body_is_sent_in_pieces_that_are_no_copies(
+    monkeypatch: pytest.MonkeyPatch, length: int | None, room: int
+) -> None:
+    """As much of it as a `Content-Length` says, some of it by the transport if the socket is full."""
+    socket = Socket(room)
+    await send_long_body(monkeypatch, socket, length)
+    assert socket.sent == CONTENT[:length]
+    assert LongBody(CONTENT).size == len(CONTENT)
 
-    async def write(piece: memoryview) -> None:
-        pieces.append(piece)
 
-    writer: Any = SimpleNamespace(write=write)
-    body = LongBody(CONTENT)
-    await (body.write(writer) if length is None else body.write_with_length(writer, length))
-    assert b"".join(pieces) == CONTENT[:length]
-    assert all(piece.obj is CONTENT and len(piece) <= PIECE_BYTES for piece in pieces)
-    assert body.size == len(CONTENT)
-    assert body.decode("latin-1").encode("latin-1") == CONTENT
+async def test_a_long_body_that_cannot_be_sent_leaves_the_connection_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A response may have come before; without one, the connection ends for that reason."""
+    protocol = await send_long_body(monkeypatch, Socket(-1), None)
+    protocol.set_response_params()
+    protocol.connection_lost(None)
+    with pytest.raises(ClientOSError, match="reset"):
+        await protocol.read()

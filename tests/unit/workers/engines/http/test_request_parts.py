@@ -19,7 +19,7 @@ from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_url
+from oku_workers.engines.aiohttp.request import build_arguments, build_url
 from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.http.request_parts import list_values, open_rows
 from oku_workers.engines.httptools.request import build_request
@@ -99,15 +99,13 @@ def test_all_engines_send_the_same(sku: str, text: str, index: int) -> None:
     """URL, headers and body of a request do not depend on the engine."""
     spec = build_spec()
     rows = OneRow(spec, {"sku": sku, "text": text})
-    mix = RequestMix(spec)
-    [template] = mix.templates
+    [template] = RequestMix(spec).templates
     _, target, headers, body = split(build_request(template, build_origin(template.url), rows)(index))
-    build = build_arguments(template, rows, is_only=True, has_sender=False)
-    assert build is not None
-    arguments = build(index)
-    own = [*build_shared_headers(mix, has_sender=False), *arguments["headers"]]
+    arguments = build_arguments(template, rows)(index)
     assert build_url(template.url, template.columns, rows)(index).raw_path_qs == target
-    assert {name: value for name, value in headers if name.startswith(("X-", "Content-Type"))} == dict(own)
+    assert {name: value for name, value in headers if name.startswith(("X-", "Content-Type"))} == dict(
+        arguments["headers"]
+    )
     assert arguments["data"] == body
     framed = build_http2_request(template, build_origin(template.url), rows)
     fields = {name.decode(): value.decode() for name, value in framed.headers(index)}

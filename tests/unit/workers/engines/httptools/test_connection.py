@@ -12,7 +12,7 @@ from tests.kit.outcomes import make_counts
 from yarl import URL
 
 from oku_core.accounting.measured_time import Time
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
+from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, PIECE_BYTES
 from oku_core.http_client.connector import Way
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import RequestTemplate
@@ -21,7 +21,6 @@ from oku_core.spec.target import Expectation
 from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.workers.extension import require_extension, set_exchange_clock
 
+from oku_core.http_client.http1_connection import NO_FILE
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
@@ -26,7 +27,6 @@ from oku_workers.engines.httptools.exchange import (
     IDLE,
     LONGEST_BYTES,
     MOST_CACHED,
-    NO_FILE,
     SENT,
     PythonAnswerBatch,
     PythonExchange,

@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.httptools.request import build_request, share_body
 
 INDICES = st.integers(0, 10**15)

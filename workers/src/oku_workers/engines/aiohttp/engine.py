@@ -16,11 +16,10 @@ from oku_core.http_client.error_reason import explain_error
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.protocol import AnswerBody
-from oku_workers.engines.aiohttp.route import Route, build_routes
-from oku_workers.engines.aiohttp.sender import Sender, needs_sender
-from oku_workers.engines.aiohttp.session import build_session
+from oku_workers.engines.aiohttp.request import Route, build_routes
+from oku_workers.engines.aiohttp.sender import Sender
+from oku_workers.engines.aiohttp.session import build_session, classify
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, choose_window, limit_window
 from oku_workers.engines.http.answer_checks import CHECK_WITHIN
 from oku_workers.engines.http.first_errors import FirstErrors
@@ -30,8 +29,6 @@ from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from aiohttp import ClientResponse
 
 MOST_FRESH = 100
@@ -54,7 +51,6 @@ class _Slot:
         sent_ns: when it was sent.
         lateness_us: how long after its due time that was.
         route: what kind of request it is.
-        is_fresh: whether its task has not begun yet.
         is_open: whether it may take another request.
         ending: how a request that is being cut off is to be accounted for; an outcome, or given back.
         cut_ns: when it was cut off.
@@ -64,7 +60,6 @@ class _Slot:
         "coordinate",
         "cut_ns",
         "ending",
-        "is_fresh",
         "is_open",
         "lateness_us",
         "route",
@@ -73,13 +68,13 @@ class _Slot:
         "task",
     )
 
+    task: asyncio.Task[None]
+    route: Route
+
     def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
         self.tally: Tally | None = None
-        self.route: Route
         self.coordinate = self.sent_ns = self.lateness_us = self.cut_ns = 0
         self.ending: int | None = None
-        self.is_fresh = False
         self.is_open = True
 
     def take(self, feed: FeedProtocol) -> int:
@@ -91,7 +86,7 @@ class _Slot:
 
     def cut(self, ending: int) -> None:
         """End the request that is in flight; its slot accounts for it with `ending`."""
-        if self.task is not None and self.sent_ns and self.ending is None:
+        if self.sent_ns and self.ending is None:
             self.ending = ending
             self.cut_ns = monotonic_ns()
             self.task.cancel()
@@ -101,8 +96,18 @@ class _Slot:
         self.is_open = False
         if self.sent_ns:
             self.cut(_GIVEN_BACK)
-        elif self.task is not None:
+        else:
             self.task.cancel()
+
+    @property
+    def kept_bytes(self) -> int:
+        """How much of the body of an answer its target needs for checks."""
+        return self.route.answers.kept_bytes
+
+    @property
+    def closes(self) -> bool:
+        """Whether the request asks for a connection of its own."""
+        return self.route.closes
 
 
 _slot_at_work: ContextVar[_Slot] = ContextVar("slot")
@@ -120,38 +125,31 @@ class AiohttpEngine:
     """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
 
     def __init__(
-        self,
-        spec: Spec,
-        feed: FeedProtocol,
-        supervisor: Supervisor,
-        context: EngineContext,
+        self, spec: Spec, feed: FeedProtocol, supervisor: Supervisor, context: EngineContext
     ) -> None:
         self._feed = feed
         self._supervisor = supervisor
         self._health = supervisor.enlist("requests")
         """The health of all slots together."""
         self._stuck_health = supervisor.enlist("stuck requests")
-        self._stuck: list[_Slot] = []
-        """Slots that did not end when they were told to."""
-        self._resting = 0
-        """Slots that have failed and will begin again."""
-        self._waiting = self._fresh = 0
-        """Slots that wait for something to take, and those that have not begun yet."""
         self._limit = RequestTimeout(spec.timeout_s)
         mix = RequestMix(spec)
-        self._routes = build_routes(spec, mix, context.rows)
-        self._period = len(self._routes)
+        self._routes = build_routes(mix, spec.timeout_s, context.rows)
         self.window = limit_window(choose_window(spec), spec)
         self._slots: list[_Slot] = []
-        self._sweeper: asyncio.Task[None] | None = None
+        self._idle: set[_Slot] = set()
+        """Slots that wait for something to take, or have not begun yet."""
+        self._stuck: list[_Slot] = []
+        """Slots that did not end when they were told to."""
+        self._chores: list[asyncio.Task[None]] = []
         self._is_closing = False
         self._errors = FirstErrors()
-        keeps_bodies = any(route.answers.kept_bytes for route in self._routes)
-        find_kept_bytes = _find_kept_bytes if keeps_bodies else None
+        has_needs = any(route.closes or route.answers.kept_bytes for route in self._routes)
         self._session = build_session(
-            spec, mix, _record_connection, find_kept_bytes, context.local_address, context.tls
+            spec, context, _record_connection, _slot_at_work.get if has_needs else None
         )
-        self._sender = Sender(self._session, spec) if needs_sender(spec) else None
+        is_altered = spec.cookies or spec.max_redirects > 0
+        self._client = Sender(self._session, spec) if is_altered else self._session
 
     fault = ""
     host_load = None
@@ -167,8 +165,8 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        keep_swept = partial(keep_sweeping, self._sweep_and_note, self._limit.ns)
-        self._sweeper = self._supervisor.start("timeouts", keep_swept)
+        keep_swept = partial(keep_sweeping, self.sweep, self._limit.ns)
+        self._chores.append(self._supervisor.start("timeouts", keep_swept))
         self._feed.attach(self)
         self._add_slots()
 
@@ -205,13 +203,11 @@ class AiohttpEngine:
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
         self._is_closing = True
-        chores = [self._sweeper] if self._sweeper is not None else []
-        for chore in chores:
+        for chore in self._chores:
             chore.cancel()
         for slot in (*self._slots, *self._stuck):
             slot.close()
-        tasks = [*chores, *(slot.task for slot in self._slots if slot.task is not None)]
-        if tasks:
+        if tasks := [*self._chores, *(slot.task for slot in self._slots)]:
             await asyncio.wait(tasks, timeout=STUCK_S)
         for slot in [slot for slot in self._slots if slot.sent_ns]:
             self._replace(slot)
@@ -225,21 +221,20 @@ class AiohttpEngine:
 
     def has_room(self) -> bool:
         """Whether another request could be sent now."""
-        return self._waiting + self._fresh > 0 or len(self._slots) < self.window
+        return bool(self._idle) or len(self._slots) < self.window
 
     def _add_slots(self) -> None:
         """Have a slot for each request that can be taken, or one that waits; a million slots take 1.6 GB."""
         if self._is_closing:
             return
-        missing = min(max(1, self._feed.remaining), MOST_FRESH) - self._waiting - self._fresh
+        missing = min(max(1, self._feed.remaining), MOST_FRESH) - len(self._idle)
         for _ in range(min(missing, self.window - len(self._slots))):
             self._slots.append(_Slot())
             self._start_slot(self._slots[-1])
 
     def _start_slot(self, slot: _Slot) -> None:
         # Not a task of the supervisor: its frames would lie under those of every request.
-        slot.is_fresh = True
-        self._fresh += 1
+        self._idle.add(slot)
         slot.task = asyncio.ensure_future(self._work(slot))
         slot.task.add_done_callback(partial(self._end_slot, slot))
 
@@ -248,7 +243,7 @@ class AiohttpEngine:
 
         One that somebody else has cancelled begins again, or the window would be smaller from then on.
         """
-        self._note_begun(slot)
+        self._idle.discard(slot)
         if slot.ending == _STUCK or (task.cancelled() and not slot.is_open):
             return
         error = _CancelledByOthersError() if task.cancelled() else task.exception()
@@ -258,43 +253,30 @@ class AiohttpEngine:
         if slot.tally is not None and not task.cancelled():
             slot.tally.execution.abandon(error)
         if isinstance(error, Exception):
-            self._resting += 1
             pause_s = self._health.note_failure(error)
             asyncio.get_running_loop().call_later(pause_s, self._restart_slot, slot)
 
-    def _note_begun(self, slot: _Slot) -> None:
-        self._fresh -= slot.is_fresh
-        slot.is_fresh = False
-
     def _restart_slot(self, slot: _Slot) -> None:
-        self._resting -= 1
         if len(self._slots) > self.window:
             self._retire(slot)
         elif not self._is_closing:
             self._start_slot(slot)
 
     async def _work(self, slot: _Slot) -> None:
-        feed, routes, period = self._feed, self._routes, self._period
-        request: Callable[..., Awaitable[ClientResponse]] = (self._sender or self._session).request
-        self._note_begun(slot)
+        feed, routes, period, request = self._feed, self._routes, len(self._routes), self._client.request
+        self._idle.discard(slot)
         _slot_at_work.set(slot)
         while slot.is_open:
             if feed.current is None:
                 slot.tally = None  # its lease may be over, and need not stay in memory
-                await self._wait()
+                await self._wait(slot)
                 continue
             index = slot.take(feed)
             slot.route = route = routes[index % period] if period > 1 else routes[0]
-            build_arguments = route.build_arguments
-            if len(self._slots) < self.window and not (self._waiting or self._fresh):
+            if not self._idle and len(self._slots) < self.window:
                 self._add_slots()
             try:
-                # Passing no mapping of arguments is quicker than passing an empty one.
-                response = (
-                    await request(route.method, route.build_url(index), allow_redirects=False)
-                    if build_arguments is None
-                    else await request(route.method, route.build_url(index), **build_arguments(index))
-                )
+                response = await request(route.method, route.build_url(index), **route.build_arguments(index))
                 if response.connection is not None:  # its body has not arrived in one piece with its headers
                     try:
                         await response.content.readany()
@@ -315,13 +297,13 @@ class AiohttpEngine:
             if len(self._slots) > self.window:
                 self._retire(slot)
 
-    async def _wait(self) -> None:
+    async def _wait(self, slot: _Slot) -> None:
         """Wait until there may be something to take."""
-        self._waiting += 1
+        self._idle.add(slot)
         try:
             await self._feed.wait()
         finally:
-            self._waiting -= 1
+            self._idle.discard(slot)
 
     def _retire(self, slot: _Slot) -> None:
         """The window has become smaller: a slot ends that has nothing in flight."""
@@ -351,14 +333,17 @@ class AiohttpEngine:
 
     def _account_failure(self, slot: _Slot, error: BaseException) -> bool:
         """Account for a request that ended with an error; False if it was cancelled by somebody else."""
-        if slot.ending == _STUCK:
-            return True
-        if slot.ending is not None:
-            # aiohttp may have made something else of the cancellation.
-            self._account_cut(slot)
-            return True
-        tally = slot.tally
+        tally, ending = slot.tally, slot.ending
         assert tally is not None
+        if ending == _STUCK:
+            return True
+        if ending is not None:  # aiohttp may have made something else of the cancellation
+            slot.task.uncancel()
+            if ending == _GIVEN_BACK:
+                tally.execution.give_back(slot.coordinate)
+            else:
+                tally.fail(ending, slot.coordinate, self._limit.reason, slot.lateness_us)
+            return True
         if not isinstance(error, Exception):
             tally.execution.give_back(slot.coordinate)
             return False
@@ -369,29 +354,21 @@ class AiohttpEngine:
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
 
-    def _account_cut(self, slot: _Slot) -> None:
-        if slot.task is not None:
-            slot.task.uncancel()
-        assert slot.tally is not None
-        if slot.ending is None or slot.ending == _GIVEN_BACK:
-            slot.tally.execution.give_back(slot.coordinate)
-        else:
-            slot.tally.fail(slot.ending, slot.coordinate, self._limit.reason, slot.lateness_us)
-
     def sweep(self) -> None:
-        """End the requests that have taken longer than the limit."""
+        """End what takes too long; requests are well unless a slot rests after an error."""
         now_ns = monotonic_ns()
-        oldest_ns = now_ns - self._limit.ns
-        stuck: list[_Slot] = []
+        is_well, stuck = True, []
         for slot in self._slots:
             if not slot.sent_ns:
-                continue
-            if slot.ending is not None and now_ns - slot.cut_ns > STUCK_S * 1e9:
+                is_well = is_well and not slot.task.done()
+            elif slot.ending is not None and now_ns - slot.cut_ns > STUCK_S * 1e9:
                 stuck.append(slot)
-            elif slot.sent_ns < oldest_ns:
+            elif now_ns - slot.sent_ns > self._limit.ns:
                 slot.cut(TIMEOUT)
         for slot in stuck:
             self._replace(slot)
+        if is_well:
+            self._health.note_well()
 
     def _replace(self, stuck: _Slot) -> None:
         """Give back what did not end when it was cut off, and go on with another slot."""
@@ -406,20 +383,9 @@ class AiohttpEngine:
         _log.error("%s", self._stuck_health.trouble)
         self._add_slots()
 
-    def _sweep_and_note(self) -> None:
-        """End what takes too long; requests are well unless one of them rests after an error."""
-        self.sweep()
-        if not self._resting:
-            self._health.note_well()
-
 
 def _record_connection(connect_us: int, tls_us: int | None) -> None:
     """A connection was made for the request of a slot, unless that was given back meanwhile."""
     slot = _slot_at_work.get()
     if slot.sent_ns and slot.tally is not None:
         slot.tally.record_connection(connect_us, tls_us)
-
-
-def _find_kept_bytes() -> int:
-    """How much of the body of an answer its target needs for checks."""
-    return _slot_at_work.get().route.answers.kept_bytes

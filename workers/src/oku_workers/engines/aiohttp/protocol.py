@@ -1,28 +1,40 @@
 """The connections of the aiohttp engine: aiohttp's own, with the reader of responses that all engines share.
 
 aiohttp asks through `set_response_params` for the next response, and gets the head as a message and the body
-as a stream that holds nothing: bodies are counted and dropped as they arrive. aiohttp's own parser would
-judge otherwise than that of the httptools engine, and would keep each interim response until somebody reads
-it.
+as a stream that holds nothing: bodies are counted and dropped as they arrive.
 """
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from time import monotonic_ns
-from typing import Any
+from typing import Any, Protocol
 
-from aiohttp import ClientConnectionError, HttpVersion11, StreamReader
+from aiohttp import ClientConnectionError, ClientOSError, HttpVersion11, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
-from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
-_CONTINUE = 100
 _BUFFER_BYTES = 65_536
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
+
+
+class ResponseNeeds(Protocol):
+    """The needs of a request, for its response and its connection."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """How much of the body is kept for checks."""
+
+    @property
+    def closes(self) -> bool:
+        """Whether the connection is for this request alone."""
+
+
+FindNeeds = Callable[[], ResponseNeeds]
+"""Finds the needs of the request whose task calls it."""
 
 
 class AnswerBody(StreamReader):
@@ -44,21 +56,18 @@ class ResponseProtocol(ResponseHandler):
 
     Args:
         loop: the event loop that it belongs to.
-        find_kept_bytes: says, in the task of a request, how much of the body of its response is kept for
-            checks; None if nothing ever is.
+        find_needs: None if no request needs anything.
+
+    Attributes:
+        write_error: of a request that could not be sent as a whole.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        find_kept_bytes: Callable[[], int] | None = None,
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, find_needs: FindNeeds | None = None) -> None:
         super().__init__(loop=loop)
-        self._find_kept_bytes = find_kept_bytes
+        self.write_error: OSError | None = None
+        self._find_needs = find_needs
         self._reader: ResponseReader | None = None
         self._is_asked = False
-        self._is_continued = False
         self._body: AnswerBody | None = None
         self._early = b""
         self._first_ns = 0
@@ -68,19 +77,21 @@ class ResponseProtocol(ResponseHandler):
         reader = self._reader
         if reader is None or reader.has_bodies is skip_payload:
             reader = self._reader = ResponseReader(has_bodies=not skip_payload)
-        if self._find_kept_bytes is not None:
-            reader.kept_bytes = self._find_kept_bytes()
+        if self._find_needs is not None:
+            needs = self._find_needs()
+            reader.kept_bytes, self._should_close = needs.kept_bytes, needs.closes
         reader.begin()
-        self._is_asked, self._is_continued, self._body, self._first_ns = True, False, None, 0
+        self._is_asked, self._body, self._first_ns = True, None, 0
         if self._early:  # not at once: the request is to be written before its response can fail
             self._loop.call_soon(self._read_early)
 
     def data_received(self, data: bytes) -> None:
         """A piece of a response arrived, or something that nobody asked for."""
-        reader = self._reader
-        # Before the first request, or from a proxy that was asked for a tunnel: aiohttp waits for it later.
-        if reader is None or self._early:
-            self._keep_early(data)
+        reader, transport = self._reader, self.transport
+        if reader is None:  # the first request is about to be sent
+            self._early += data
+            if transport is not None:
+                transport.pause_reading()
             return
         if not self._is_asked:
             self._give_up()
@@ -90,41 +101,28 @@ class ResponseProtocol(ResponseHandler):
         except MalformedResponseError as error:
             self._fail(error)
             return
-        if not reader.is_complete and not self._first_ns:
+        if not (reader.is_complete or self._first_ns):
             self._first_ns = monotonic_ns()
-        if reader.has_continue and not self._is_continued:  # who sends the body may wait for it
-            self._is_continued = True
-            self.feed_data((_build_message(_CONTINUE), EMPTY_PAYLOAD))
-        body = self._body
-        if body is None:
-            if not reader.has_head:
-                return
-            self._body = body = self._payload = AnswerBody(self, _BUFFER_BYTES, loop=self._loop)
-            body.head = reader.head
-            if reader.is_complete:
-                self._finish(reader, body)
-            self.feed_data((_build_message(reader.status), body))
-        elif reader.is_complete:
-            self._finish(reader, body)
+        if reader.has_head and self._body is None:
+            self._begin(reader)
+        if reader.is_complete:
+            self._finish(reader)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """The connection has ended, and with it a body that has no other end."""
         reader, body = self._reader, self._body
         if self._is_asked and reader is not None and body is not None:
             if exc is None and reader.ends_by_close:
-                self._finish(reader, body)
+                self._finish(reader)
+            elif isinstance(exc, OSError):
+                body.set_exception(ClientOSError(*exc.args))
             else:
-                body.set_exception(ClientConnectionError(str(exc or "the server hung up")))
+                body.set_exception(ClientConnectionError("the server hung up"))
         if reader is not None:
             reader.end()
         self._is_asked = False
-        super().connection_lost(exc)
+        super().connection_lost(exc or self.write_error)
         self._body = None  # it refers to this protocol: a cycle that only the garbage collector would free
-
-    def _keep_early(self, data: bytes) -> None:
-        self._early += data
-        if len(self._early) > LONGEST_HEAD_BYTES and self.transport is not None:
-            self.transport.pause_reading()
 
     def _read_early(self) -> None:
         early, self._early = self._early, b""
@@ -132,24 +130,27 @@ class ResponseProtocol(ResponseHandler):
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
 
-    def _finish(self, reader: ResponseReader, body: AnswerBody) -> None:
-        """The response is complete; whoever waits for its body may go on."""
+    def _begin(self, reader: ResponseReader) -> None:
+        """The head of a response is complete; its request gets it, and waits for the body."""
+        self._body = self._payload = body = AnswerBody(self, _BUFFER_BYTES, loop=self._loop)
+        body.head = reader.head
+        self.feed_data((_build_message(reader.status), body))
+
+    def _finish(self, reader: ResponseReader) -> None:
+        """The response is complete, and so is its body."""
+        body = self._body
+        assert body is not None
         self._is_asked = False
         if not reader.is_kept:
             self._should_close = True
-        body.total_bytes, body.kept = reader.received, reader.body
-        body.first_ns = self._first_ns
+        body.total_bytes, body.kept, body.first_ns = reader.received, reader.body, self._first_ns
         body.feed_eof()
 
     def _fail(self, error: MalformedResponseError) -> None:
         """No response can come of it."""
         self._is_asked = False
         error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold what was read
-        if self._body is None:
-            self.set_exception(error)
-        else:
-            self._should_close = True
-            self._body.set_exception(error)
+        (self if self._body is None else self._body).set_exception(error)
         self._give_up()
 
     def _give_up(self) -> None:
@@ -159,6 +160,7 @@ class ResponseProtocol(ResponseHandler):
             self.transport.abort()
 
 
+@lru_cache(1000)
 def _build_message(status: int) -> RawResponseMessage:
     return RawResponseMessage(
         version=HttpVersion11,

@@ -1,73 +1,85 @@
-"""What request `i` is, in the terms of aiohttp: its URL, its headers and its body.
+"""Requests in the terms of aiohttp: URL, headers and body of each index.
 
-What is the same for every index is worked out in advance. A spec that aiohttp cannot send raises an error
-when a request is asked for, not here, so that each request ends in an outcome.
+Constant parts are worked out in advance. A spec that aiohttp cannot send raises an error when a request is
+asked for, not here, so that each request ends in an outcome.
 """
 
 import asyncio
+import errno
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.payload import Payload
+from aiohttp.http import StreamWriter
+from aiohttp.payload import BytesPayload, Payload
+from multidict import CIMultiDict
 from yarl import URL
 
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
-from oku_core.spec.values.request_content import BODY_TYPE
-from oku_core.spec.values.template import Rows, Template
+from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
+from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
-from oku_workers.engines.http.request_parts import PIECE_BYTES, RequestParts, split_target, take_apart
+from oku_workers.engines.aiohttp.protocol import ResponseProtocol
+from oku_workers.engines.http.answer_checks import build_judge
+from oku_workers.engines.http.request_parts import split_target, take_apart
 
-_Values = Sequence[tuple[str, Template]]
+
+class Route:
+    """One kind of request.
+
+    Attributes:
+        method: of the requests.
+        build_url: makes the URL of request `i`.
+        build_arguments: makes the other arguments of request `i` for aiohttp.
+        closes: whether they ask for a connection each.
+        answers: judges the answers.
+    """
+
+    __slots__ = ("answers", "build_arguments", "build_url", "closes", "method")
+
+    def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None = None) -> None:
+        self.method = template.method
+        self.build_url = build_url(template.url, template.columns, rows)
+        self.build_arguments = build_arguments(template, rows)
+        self.closes = asks_to_close(template.headers)
+        self.answers = build_judge(template.expect, timeout_s)
 
 
-def build_shared_headers(mix: RequestMix, *, has_sender: bool) -> list[tuple[str, str]]:
-    """The headers of the spec that all requests share, if there is only one kind of them."""
-    if len(mix.templates) != 1:
-        return []
-    shared, _ = _split_headers(take_apart(mix.templates[0]), has_sender=has_sender)
-    return [(name, value.literal) for name, value in shared]
+def build_routes(mix: RequestMix, timeout_s: float, rows: Rows | None = None) -> Sequence[Route]:
+    """The routes of a spec: index `i` takes the one at `i` modulo how many there are."""
+    routes = [Route(template, timeout_s, rows) for template in mix.templates]
+    return [routes[place] for place in mix.turns]
 
 
 def build_arguments(
-    template: RequestTemplate, rows: Rows | None = None, *, is_only: bool, has_sender: bool
-) -> Callable[[int], Mapping[str, Any]] | None:
-    """A function from an index to the arguments of its request beside method and URL.
-
-    They are for the `Sender` where there is one, else for aiohttp. None when every request is
-    without any, but for `allow_redirects=False`: that is the quicker call.
-
-    Args:
-        template: what to send.
-        rows: the rows of the run, if it has data that its requests use.
-        is_only: whether the session sends what all requests share (`build_shared_headers`).
-        has_sender: whether a `Sender` sends them.
-    """
+    template: RequestTemplate, rows: Rows | None = None
+) -> Callable[[int], Mapping[str, Any]]:
+    """A function from an index to the arguments of its request beside method and URL."""
     parts = take_apart(template)
-    _, own = _split_headers(parts, has_sender=has_sender or not is_only)
-    headers = [(name, value.bind(rows)) for name, value in own]
+    headers = [(name, value.bind(rows)) for name, value in parts.headers]
     body = None if parts.body is None else parts.body.bind_bytes(rows)
-    if not headers and body is None and not has_sender:
-        return None
-    redirects = {} if has_sender else {"allow_redirects": False}
 
     def build(index: int) -> Mapping[str, Any]:
-        arguments: dict[str, Any] = dict(redirects)
+        arguments: dict[str, Any] = {"allow_redirects": False}
         if headers:
-            arguments["headers"] = [(name, build_value(index)) for name, build_value in headers]
+            arguments["headers"] = CIMultiDict([(name, value(index)) for name, value in headers])
         if body is not None:
             content = body(index)
             arguments["data"] = content if len(content) <= PIECE_BYTES else LongBody(content)
         return arguments
 
-    return build
+    if body is not None or not all(value.is_constant for _, value in parts.headers):
+        return build
+    constant = build(0)
+    return lambda _: constant
 
 
 def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None) -> Callable[[int], URL]:
     """A function from an index to the URL of its request.
 
-    Path and query are sent as they are written; what a URL cannot contain is percent-encoded.
+    Path and query are sent as they are written; characters that no URL contains are percent-encoded.
 
     Args:
         url: with its placeholders.
@@ -93,43 +105,45 @@ def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None)
     return lambda _: constant
 
 
-def _split_headers(parts: RequestParts, *, has_sender: bool) -> tuple[_Values, _Values]:
-    """The headers that all requests of a kind share, and the others.
+class LongBody(BytesPayload):
+    """Bytes that are sent in pieces, each after the one before; they are never copied as a whole.
 
-    A name goes to one side as a whole, for what a request says replaces what all share.
+    A transport whose write fails drops what it has received, and with it a response that came before the end
+    of the body. So the pieces go to the socket itself as long as it takes them.
     """
-    if has_sender:
-        # A session sends its headers to every host of a redirection. The sender leaves them out for another
-        # origin, and merges their `Cookie` with those that servers have set.
-        return [], parts.headers
-    own = {name.lower() for name, value in parts.headers if not value.is_constant}
-    return (
-        [(name, value) for name, value in parts.headers if name.lower() not in own],
-        [(name, value) for name, value in parts.headers if name.lower() in own],
-    )
-
-
-class LongBody(Payload):
-    """Bytes that are sent in pieces, each after the one before; they are never copied as a whole."""
-
-    _value: bytes
-    _autoclose = True
 
     def __init__(self, content: bytes) -> None:
-        super().__init__(content, content_type=BODY_TYPE)
+        Payload.__init__(self, content, content_type=BODY_TYPE)  # the one between warns of long ones
         self._size = len(content)
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Decode the content."""
-        return self._value.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        """Send the content."""
-        await self.write_with_length(writer, None)
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         """Send the content up to the length in a header; all of it if that is None."""
+        assert isinstance(writer, StreamWriter)
+        assert isinstance(writer.protocol, ResponseProtocol)
+        writer.send_headers()
         content = memoryview(self._value)[:content_length]
         for at in range(0, len(content), PIECE_BYTES):
-            await writer.write(content[at : at + PIECE_BYTES])
+            piece = content[at : at + PIECE_BYTES]
+            try:
+                sent = _write_now(writer.transport, piece)
+            except OSError as error:
+                writer.protocol.write_error = error
+                return
+            await writer.write(piece[sent:])
             await asyncio.sleep(0)  # a server that reads at once must not block the event loop
+
+
+def _write_now(transport: asyncio.Transport | None, piece: memoryview) -> int:
+    """Write to the socket what it takes at once, unless the transport has something to send, or speaks TLS.
+
+    Raises:
+        OSError: nothing more can be sent.
+    """
+    if transport is None or transport.is_closing():
+        raise ConnectionResetError(errno.ECONNRESET, "closed")
+    if transport.get_write_buffer_size() or transport.get_extra_info("ssl_object") is not None:
+        return 0
+    try:
+        return os.write(transport.get_extra_info("socket").fileno(), piece)
+    except BlockingIOError:
+        return 0

@@ -4,14 +4,15 @@ aiohttp sends headers to any origin, and quotes what a cookie contains as it see
 """
 
 from time import time
+from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, InvalidURL
+from multidict import CIMultiDict
 from yarl import URL
 
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
 from oku_core.http_client.redirects import (
     NOT_A_URL,
-    REDIRECTIONS,
     Hop,
     RedirectError,
     describe_excess,
@@ -20,14 +21,6 @@ from oku_core.http_client.redirects import (
 )
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import AnswerBody
-from oku_workers.engines.aiohttp.request import LongBody
-
-Headers = list[tuple[str, str]]
-
-
-def needs_sender(spec: Spec) -> bool:
-    """Whether a `Sender` sends the requests of a spec."""
-    return spec.cookies or spec.max_redirects > 0
 
 
 class Sender:
@@ -39,35 +32,30 @@ class Sender:
         self._has_certificate = spec.cert is not None
         self._cookies = CookieJar(by_origin=True) if spec.cookies else None
 
-    async def request(
-        self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | LongBody | None = None
-    ) -> ClientResponse:
+    async def request(self, method: str, url: URL, **arguments: Any) -> ClientResponse:
         """Send a request as `ClientSession.request` does, and return the last response.
 
         Raises:
             RedirectError: the last redirection cannot be followed, or must not be.
         """
-        response = await self._send(method, url, headers, data)
-        if not self._most:
-            return response
-        hop, count = Hop(method, url, has_body=data is not None), 0
-        while (following := self._find_next(hop, response)) is not None:
+        response = await self._send(method, url, arguments)
+        hop, count = Hop(method, url, has_body="data" in arguments), 0
+        while self._most and (following := self._find_next(hop, response)) is not None:
             if count == self._most:
                 raise RedirectError(describe_excess(self._most))
             hop, count = following, count + 1
             if not hop.keeps_content:
-                data, headers = None, headers and drop_content_headers(headers)
+                headers = list(arguments.pop("headers", CIMultiDict()).items())
+                arguments |= {"data": None, "headers": CIMultiDict(drop_content_headers(headers))}
             if hop.is_foreign:
-                headers = None
+                arguments.pop("headers", None)
             try:
-                response = await self._send(hop.method, hop.url, headers, data)
+                response = await self._send(hop.method, hop.url, arguments)
             except InvalidURL as error:  # else the spec has named it
                 raise RedirectError(NOT_A_URL) from error
         return response
 
     def _find_next(self, hop: Hop, response: ClientResponse) -> Hop | None:
-        if response.status not in REDIRECTIONS:
-            return None
         head = _get_head(response)
         try:
             following = next_hop(hop, response.status, head, has_certificate=self._has_certificate)
@@ -78,13 +66,14 @@ class Sender:
             response.release()
         return following
 
-    async def _send(
-        self, method: str, url: URL, headers: Headers | None, data: bytes | LongBody | None
-    ) -> ClientResponse:
+    async def _send(self, method: str, url: URL, arguments: dict[str, Any]) -> ClientResponse:
         cookies = self._cookies
         if cookies is not None and not cookies.is_empty and (kept := cookies.find(str(url), time())):
-            headers = _add_cookies(headers or [], kept)
-        response = await self._session.request(method, url, headers=headers, data=data, allow_redirects=False)
+            headers = CIMultiDict[str](arguments.get("headers", ()))
+            given = "; ".join(headers.popall("Cookie", []))
+            headers["Cookie"] = merge_cookies(given, kept)
+            arguments = arguments | {"headers": headers}
+        response = await self._session.request(method, url, **arguments)
         if cookies is not None and may_set_cookies(head := _get_head(response)):
             cookies.store(head, str(url), time())
         return response
@@ -93,10 +82,3 @@ class Sender:
 def _get_head(response: ClientResponse) -> bytes:
     body = response.content
     return body.head if isinstance(body, AnswerBody) else b""
-
-
-def _add_cookies(headers: Headers, kept: str) -> Headers:
-    """The headers of a request with the cookies that servers have set, beside those of the spec."""
-    given = "; ".join([value for name, value in headers if name.lower() == "cookie"])
-    others = [header for header in headers if header[0].lower() != "cookie"]
-    return [*others, ("Cookie", merge_cookies(given, kept))]

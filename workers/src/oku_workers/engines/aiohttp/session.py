@@ -1,80 +1,64 @@
-"""The client session of the aiohttp engine: its settings, and what aiohttp must be kept from.
+"""The client session of the aiohttp engine: its settings, and how it connects.
 
-Two habits of aiohttp would lead to requests that nobody counts, or responses that nobody asked for. Neither
-has a public switch, so an aiohttp that does not have the names used here is refused at the start.
+docs/decisions/0005-aiohttp-engine.md lists what is replaced of aiohttp, and why. An aiohttp without the names
+that are used here is refused at the start.
 """
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from functools import partial
-from time import monotonic, monotonic_ns
+from time import monotonic_ns
 from typing import Any
 
 from aiohttp import (
+    ClientConnectionError,
     ClientConnectorError,
     ClientRequest,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
+    NonHttpUrlClientError,
     TCPConnector,
 )
-from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
+from oku_core.data.data_format import DataError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
-from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
-from oku_workers.engines.aiohttp.protocol import ResponseProtocol
-from oku_workers.engines.aiohttp.request import build_shared_headers
-from oku_workers.engines.aiohttp.sender import needs_sender
-from oku_workers.engines.contract.engine_protocol import EngineError
+from oku_core.spec.values.request_content import DEFAULT_HEADERS
+from oku_workers.engines.aiohttp.protocol import FindNeeds, ResponseProtocol
+from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 
+MOST_HOSTS = 100
+"""How many hosts and ports have their addresses kept."""
+_NEVER_SENT = (ClientConnectorError, NonHttpUrlClientError, DataError, ValueError, TypeError)
+"""There was no connection, or the request cannot be written down."""
 RecordConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
-FindKeptBytes = Callable[[], int]
-"""Says how much of the body of a response is kept for checks, in the task of its request."""
 
 
 def build_session(
-    spec: Spec,
-    mix: RequestMix,
-    record_connection: RecordConnection,
-    find_kept_bytes: FindKeptBytes | None,
-    local_address: str | None = None,
-    tls: ssl.SSLContext | None = None,
+    spec: Spec, context: EngineContext, record_connection: RecordConnection, find_needs: FindNeeds | None
 ) -> ClientSession:
     """A session that sends each request once; the engine sees to timeouts.
 
     Args:
         spec: what to send.
-        mix: the kinds of requests of the spec.
+        context: has the local address and the settings of TLS.
         record_connection: hears of each connection that is made.
-        find_kept_bytes: asked before each request; None if nothing of any body is kept.
-        local_address: what to send from; the system chooses unless given.
-        tls: how to speak TLS.
+        find_needs: asked before each request; None if none needs anything.
 
     Raises:
         EngineError: this aiohttp cannot be used.
     """
-    closes = any(asks_to_close(template.headers) for template in mix.templates)
     session = ClientSession(
-        connector=_Connector(
-            local_address,
-            record_connection,
-            limit=0,
-            force_close=closes,
-            keepalive_timeout=None if closes else KEEPALIVE_S,
-            ssl=tls or True,
-            find_kept_bytes=find_kept_bytes,
-        ),
+        connector=_Connector(context, record_connection, find_needs),
         timeout=ClientTimeout(total=None, sock_connect=None),
         cookie_jar=DummyCookieJar(),
         proxy=spec.proxy,
         auto_decompress=False,
-        headers=build_shared_headers(mix, has_sender=needs_sender(spec)),
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
@@ -84,56 +68,36 @@ def build_session(
     return session
 
 
-MOST_HOSTS = 100
-"""How many hosts and ports have their addresses kept."""
+def classify(error: Exception) -> int:
+    """The outcome, as an index, of a request that ended with an exception of aiohttp or of the spec."""
+    if isinstance(error, _NEVER_SENT):
+        return CONNECT_ERROR
+    return DISCONNECTED if isinstance(error, ClientConnectionError | OSError) else PROTOCOL_ERROR
 
 
 class _Request(ClientRequest):
-    """A request with the defaults of all engines of Oku."""
+    """A request with the headers of all engines of Oku, and none beside; it waits for no `100 Continue`."""
 
     DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {
         istr(name): value for name, value in DEFAULT_HEADERS.items()
     }
     POST_METHODS: set[str] = set()  # noqa: RUF012  # aiohttp's type; it would send a `Content-Type` without a body
 
+    def update_expect_continue(self, expect: bool = False) -> None:  # noqa: FBT001, FBT002  # aiohttp's
+        """The body follows at once, as with the other engines."""
+
 
 class _Connector(TCPConnector):
-    """Uses no kept-alive connection on which something arrived that was not asked for.
-
-    aiohttp looks for that when a connection goes into the pool, not when it leaves it: what arrived meanwhile
-    (a `408` before the server hangs up, a body longer than announced) would answer the next request. `_get`
-    replaces aiohttp's own method, for calling that one as well costs 3 % of a request.
-    """
+    """Connects as all engines do: aiohttp would forget the known addresses when a lookup fails."""
 
     def __init__(
-        self,
-        local_address: str | None,
-        record_connection: RecordConnection,
-        *,
-        find_kept_bytes: FindKeptBytes | None,
-        **settings: Any,
+        self, context: EngineContext, record_connection: RecordConnection, find_needs: FindNeeds | None
     ) -> None:
-        super().__init__(**settings)
-        self._local_address = local_address
+        super().__init__(limit=0, keepalive_timeout=KEEPALIVE_S, ssl=context.tls or True)
+        self._local_address = context.local_address
         self._record_connection = record_connection
         self._addresses: dict[tuple[str, int], Addresses] = {}
-        self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
-            ResponseProtocol, self._loop, find_kept_bytes=find_kept_bytes
-        )
-
-    async def _get(self, key: Any, traces: Any) -> Connection | None:  # noqa: ARG002  # aiohttp's signature
-        idle = self._conns.get(key)
-        if idle is None:
-            return None
-        oldest = monotonic() - KEEPALIVE_S
-        while idle:
-            protocol, released_at = idle.popleft()
-            if released_at > oldest and not protocol.should_close and protocol.is_connected():
-                self._acquired.add(protocol)
-                return Connection(self, key, protocol, self._loop)
-            protocol.close()
-        del self._conns[key]
-        return None
+        self._factory = partial(ResponseProtocol, self._loop, find_needs)  # type: ignore[assignment]  # a subclass
 
     async def _create_direct_connection(
         self,
@@ -143,7 +107,6 @@ class _Connector(TCPConnector):
         *,
         client_error: type[Exception] = ClientConnectorError,
     ) -> tuple[asyncio.Transport, ResponseProtocol]:
-        """Connect as all engines do: aiohttp would forget the known addresses when a lookup fails."""
         host, tls = req.url.raw_host or "", self._get_ssl_context(req)
         name = (req.server_hostname or host).rstrip(".") if tls is not None else None
         try:
@@ -173,7 +136,5 @@ class _Connector(TCPConnector):
         return super()._close(**settings)
 
 
-if not all(hasattr(BaseConnector, name) for name in ("_get", "_release", "_close")):
-    raise RuntimeError("this aiohttp cannot be kept from reading responses that nobody asked for")
-if not hasattr(TCPConnector, "_create_direct_connection"):
+if not all(hasattr(TCPConnector, name) for name in ("_create_direct_connection", "_close")):
     raise RuntimeError("this aiohttp cannot be told how to connect")

@@ -17,10 +17,6 @@ from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
 from oku_workers.engines.contract.engine_protocol import EngineError
 
-PIECE_BYTES = 65_536
-"""Longer bodies are sent in pieces of this size: a transport may copy everything it is given, while other
-connections wait."""
-
 
 class TargetParts(NamedTuple):
     """Path and query as a request line has them.

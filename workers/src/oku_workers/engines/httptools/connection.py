@@ -9,19 +9,18 @@ shape. What then follows is the hot path of the engine, which `exchange` has. Al
 import asyncio
 from collections.abc import Sequence
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from oku_core.http_client.connector import OriginConnection
-from oku_core.http_client.error_reason import HUNG_UP, UNASKED
-from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.engines.http.request_parts import PIECE_BYTES
+from oku_core.http_client.error_reason import UNASKED
+from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
+from oku_core.http_client.response_reader import ResponseReader
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import count_answer
 from oku_workers.engines.httptools.exchange import (
     CLOSED,
     CONNECTING,
     IDLE,
-    NO_FILE,
     READING,
     SENDING,
     SENT,
@@ -30,7 +29,7 @@ from oku_workers.engines.httptools.exchange import (
 )
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
+from oku_workers.executions.tally import OK, PROTOCOL_ERROR, TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
 
@@ -76,7 +75,7 @@ class Owner(Protocol):
         ...
 
 
-class Connection(Exchange, OriginConnection):
+class Connection(Exchange, Http1Connection, OriginConnection):
     """One connection, with at most one request in flight on it.
 
     Args:
@@ -95,16 +94,17 @@ class Connection(Exchange, OriginConnection):
         "_prepared_for",
         "_reader",
         "_request",
+        "_socket_file",
         "_times",
         "_transport",
         "_unsent",
+        "_write_error",
         "begun_ns",
         "connect_us",
         "origin",
     )
 
     _route: "Route[Connection]"
-    _transport: asyncio.Transport
 
     def __init__(self, owner: Owner, route: "Route[Connection]", request: bytes = b"") -> None:
         """A connection that is still to be made, for the first request on it."""
@@ -120,13 +120,8 @@ class Connection(Exchange, OriginConnection):
         self._build = owner.build
         self._turns = owner.turns
         self._batch = owner.batch
-        self._file = NO_FILE
         self._state = CONNECTING
         self._request = request
-        self._unsent: memoryview | None = None
-        """The rest of the request in flight, which the transport does not have yet."""
-        self._is_paused = False
-        """Whether the transport has asked for a pause."""
         self._reader: ResponseReader | None = None
         self._prepared_for: Route[Connection] | None = None
         """The route whose answers the reader expects."""
@@ -184,13 +179,10 @@ class Connection(Exchange, OriginConnection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is connected, TLS included: the first request can be sent."""
-        transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
+        super().connection_made(transport)
         if self._state == CLOSED:
-            transport.abort()
+            self._transport.abort()
             return
-        self._transport = transport
-        if transport.get_extra_info("ssl_object") is None:
-            self._file = transport.get_extra_info("socket").fileno()
         self._times = self.measure()
         if self.tally is None:
             now_ns = monotonic_ns()
@@ -222,11 +214,13 @@ class Connection(Exchange, OriginConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         reader = self._reader
-        if reader is not None and reader.ends_by_close and exc is None and self.tally is not None:
+        if self._state != CLOSED and self._end_response(reader, exc):
+            assert reader is not None
             self._finish(reader)
-        elif self._state != CLOSED:
-            self._owner.lose(self, DISCONNECTED, exc or HUNG_UP)
         self._owner.forget(self)
+
+    def _fail(self, outcome: int, cause: object) -> None:
+        self._owner.lose(self, outcome, cause)
 
     def _tell_times(self, tally: Tally) -> None:
         """Tell the tally of the first request how long it took to connect."""
@@ -241,43 +235,17 @@ class Connection(Exchange, OriginConnection):
         if self._file != NO_FILE:
             try:  # noqa: SIM105  # `suppress` takes longer than all else here
                 sent = write(self._file, request)
-            except OSError:  # the transport will meet it, too, and report it
+            except OSError:  # it is full, or `_write_in_pieces` meets the error, too
                 pass
         if sent < len(request) or self._route.body:
             self._write_rest(request, sent)
 
     def _write_rest(self, request: bytes, sent: int) -> None:
-        """Have the transport send what the socket has not taken, or all of it, and the body that follows."""
-        self._file = NO_FILE  # what follows must not overtake the rest
+        """Send what the socket has not taken, or all of it, and the body that follows."""
         body = self._route.body
         if sent or body or len(request) > LARGE_REQUEST_BYTES:
             self._state = SENDING
-        if not body and len(request) - sent > PIECE_BYTES:
-            self._unsent = memoryview(request)[sent:]
-        else:
-            self._transport.write(request[sent:])
-            self._unsent = memoryview(body) if body else None
-        if self._unsent:
-            self._write_piece()
-
-    def _write_piece(self) -> None:
-        """Write the next piece; the one after it is written in another turn of the event loop."""
-        unsent = self._unsent
-        if unsent is None or self._is_paused:
-            return
-        self._unsent = unsent[PIECE_BYTES:] if len(unsent) > PIECE_BYTES else None
-        self._transport.write(unsent[:PIECE_BYTES])
-        if self._unsent is not None and not self._is_paused:
-            asyncio.get_running_loop().call_soon(self._write_piece)
-
-    def pause_writing(self) -> None:
-        """The server does not read what was sent."""
-        self._is_paused = True
-
-    def resume_writing(self) -> None:
-        """The server reads again."""
-        self._is_paused = False
-        self._write_piece()
+        self._write_in_pieces(request, sent, body)
 
     def _read(self, data: bytes) -> None:
         if self.tally is None:
@@ -292,12 +260,7 @@ class Connection(Exchange, OriginConnection):
         if self._prepared_for is not self._route:
             self._route.prepare(reader)
             self._prepared_for = self._route
-        try:
-            reader.feed(data)
-        except MalformedResponseError as error:
-            self._owner.lose(self, PROTOCOL_ERROR, error)
-            return
-        if reader.is_complete:
+        if self._read_piece(reader, data):
             self._finish(reader, data if is_whole else b"")
         elif is_first:
             self._first_ns = monotonic_ns()
@@ -320,7 +283,7 @@ class Connection(Exchange, OriginConnection):
             self._first_ns = 0
         reader.begin()
         # A server that answers early need not read the rest of the request; the next one would wait for it.
-        if is_kept and self._unsent is None and not self._transport.get_write_buffer_size():
+        if is_kept and self.is_sent:
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
+from oku_core.http_client.http1_connection import NO_FILE
 from oku_workers.engines.http.response_counting import CountAnswers, Parsed
 from oku_workers.engines.httptools.body_size import Shape
 from oku_workers.engines.httptools.request import BuildRequest
@@ -21,7 +22,6 @@ if IS_COMPILED:
 
 CONNECTING, IDLE, SENDING, SENT, READING, CLOSED = range(6)
 """The states of a connection; `SENT` waits for the first piece of an answer."""
-NO_FILE = -1
 MOST_CACHED = 256
 LONGEST_BYTES = 1024
 """How many responses are remembered, and how long each may be: at most 0.3 MB in all."""

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
+from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, PIECE_BYTES
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import PIECE_BYTES, RequestParts, list_own_headers, take_apart
+from oku_workers.engines.http.request_parts import RequestParts, list_own_headers, take_apart
 
 BuildRequest = Callable[[int], bytes]
 

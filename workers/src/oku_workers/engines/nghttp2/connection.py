@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from time import monotonic_ns
 from typing import Protocol, cast
 
+from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
-from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers

@@ -241,9 +241,7 @@ class Stream:
         self.outcome, self.reason = OK, ""
 
 
-def build_routes(
-    spec: Spec, way: Way, rows: Rows | None = None
-) -> Routes[Route, Origin]:
+def build_routes(spec: Spec, way: Way, rows: Rows | None = None) -> Routes[Route, Origin]:
     """The routes of a spec.
 
     Args:

@@ -8,7 +8,7 @@ import pytest
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
-from oku_workers.engines.aiohttp.exception_outcome import classify
+from oku_workers.engines.aiohttp.session import classify
 
 KEY: Any = SimpleNamespace(host="h", port=80, ssl=True, is_ssl=True)
 REQUEST: Any = SimpleNamespace(real_url="http://h/")
@@ -39,9 +39,6 @@ REQUEST: Any = SimpleNamespace(real_url="http://h/")
         (Outcome.PROTOCOL_ERROR, MalformedResponseError("Invalid status code")),
         (Outcome.PROTOCOL_ERROR, aiohttp.ClientResponseError(REQUEST, (), status=400, message="no HTTP")),
         (Outcome.PROTOCOL_ERROR, RuntimeError("Connection closed.")),
-        (Outcome.TIMEOUT, TimeoutError()),
-        (Outcome.TIMEOUT, aiohttp.ServerTimeoutError()),
-        (Outcome.TIMEOUT, aiohttp.ConnectionTimeoutError()),
     ],
     ids=repr,
 )
