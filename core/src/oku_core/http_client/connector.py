@@ -8,7 +8,6 @@ import asyncio
 import ssl
 from dataclasses import dataclass
 from time import monotonic_ns
-from typing import cast
 
 from yarl import URL
 
@@ -183,7 +182,7 @@ async def _open_tunnel(lent: LentSocket, request: bytes) -> asyncio.Transport:
     except BaseException:
         transport.abort()
         raise
-    return cast("asyncio.Transport", transport)  # uvloop has classes of its own
+    return transport
 
 
 def _build_tunnel_request(place: str, proxy: URL) -> bytes:
