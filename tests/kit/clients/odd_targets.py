@@ -711,19 +711,9 @@ DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
     ),
     ("an EOF in the handshake blames the host", _OWN, ("proxy-then-close",)),
     (
-        "the reason of a proxy that refuses is empty",
-        frozenset({ClientKind.AIOHTTP}),
-        ("proxy-407", "proxy-403", "proxy-502"),
-    ),
-    (
         "a request that a proxy refuses is not counted",
         frozenset({ClientKind.FAST_HTTP_USER}),
         ("proxy-407", "proxy-403", "proxy-502", "proxy-close", "proxy-no-http"),
-    ),
-    (
-        "a proxy is taken for the target",
-        frozenset({ClientKind.AIOHTTP}),
-        ("proxy-close", "proxy-reset", "proxy-no-http"),
     ),
     (
         "a truncated response has the reason of none",
