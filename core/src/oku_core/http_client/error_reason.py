@@ -12,6 +12,7 @@ import ssl
 
 from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
 from oku_core.data.data_format import DataError
+from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
 
@@ -107,7 +108,7 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
         return _shorten(str(error))
     links = _list_links(error)
     for link in links:
-        if reason := _explain_known(link):
+        if reason := _explain_proxy(link) if isinstance(link, ProxyError) else _explain_known(link):
             return _shorten(reason)
     if outcome == _DISCONNECTED:
         return HUNG_UP
@@ -152,6 +153,15 @@ def _explain_tls(error: ssl.SSLError) -> str:
     if error.reason in _NO_PROTOCOL:
         return NO_HTTP2
     return f"{TLS}{(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
+
+
+def _explain_proxy(error: ProxyError) -> str:
+    cause = error.cause
+    if cause is None:
+        return "the proxy hung up"
+    if isinstance(cause, int):
+        return explain_proxy_refusal(cause)
+    return f"proxy: {_explain_known(cause) or _strip(str(cause))}"
 
 
 def _strip(text: str, *, numbers: bool = False) -> str:
