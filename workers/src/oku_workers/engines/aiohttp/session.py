@@ -28,7 +28,7 @@ from multidict import istr
 from oku_core.data.data_format import DataError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
-from oku_core.http_client.error_reason import HUNG_UP, explain_proxy_refusal
+from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.http_client.tls import server_name
 from oku_core.spec.spec import Spec
@@ -42,7 +42,7 @@ MOST_HOSTS = 100
 
 
 class TunnelError(ClientConnectionError):
-    """A proxy makes no tunnel; the text is the reason, unless the cause has one."""
+    """A proxy makes no tunnel; the cause says why."""
 
 
 _NEVER_SENT = (ClientConnectorError, TunnelError, NonHttpUrlClientError, DataError, ValueError, TypeError)
@@ -85,11 +85,6 @@ def classify(error: Exception) -> int:
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR
     return DISCONNECTED if isinstance(error, ClientConnectionError | OSError) else PROTOCOL_ERROR
-
-
-def find_cause(error: Exception) -> object:
-    """The cause of a failed request: an error, or a text of ours."""
-    return str(error) or error if isinstance(error, TunnelError) else error
 
 
 class _Request(ClientRequest):
@@ -151,11 +146,12 @@ class _Connector(TCPConnector):
         except ClientConnectorError:
             raise
         except ClientHttpProxyError as error:
-            raise TunnelError(explain_proxy_refusal(error.status)) from None
+            raise TunnelError from ProxyError(error.status)
         except ServerDisconnectedError:
-            raise TunnelError(HUNG_UP) from None
+            raise TunnelError from ProxyError
         except (ClientConnectionError, MalformedResponseError) as error:
-            raise TunnelError from error
+            cause = error.__cause__
+            raise TunnelError from ProxyError(cause if isinstance(cause, Exception) else error)
 
     def _find_addresses(self, host: str, port: int) -> Addresses:
         key = host, port
