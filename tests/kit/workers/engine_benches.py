@@ -21,7 +21,7 @@ from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
 from oku_workers.engines.httptools import engine as httptools_engine
 from oku_workers.engines.httptools.connection import Connection
-from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.route import Origin
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 
