@@ -18,7 +18,6 @@ _STATUS = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = _STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
 _ONE = ("GET /",)
 _ALL = frozenset(ClientKind)
-_LOCUST = frozenset({ClientKind.HTTP_USER, ClientKind.FAST_HTTP_USER})
 _ENGINES = frozenset({ClientKind.AIOHTTP, ClientKind.HTTPTOOLS, ClientKind.NGHTTP2})
 _HTTPS = "https://127.0.0.1:{port}/{name}/"
 HUNG_UP = ClientResult("disconnected", "the server hung up", 0, _ONE)
