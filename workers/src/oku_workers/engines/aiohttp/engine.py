@@ -19,7 +19,7 @@ from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import get_body
 from oku_workers.engines.aiohttp.request import Route, build_routes
 from oku_workers.engines.aiohttp.sender import Sender
-from oku_workers.engines.aiohttp.session import build_session, classify, find_cause
+from oku_workers.engines.aiohttp.session import build_session, classify
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, choose_window, limit_window
 from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
@@ -324,7 +324,7 @@ class AiohttpEngine:
             return False
         is_late = monotonic_ns() - slot.sent_ns > self._limit.ns
         outcome = TIMEOUT if is_late else classify(error)
-        reason = explain_error(outcome, find_cause(error), self._limit.reason)
+        reason = explain_error(outcome, error, self._limit.reason)
         self._errors.report(outcome, reason, error)
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True

@@ -15,6 +15,7 @@ from aiohttp import (
     ClientConnectorError,
     ClientHttpProxyError,
     ClientOSError,
+    ClientProxyConnectionError,
     ClientRequest,
     ClientSession,
     ClientTimeout,
@@ -29,7 +30,7 @@ from multidict import istr
 from oku_core.data.data_format import DataError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
-from oku_core.http_client.error_reason import HUNG_UP
+from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
@@ -39,13 +40,7 @@ from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_E
 
 MOST_HOSTS = 100
 """How many hosts and ports have their addresses kept."""
-
-
-class TunnelError(ClientConnectionError):
-    """A proxy makes no tunnel; the text is the reason, unless the cause has one."""
-
-
-_NEVER_SENT = (ClientConnectorError, TunnelError, NonHttpUrlClientError, DataError, ValueError, TypeError)
+_NEVER_SENT = (ClientConnectorError, NonHttpUrlClientError, DataError, ValueError, TypeError)
 """There was no connection, or the request cannot be written down."""
 RecordConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
@@ -85,11 +80,6 @@ def classify(error: Exception) -> int:
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR
     return DISCONNECTED if isinstance(error, ClientConnectionError | OSError) else PROTOCOL_ERROR
-
-
-def find_cause(error: Exception) -> object:
-    """The cause of a failed request: an error, or a text of ours."""
-    return str(error) or error if isinstance(error, TunnelError) else error
 
 
 class _Request(ClientRequest):
@@ -148,14 +138,17 @@ class _Connector(TCPConnector):
         """Tell a proxy that makes no tunnel from a target that sends no response."""
         try:
             return await super()._create_proxy_connection(req, traces, timeout)
+        except ClientProxyConnectionError as error:
+            cause: int | Exception | None = error.os_error
         except ClientConnectorError:
             raise
         except ClientHttpProxyError as error:
-            raise TunnelError(f"the proxy has answered with status {error.status}") from None
+            cause = error.status
         except ServerDisconnectedError:
-            raise TunnelError(HUNG_UP) from None
+            cause = None
         except (ClientOSError, MalformedResponseError) as error:
-            raise TunnelError from error
+            cause = error
+        raise ClientConnectorError(req.connection_key, ProxyError(cause))
 
     def _find_addresses(self, host: str, port: int) -> Addresses:
         key = host, port
