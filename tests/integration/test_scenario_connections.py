@@ -14,9 +14,8 @@ from tests.kit.servers.proxy import Proxy
 from yarl import URL
 
 from oku import RequestError
-from oku.client.client_origin import ClientOrigin, Way
-from oku.scenario_host.http_factory import SpecTls
-from oku_core.spec.spec import Spec
+from oku.client.client_origin import ClientOrigin
+from oku_core.http_client.connector import Way
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
@@ -125,13 +124,12 @@ async def test_a_request_can_ask_to_close_its_connection(plain_server: HostileSe
 
 async def test_an_origin_that_is_retired_keeps_nothing(plain_server: HostileServer) -> None:
     """A scenario may ask ever new hosts; requests that are under way at one go on."""
-    origin = ClientOrigin(URL(plain_server.url), Way(SpecTls(Spec(), {})))
-    deadline_ns = time.monotonic_ns() + 10**10
-    connecting = asyncio.ensure_future(origin.connect(deadline_ns))
+    origin = ClientOrigin(URL(plain_server.url), Way())
+    connecting = asyncio.ensure_future(origin.connect())
     await asyncio.sleep(0)
-    origin.retire()
+    origin.idle.close()
     used = await connecting
     assert used.is_usable
-    origin.rest(used)
+    origin.idle.rest(used, time.monotonic_ns())
     assert not used.is_usable
-    assert origin.pop_idle() is None
+    assert origin.idle.pop(time.monotonic_ns()) is None

@@ -543,9 +543,9 @@ PROXIES: dict[str, OddTarget] = {
     ),
     "proxy-403": tunnel(head(status=b"403 Forbidden"), reason="the proxy has answered with status 403"),
     "proxy-502": tunnel(head(status=b"502 Bad Gateway"), reason="the proxy has answered with status 502"),
-    "proxy-close": tunnel(reason="the server hung up"),
-    "proxy-reset": tunnel(reason="reset", end=Ending.RESET),
-    "proxy-no-http": tunnel(b"220 mail.example ESMTP\r\n", reason=f"not HTTP: {_NO_HTTP}"),
+    "proxy-close": tunnel(reason="the proxy hung up"),
+    "proxy-reset": tunnel(reason="proxy: reset", end=Ending.RESET),
+    "proxy-no-http": tunnel(b"220 mail.example ESMTP\r\n", reason=f"proxy: not HTTP: {_NO_HTTP}"),
     "proxy-then-close": tunnel(
         b"HTTP/1.1 200 Connection established\r\n\r\n", reason="TLS: unexpected eof while reading"
     ),
@@ -705,30 +705,15 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
 _OWN = frozenset({ClientKind.AIOHTTP, ClientKind.HTTP})
 DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
     (
-        "a name that ends with a dot fails",
-        frozenset({ClientKind.HTTPTOOLS, ClientKind.NGHTTP2}),
-        ("tls-name-with-a-dot",),
-    ),
-    (
         "an EOF in the handshake blames the host",
         _ALL - _LOCUST,
         ("tls-eof-in-the-handshake",),
     ),
     ("an EOF in the handshake blames the host", _OWN, ("proxy-then-close",)),
     (
-        "the reason of a proxy that refuses is empty",
-        frozenset({ClientKind.AIOHTTP}),
-        ("proxy-407", "proxy-403", "proxy-502"),
-    ),
-    (
         "a request that a proxy refuses is not counted",
         frozenset({ClientKind.FAST_HTTP_USER}),
         ("proxy-407", "proxy-403", "proxy-502", "proxy-close", "proxy-no-http"),
-    ),
-    (
-        "a proxy is taken for the target",
-        frozenset({ClientKind.AIOHTTP}),
-        ("proxy-close", "proxy-reset", "proxy-no-http"),
     ),
     (
         "a truncated response has the reason of none",

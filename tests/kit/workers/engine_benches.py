@@ -21,7 +21,7 @@ from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
 from oku_workers.engines.httptools import engine as httptools_engine
 from oku_workers.engines.httptools.connection import Connection
-from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.route import Origin
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 
@@ -33,7 +33,8 @@ LAST_ANSWER = ANSWER.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n")
 _KEY = ConnectionKey(
     host="host", port=80, is_ssl=False, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None
 )
-RESPONSE = SimpleNamespace(connection=None, status=200, content=SimpleNamespace(total_bytes=2))
+_BODY = SimpleNamespace(total_bytes=2, head=b"", kept=b"", first_ns=0)
+RESPONSE = SimpleNamespace(connection=None, status=200, content=_BODY)
 
 
 async def settle() -> None:

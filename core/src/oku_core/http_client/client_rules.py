@@ -4,6 +4,7 @@ Path and query are sent as they are written; characters that a URL cannot contai
 honest server comes near the limits of a response.
 """
 
+import base64
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -47,6 +48,14 @@ def build_origin(url: Url) -> URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"{url} is not a URL of http or https with a host")
     return URL(f"{url.scheme}://{url.authority}")
+
+
+def build_basic(user: str | bytes | None, password: str | bytes | None) -> str:
+    """The value of an `Authorization` header with user and password; empty without both."""
+    if user is None and password is None:
+        return ""
+    parts = [part if isinstance(part, bytes) else (part or "").encode() for part in (user, password)]
+    return f"Basic {base64.b64encode(b':'.join(parts)).decode()}"
 
 
 def build_target(url: Url) -> RequestTarget:

@@ -129,6 +129,8 @@ class CookieJar:
         if parsed is None:
             return
         name, pair, attributes = parsed
+        if name.startswith("__") and _breaks_prefix(name.lower(), attributes, place):
+            return
         domain = _decode(attributes.get(b"domain", b"")).removeprefix(".").lower()
         if domain and domain not in _list_domains(place.host):
             return
@@ -251,6 +253,14 @@ def _parse_line(line: bytes) -> tuple[str, str, dict[bytes, bytes]] | None:
         if len(content) <= LONGEST_ATTRIBUTE_BYTES:
             attributes[key.strip(b" \t").lower()] = content
     return _decode(name), _decode(b"%b=%b" % (name, value)), attributes
+
+
+def _breaks_prefix(name: str, attributes: dict[bytes, bytes], place: _Place) -> bool:
+    """Whether a cookie lacks what the prefix of its name promises (RFC 6265bis, section 4.1.3)."""
+    is_secure = place.is_secure and b"secure" in attributes
+    if name.startswith("__host-"):
+        return not is_secure or attributes.get(b"path") != b"/" or bool(attributes.get(b"domain"))
+    return name.startswith("__secure-") and not is_secure
 
 
 def _find_end_s(attributes: dict[bytes, bytes], now_s: float) -> float:

@@ -12,6 +12,7 @@ import ssl
 
 from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
 from oku_core.data.data_format import DataError
+from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
@@ -89,7 +90,7 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
     if isinstance(error, RedirectError) or not isinstance(error, BaseException):
         return _shorten(str(error))
     for link in _list_links(error):
-        if reason := _explain_known(link):
+        if reason := _explain_proxy(link) if isinstance(link, ProxyError) else _explain_known(link):
             return _shorten(reason)
     if outcome == _DISCONNECTED:
         return HUNG_UP
@@ -124,6 +125,15 @@ def _explain_known(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.errno:
         return _SYSTEM.get(error.errno) or os.strerror(error.errno).lower()
     return None
+
+
+def _explain_proxy(error: ProxyError) -> str:
+    cause = error.cause
+    if cause is None:
+        return "the proxy hung up"
+    if isinstance(cause, int):
+        return f"the proxy has answered with status {cause}"
+    return f"proxy: {_explain_known(cause) or _strip(str(cause))}"
 
 
 def _strip(text: str, *, numbers: bool = False) -> str:

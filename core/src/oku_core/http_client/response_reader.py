@@ -20,7 +20,6 @@ from oku_core.http_client.client_rules import (
 
 _FIRST_INTERIM_STATUS = 100
 _FIRST_FINAL_STATUS = 200
-_CONTINUE = 100
 _SWITCHING_PROTOCOLS = 101
 _WITHOUT_BODY = (101, 204, 304)
 
@@ -60,7 +59,6 @@ class ResponseReader:
         status: of the response that is being read.
         received: bytes of its body so far.
         has_head: whether status line and headers are complete.
-        has_continue: whether a `100 Continue` came before it.
         is_complete: whether all of it has come.
         is_kept: whether the connection can be used for another one after it.
         ends_by_close: whether its body goes on until the connection closes.
@@ -76,7 +74,6 @@ class ResponseReader:
         "body",
         "ends_by_close",
         "has_bodies",
-        "has_continue",
         "has_head",
         "head",
         "is_complete",
@@ -97,7 +94,7 @@ class ResponseReader:
     def begin(self) -> None:
         """Get ready for the next response."""
         self.status = self.received = self._head_from = self._between = 0
-        self.is_complete = self.ends_by_close = self.has_head = self.has_continue = False
+        self.is_complete = self.ends_by_close = self.has_head = False
         self.is_kept = True
         self.head = self._came = b""
         if self.kept_bytes or self.body:
@@ -160,7 +157,6 @@ class ResponseReader:
         if status < _FIRST_FINAL_STATUS and status >= _FIRST_INTERIM_STATUS:
             if status != _SWITCHING_PROTOCOLS:
                 self._head_from = end
-                self.has_continue = self.has_continue or status == _CONTINUE
                 return
             self.is_kept = False
         self.has_head = True

@@ -1,17 +1,20 @@
 """Sends requests for all users of a host: keeps connections, and sees to time limits and redirections."""
 
 import asyncio
+import ssl
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic_ns
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from yarl import URL
 
-from oku.client.client_origin import ClientOrigin, TlsSettings, Way
+from oku.client.client_origin import ClientOrigin
 from oku.client.outbound_connection import CONNECT_ERROR, TIMEOUT, OutboundConnection, TransportError
 from oku.client.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
 from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.connector import Way
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
 from oku_core.spec.values.template import Rows, Template
@@ -22,6 +25,14 @@ _MOST_ORIGINS = 100
 _SWEEP_S, _SHORTEST_SWEEP_S = 0.25, 0.005
 MOST_KEPT_BYTES = 1 << 28
 """The longest body that a scenario can look at."""
+
+
+class TlsSettings(Protocol):
+    """How TLS is spoken."""
+
+    def build(self) -> ssl.SSLContext:
+        """Build the settings, or give those that were built before."""
+        ...
 
 
 class Answer(NamedTuple):
@@ -71,8 +82,8 @@ class HttpClient:
         self.has_certificate = spec.cert is not None
         self.seed = spec.seed or 0
         self.rows = rows
-        proxy = None if spec.proxy is None else URL(spec.proxy)
-        self._way = Way(tls, proxy, local_address)
+        self._tls = tls
+        self._way = Way(None, None if spec.proxy is None else URL(spec.proxy), local_address)
         self._keeps_connections = not asks_to_close(spec.headers)
         self._headers = [
             (header.name, Template.parse(header.value, self.columns, IN_HEADER)) for header in spec.headers
@@ -113,9 +124,10 @@ class HttpClient:
         if origin is None:
             if len(self._origins) >= _MOST_ORIGINS:
                 oldest = next(iter(self._origins))
-                self._origins.pop(oldest).retire()
+                self._origins.pop(oldest).idle.close()
                 self._plans.clear()
-            origin = self._origins[key] = ClientOrigin(url, self._way)
+            way = self._way if url.scheme == "http" else replace(self._way, tls=self._tls.build())
+            origin = self._origins[key] = ClientOrigin(url, way)
         return origin
 
     def build_head(
@@ -197,7 +209,7 @@ class HttpClient:
         Raises:
             TransportError: there is no complete answer.
         """
-        connection = origin.pop_idle()
+        connection = origin.idle.pop(monotonic_ns())
         if connection is None:
             connection = await _connect(origin, deadline_ns)
         waiter = self._loop.create_future()
@@ -214,7 +226,7 @@ class HttpClient:
         reader = connection.reader
         answer = Answer(reader.status, reader.head, reader.body, reader.received)
         if reader.is_kept and not is_last and self._keeps_connections and connection.is_sent:
-            origin.rest(connection)
+            origin.idle.rest(connection, monotonic_ns())
         else:
             connection.close()
         return answer
@@ -235,13 +247,14 @@ class HttpClient:
         for connection in [each for each in self._busy if each.deadline_ns < now_ns]:
             connection.expire()
         for origin in self._origins.values():
-            origin.close_rested()
+            origin.idle.close_expired(now_ns)
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
 
 async def _connect(origin: ClientOrigin, deadline_ns: int) -> OutboundConnection:
     try:
-        return await origin.connect(deadline_ns)
+        async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
+            return await origin.connect()
     except TimeoutError as error:
         # The system may give up first; its error has a number.
         outcome = CONNECT_ERROR if error.errno else TIMEOUT

@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
 from oku_core.http_client.response_reader import ResponseReader
 
@@ -29,24 +30,23 @@ class TransportError(Exception):
         self.cause = cause
 
 
-class OutboundConnection(Http1Connection):
+class OutboundConnection(Http1Connection, OriginConnection):
     """One connection, TLS and tunnel included.
 
     Attributes:
         reader: has read the answer, once the future of `ask` is done.
         deadline_ns: when the request in flight has taken too long, by the monotonic clock.
-        rested_at_ns: when its last answer was complete.
     """
 
     __slots__ = (
         "_file", "_is_paused", "_socket_file", "_transport", "_unsent", "_waiter", "_write_error",
-        "deadline_ns", "reader", "rested_at_ns",
+        "begun_ns", "connect_us", "deadline_ns", "reader",
     )  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
         self.reader = ResponseReader(has_bodies=True)
-        self.deadline_ns = self.rested_at_ns = 0
+        self.deadline_ns = 0
         self._waiter: asyncio.Future[None] | None = None
 
     @property

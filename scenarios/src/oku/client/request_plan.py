@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Mapping
 from urllib.parse import quote
 
-from oku.client.client_origin import ClientOrigin, build_basic
+from oku.client.client_origin import ClientOrigin
 from oku_core.data.data_format import INDEX_NAME
 from oku_core.errors import format_value
-from oku_core.http_client.client_rules import build_origin, build_target
+from oku_core.http_client.client_rules import build_basic, build_origin, build_target
 from oku_core.process.redaction import redact
 from oku_core.spec.values.template import NAMED_PLACEHOLDER, read_literally
 from oku_core.spec.values.url import Url, is_absolute, join_url

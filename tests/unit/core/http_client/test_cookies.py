@@ -237,6 +237,25 @@ def test_a_secure_cookie_goes_over_tls_alone(attribute: str) -> None:
     assert find(jar, "http://h/") == "b=2"
 
 
+def test_a_prefix_of_a_name_promises_attributes() -> None:
+    """A cookie that lacks them is ignored, as in browsers (RFC 6265bis, section 4.1.3)."""
+    lines = {
+        "__Secure-a=1; Secure": True,
+        "__Secure-a=1": False,
+        "__secure-a=1; Path=/": False,
+        "__Host-a=1; Secure; Path=/": True,
+        "__Host-a=1; Secure; Path=/; Domain=": True,
+        "__Host-a=1; Secure": False,
+        "__HOST-a=1; Path=/": False,
+        "__Host-a=1; Secure; Path=/; Domain=a.example": False,
+        "__Other-a=1": True,
+    }
+    assert {
+        line: bool(find(fill(line, url="https://a.example/"), "https://a.example/")) for line in lines
+    } == lines
+    assert find(fill("__Secure-a=1; Secure", url="http://a.example/"), "https://a.example/") == ""
+
+
 def test_the_longest_path_comes_first_and_then_the_oldest() -> None:
     """Section 5.4, step 2; one that is set again keeps its age."""
     jar = fill("a=1; Path=/", "b=2; Path=/a", "c=3; Path=/", "a=4; Path=/a", "d=5; Path=/a/b")

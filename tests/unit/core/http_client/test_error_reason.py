@@ -8,6 +8,7 @@ import ssl
 import pytest
 
 from oku_core.accounting.outcome import LONGEST_REASON
+from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import hide
@@ -38,6 +39,10 @@ def wrap(error: BaseException) -> Exception:
             ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 9)"),
             "refused",
         ),
+        (CONNECT_ERROR, ProxyError(407), "the proxy has answered with status 407"),
+        (CONNECT_ERROR, ProxyError(), "the proxy hung up"),
+        (CONNECT_ERROR, ProxyError(ConnectionResetError(errno.ECONNRESET, "x")), "proxy: reset"),
+        (CONNECT_ERROR, ProxyError(MalformedResponseError("Bad 1")), "proxy: not HTTP: Bad 1"),
         (DISCONNECTED, ConnectionResetError(errno.ECONNRESET, "reset"), "reset"),
         (DISCONNECTED, BrokenPipeError(errno.EPIPE, "broken"), "reset"),
         (CONNECT_ERROR, OSError(errno.EHOSTUNREACH, "no route"), "unreachable"),

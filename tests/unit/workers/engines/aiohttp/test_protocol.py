@@ -1,5 +1,4 @@
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 from oku_workers.engines.aiohttp.protocol import AnswerBody, ResponseProtocol
@@ -10,9 +9,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 async def test_of_each_body_so_much_is_kept_as_its_request_needs() -> None:
     """Requests to several targets follow each other on one connection, and few of them look at bodies."""
     wanted = [2, 0, 5, 0]
-    protocol = ResponseProtocol(
-        asyncio.get_running_loop(), lambda: SimpleNamespace(kept_bytes=wanted.pop(0), closes=False)
-    )
+    protocol = ResponseProtocol(asyncio.get_running_loop(), lambda: (wanted.pop(0), False))
     transport: Any = asyncio.Transport()
     protocol.connection_made(transport)
     kept = []

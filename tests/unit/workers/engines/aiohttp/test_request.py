@@ -160,7 +160,7 @@ def test_each_target_has_headers_of_its_own() -> None:
         [("X", "y"), ("A", "b"), ("connection", "Close")],
         [("X", "y")],
     ]
-    assert [route.closes for route in routes] == [True, False]
+    assert [route.needs for route in routes] == [(0, True), (0, False)]
 
 
 CONTENT = bytes(range(256)) * 1000

@@ -1,14 +1,19 @@
+import asyncio
 import ssl
 from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
-from oku_workers.engines.aiohttp.session import classify
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.url import Url
+from oku_workers.engines.aiohttp.session import build_session, classify
+from oku_workers.engines.contract.engine_protocol import EngineContext
 
 KEY: Any = SimpleNamespace(host="h", port=80, ssl=True, is_ssl=True)
 REQUEST: Any = SimpleNamespace(real_url="http://h/")
@@ -45,3 +50,13 @@ REQUEST: Any = SimpleNamespace(real_url="http://h/")
 def test_every_error_has_its_outcome(outcome: Outcome, error: Exception) -> None:
     """It does not matter which class of aiohttp says that a request was late, or a connection lost."""
     assert OUTCOMES[classify(error)] == outcome
+
+
+async def test_a_body_does_not_wait_for_a_100_continue() -> None:
+    """The other engines send it at once, too."""
+    session = build_session(Spec(urls=(Url("http://h/"),)), EngineContext(), lambda *_: None, None)
+    headers, url = {"Expect": "100-continue"}, URL("http://h/")
+    loop = asyncio.get_running_loop()
+    request = session._request_class("POST", url, data=b"x", headers=headers, loop=loop, session=session)  # noqa: SLF001
+    assert (request.headers["Expect"], request._continue) == ("100-continue", None)  # noqa: SLF001
+    await session.close()

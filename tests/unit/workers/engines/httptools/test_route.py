@@ -1,10 +1,10 @@
 """Which answers are looked up as a whole, and which are recognised by their shape."""
 
+from oku_core.http_client.idle_pool import IdleConnection
 from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.httptools.origin import IdleConnection
 from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.tally import OK

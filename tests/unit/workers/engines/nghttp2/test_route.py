@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from oku_core.http_client.connector import Way
 from oku_workers.engines.nghttp2.route import Origin
 
 
 def build(count: int) -> tuple[Any, list[Any]]:
     """An origin, and so many connections to it that have room."""
-    origin = Origin(URL("http://name.example:80"), None)
+    origin = Origin(URL("http://name.example:80"), Way())
     # Told apart by what they are, as connections are.
     connections: list[Any] = [type("Roomy", (), {"has_room": True})() for _ in range(count)]
     origin.roomy.update(dict.fromkeys(connections))
@@ -58,7 +59,7 @@ def test_a_connection_whose_server_has_hung_up_is_passed_over() -> None:
 
 def test_the_log_has_the_lowest_limit_once(caplog: pytest.LogCaptureFixture) -> None:
     """Servers behind one name may differ, and change their minds."""
-    origin = Origin(URL("http://name.example:8080"), None)
+    origin = Origin(URL("http://name.example:8080"), Way())
     for limit in (10, 7, 7, 9, 3):
         origin.record_limit(limit, 10)
     assert origin.most_streams == 3

@@ -16,16 +16,16 @@ from oku_core.http_client.error_reason import explain_error
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.protocol import AnswerBody
+from oku_workers.engines.aiohttp.protocol import get_body
 from oku_workers.engines.aiohttp.request import Route, build_routes
 from oku_workers.engines.aiohttp.sender import Sender
-from oku_workers.engines.aiohttp.session import build_session, classify
+from oku_workers.engines.aiohttp.session import build_session, classify, find_cause
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext, choose_window, limit_window
-from oku_workers.engines.http.answer_checks import CHECK_WITHIN
 from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
+from oku_workers.engines.http.response_counting import count_answer
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, Tally
+from oku_workers.executions.tally import TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
@@ -99,16 +99,6 @@ class _Slot:
         else:
             self.task.cancel()
 
-    @property
-    def kept_bytes(self) -> int:
-        """How much of the body of an answer its target needs for checks."""
-        return self.route.answers.kept_bytes
-
-    @property
-    def closes(self) -> bool:
-        """Whether the request asks for a connection of its own."""
-        return self.route.closes
-
 
 _slot_at_work: ContextVar[_Slot] = ContextVar("slot")
 """The slot whose task this is."""
@@ -144,10 +134,8 @@ class AiohttpEngine:
         self._chores: list[asyncio.Task[None]] = []
         self._is_closing = False
         self._errors = FirstErrors()
-        has_needs = any(route.closes or route.answers.kept_bytes for route in self._routes)
-        self._session = build_session(
-            spec, context, _record_connection, _slot_at_work.get if has_needs else None
-        )
+        find_needs = _find_needs if any(map(any, (route.needs for route in self._routes))) else None
+        self._session = build_session(spec, context, _record_connection, find_needs)
         is_altered = spec.cookies or spec.max_redirects > 0
         self._client = Sender(self._session, spec) if is_altered else self._session
 
@@ -269,7 +257,9 @@ class AiohttpEngine:
         while slot.is_open:
             if feed.current is None:
                 slot.tally = None  # its lease may be over, and need not stay in memory
-                await self._wait(slot)
+                self._idle.add(slot)
+                await feed.wait()  # if that is cut off, `_end_slot` takes it out
+                self._idle.discard(slot)
                 continue
             index = slot.take(feed)
             slot.route = route = routes[index % period] if period > 1 else routes[0]
@@ -297,14 +287,6 @@ class AiohttpEngine:
             if len(self._slots) > self.window:
                 self._retire(slot)
 
-    async def _wait(self, slot: _Slot) -> None:
-        """Wait until there may be something to take."""
-        self._idle.add(slot)
-        try:
-            await self._feed.wait()
-        finally:
-            self._idle.discard(slot)
-
     def _retire(self, slot: _Slot) -> None:
         """The window has become smaller: a slot ends that has nothing in flight."""
         slot.is_open = False
@@ -314,22 +296,15 @@ class AiohttpEngine:
     def _account_answer(self, slot: _Slot, response: "ClientResponse") -> None:
         latency_ns, tally, answers = monotonic_ns() - slot.sent_ns, slot.tally, slot.route.answers
         assert tally is not None
-        if latency_ns > self._limit.ns:
-            tally.fail(TIMEOUT, slot.coordinate, self._limit.reason, slot.lateness_us)
-            return
-        status, body = response.status, response.content
-        received = body.total_bytes
-        head, kept, first_ns = (
-            (body.head, body.kept, body.first_ns) if isinstance(body, AnswerBody) else (b"", b"", 0)
-        )
-        outcome, reason = answers.judge(status, received, head, kept)
-        if outcome == OK and latency_ns > answers.ok_ns:
-            outcome, reason = FAILED_CHECK, CHECK_WITHIN
-        if outcome != OK:
-            tally.explain(outcome, slot.coordinate, reason)
-        if first_ns:
+        status, body = response.status, get_body(response)
+        received, first_ns = body.total_bytes, body.first_ns
+        outcome, reason = answers.judge(status, received, body.head, body.kept)
+        parsed = outcome, status, received, reason
+        if latency_ns > answers.ok_ns:
+            parsed = self._limit.judge(parsed, latency_ns)
+        if first_ns and parsed[0] != TIMEOUT:
             tally.record_split(latency_ns // 1000, (first_ns - slot.sent_ns) // 1000)
-        tally.answer(outcome, status, latency_ns // 1000, received, slot.lateness_us)
+        count_answer(tally, slot.coordinate, parsed, latency_ns, slot.lateness_us)
 
     def _account_failure(self, slot: _Slot, error: BaseException) -> bool:
         """Account for a request that ended with an error; False if it was cancelled by somebody else."""
@@ -349,7 +324,7 @@ class AiohttpEngine:
             return False
         is_late = monotonic_ns() - slot.sent_ns > self._limit.ns
         outcome = TIMEOUT if is_late else classify(error)
-        reason = explain_error(outcome, error, self._limit.reason)
+        reason = explain_error(outcome, find_cause(error), self._limit.reason)
         self._errors.report(outcome, reason, error)
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
@@ -389,3 +364,7 @@ def _record_connection(connect_us: int, tls_us: int | None) -> None:
     slot = _slot_at_work.get()
     if slot.sent_ns and slot.tally is not None:
         slot.tally.record_connection(connect_us, tls_us)
+
+
+def _find_needs() -> tuple[int, bool]:
+    return _slot_at_work.get().route.needs

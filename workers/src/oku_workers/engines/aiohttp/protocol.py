@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Callable
 from functools import lru_cache
 from time import monotonic_ns
-from typing import Any, Protocol
+from typing import Any
 
-from aiohttp import ClientConnectionError, ClientOSError, HttpVersion11, StreamReader
+from aiohttp import ClientConnectionError, ClientOSError, ClientResponse, HttpVersion11, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -21,20 +21,9 @@ _BUFFER_BYTES = 65_536
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
-class ResponseNeeds(Protocol):
-    """The needs of a request, for its response and its connection."""
-
-    @property
-    def kept_bytes(self) -> int:
-        """How much of the body is kept for checks."""
-
-    @property
-    def closes(self) -> bool:
-        """Whether the connection is for this request alone."""
-
-
-FindNeeds = Callable[[], ResponseNeeds]
-"""Finds the needs of the request whose task calls it."""
+FindNeeds = Callable[[], tuple[int, bool]]
+"""Returns, in the task of a request, how many bytes of its response's body checks need, and whether the
+connection is for this request alone."""
 
 
 class AnswerBody(StreamReader):
@@ -49,6 +38,11 @@ class AnswerBody(StreamReader):
     head: bytes = b""
     kept: bytes | bytearray = b""
     first_ns: int = 0
+
+
+def get_body(response: ClientResponse) -> AnswerBody:
+    """The body of a response; its connection has made it."""
+    return response.content  # type: ignore[return-value]
 
 
 class ResponseProtocol(ResponseHandler):
@@ -78,8 +72,7 @@ class ResponseProtocol(ResponseHandler):
         if reader is None or reader.has_bodies is skip_payload:
             reader = self._reader = ResponseReader(has_bodies=not skip_payload)
         if self._find_needs is not None:
-            needs = self._find_needs()
-            reader.kept_bytes, self._should_close = needs.kept_bytes, needs.closes
+            reader.kept_bytes, self._should_close = self._find_needs()
         reader.begin()
         self._is_asked, self._body, self._first_ns = True, None, 0
         if self._early:  # not at once: the request is to be written before its response can fail

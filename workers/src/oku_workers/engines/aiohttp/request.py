@@ -33,18 +33,18 @@ class Route:
         method: of the requests.
         build_url: makes the URL of request `i`.
         build_arguments: makes the other arguments of request `i` for aiohttp.
-        closes: whether they ask for a connection each.
         answers: judges the answers.
+        needs: how much of a body is kept for that, and whether a request has a connection for itself alone.
     """
 
-    __slots__ = ("answers", "build_arguments", "build_url", "closes", "method")
+    __slots__ = ("answers", "build_arguments", "build_url", "method", "needs")
 
     def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None = None) -> None:
         self.method = template.method
         self.build_url = build_url(template.url, template.columns, rows)
         self.build_arguments = build_arguments(template, rows)
-        self.closes = asks_to_close(template.headers)
         self.answers = build_judge(template.expect, timeout_s)
+        self.needs = self.answers.kept_bytes, asks_to_close(template.headers)
 
 
 def build_routes(mix: RequestMix, timeout_s: float, rows: Rows | None = None) -> Sequence[Route]:

@@ -20,7 +20,7 @@ from oku_core.http_client.redirects import (
     next_hop,
 )
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.protocol import AnswerBody
+from oku_workers.engines.aiohttp.protocol import get_body
 
 
 class Sender:
@@ -56,7 +56,7 @@ class Sender:
         return response
 
     def _find_next(self, hop: Hop, response: ClientResponse) -> Hop | None:
-        head = _get_head(response)
+        head = get_body(response).head
         try:
             following = next_hop(hop, response.status, head, has_certificate=self._has_certificate)
         except RedirectError:
@@ -74,11 +74,6 @@ class Sender:
             headers["Cookie"] = merge_cookies(given, kept)
             arguments = arguments | {"headers": headers}
         response = await self._session.request(method, url, **arguments)
-        if cookies is not None and may_set_cookies(head := _get_head(response)):
+        if cookies is not None and may_set_cookies(head := get_body(response).head):
             cookies.store(head, str(url), time())
         return response
-
-
-def _get_head(response: ClientResponse) -> bytes:
-    body = response.content
-    return body.head if isinstance(body, AnswerBody) else b""

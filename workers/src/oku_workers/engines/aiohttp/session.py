@@ -13,18 +13,24 @@ from typing import Any
 from aiohttp import (
     ClientConnectionError,
     ClientConnectorError,
+    ClientHttpProxyError,
+    ClientOSError,
     ClientRequest,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
     NonHttpUrlClientError,
+    ServerDisconnectedError,
     TCPConnector,
 )
+from aiohttp.client_proto import ResponseHandler
 from multidict import istr
 
 from oku_core.data.data_format import DataError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.http_client.error_reason import HUNG_UP
+from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
 from oku_workers.engines.aiohttp.protocol import FindNeeds, ResponseProtocol
@@ -33,7 +39,13 @@ from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_E
 
 MOST_HOSTS = 100
 """How many hosts and ports have their addresses kept."""
-_NEVER_SENT = (ClientConnectorError, NonHttpUrlClientError, DataError, ValueError, TypeError)
+
+
+class TunnelError(ClientConnectionError):
+    """A proxy makes no tunnel; the text is the reason, unless the cause has one."""
+
+
+_NEVER_SENT = (ClientConnectorError, TunnelError, NonHttpUrlClientError, DataError, ValueError, TypeError)
 """There was no connection, or the request cannot be written down."""
 RecordConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
@@ -73,6 +85,11 @@ def classify(error: Exception) -> int:
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR
     return DISCONNECTED if isinstance(error, ClientConnectionError | OSError) else PROTOCOL_ERROR
+
+
+def find_cause(error: Exception) -> object:
+    """The cause of a failed request: an error, or a text of ours."""
+    return str(error) or error if isinstance(error, TunnelError) else error
 
 
 class _Request(ClientRequest):
@@ -122,6 +139,24 @@ class _Connector(TCPConnector):
         self._record_connection((connected_ns - begun_ns) // 1000, tls_us)
         return made  # type: ignore[return-value]  # our own factory made it
 
+    async def _create_proxy_connection(
+        self,
+        req: ClientRequest,
+        traces: Any,
+        timeout: Any,  # noqa: ASYNC109  # its signature
+    ) -> tuple[asyncio.BaseTransport, ResponseHandler]:
+        """Tell a proxy that makes no tunnel from a target that sends no response."""
+        try:
+            return await super()._create_proxy_connection(req, traces, timeout)
+        except ClientConnectorError:
+            raise
+        except ClientHttpProxyError as error:
+            raise TunnelError(f"the proxy has answered with status {error.status}") from None
+        except ServerDisconnectedError:
+            raise TunnelError(HUNG_UP) from None
+        except (ClientOSError, MalformedResponseError) as error:
+            raise TunnelError from error
+
     def _find_addresses(self, host: str, port: int) -> Addresses:
         key = host, port
         if key not in self._addresses:
@@ -136,5 +171,8 @@ class _Connector(TCPConnector):
         return super()._close(**settings)
 
 
-if not all(hasattr(TCPConnector, name) for name in ("_create_direct_connection", "_close")):
+if not all(
+    hasattr(TCPConnector, name)
+    for name in ("_create_direct_connection", "_create_proxy_connection", "_close")
+):
     raise RuntimeError("this aiohttp cannot be told how to connect")

@@ -1,6 +1,5 @@
 """What the requests of a template are made of: all engines build from it, and whoever shows a request."""
 
-import base64
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ from yarl import URL
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
 from oku_core.data.row_reader import RowReader, Value
-from oku_core.http_client.client_rules import build_target
+from oku_core.http_client.client_rules import build_basic, build_target
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
@@ -77,9 +76,8 @@ def list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[s
         origin: where it goes; its user and password become a header.
     """
     own = dict(DEFAULT_HEADERS)
-    if origin.user is not None or origin.password is not None:
-        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
-        own["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
+    if authorization := build_basic(origin.user, origin.password):
+        own["Authorization"] = authorization
     if template.body is not None:
         own["Content-Type"] = BODY_TYPE
     for name, value in own.items():

@@ -1,7 +1,6 @@
 """The kinds of requests of a spec, and where they go; engines that read from sockets themselves share it."""
 
 import logging
-import ssl
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -22,11 +21,10 @@ class Routes(Generic[AnyRoute, AnyOrigin]):
 
     Args:
         spec: what to send.
-        tls: how to speak TLS.
         build: from a template and where its requests go, makes a function from an origin to the route;
             `ValueError` when the requests cannot be written down.
         build_unsendable: makes the route of a template whose requests cannot be sent.
-        connect: makes an origin of scheme, host and port, and of how to speak TLS there.
+        connect: makes an origin of scheme, host and port.
 
     Attributes:
         all: one for each template of the spec.
@@ -37,10 +35,9 @@ class Routes(Generic[AnyRoute, AnyOrigin]):
     def __init__(
         self,
         spec: Spec,
-        tls: ssl.SSLContext | None,
         build: Callable[[RequestTemplate, URL], Callable[[AnyOrigin], AnyRoute]],
         build_unsendable: Callable[[RequestTemplate], AnyRoute],
-        connect: Callable[[URL, ssl.SSLContext | None], AnyOrigin],
+        connect: Callable[[URL], AnyOrigin],
     ) -> None:
         origins: dict[URL, AnyOrigin] = {}
 
@@ -53,7 +50,7 @@ class Routes(Generic[AnyRoute, AnyOrigin]):
                 return build_unsendable(template)
             place = url.with_user(None)
             if place not in origins:
-                origins[place] = connect(place, tls if url.scheme == "https" else None)
+                origins[place] = connect(place)
             return build_route(origins[place])
 
         mix = RequestMix(spec)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol
 
+from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import UNASKED
 from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
 from oku_core.http_client.response_reader import ResponseReader
@@ -26,7 +27,6 @@ from oku_workers.engines.httptools.exchange import (
     AnswerBatch,
     Exchange,
 )
-from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import OK, PROTOCOL_ERROR, TIMEOUT, Tally
@@ -34,7 +34,7 @@ from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
 
 if TYPE_CHECKING:
-    from oku_workers.engines.httptools.route import Route
+    from oku_workers.engines.httptools.route import Origin, Route
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
@@ -75,7 +75,7 @@ class Owner(Protocol):
         ...
 
 
-class Connection(Exchange, Http1Connection, IdleConnection):
+class Connection(Exchange, Http1Connection, OriginConnection):
     """One connection, with at most one request in flight on it.
 
     Args:
@@ -185,8 +185,9 @@ class Connection(Exchange, Http1Connection, IdleConnection):
             return
         self._times = self.measure()
         if self.tally is None:
-            self.rest(monotonic_ns())
-            self.origin.idle[self] = None
+            now_ns = monotonic_ns()
+            self.rest(now_ns)
+            self.origin.idle.rest(self, now_ns)
             return
         self._tell_times(self.tally)
         self._state = SENT

@@ -15,7 +15,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from oku_core.data.data_format import DataError
-from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.http_client.connector import Way
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.resources import read_open_files
 from oku_core.process.supervision import Health, Supervisor
@@ -32,14 +32,13 @@ from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweepi
 from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.exchange import AnswerBatch
-from oku_workers.engines.httptools.route import Route, build_routes
+from oku_workers.engines.httptools.route import Origin, Route, build_routes
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
     from oku_workers.engines.http.route_table import Routes
-    from oku_workers.engines.httptools.origin import Origin
     from oku_workers.engines.httptools.request import BuildRequest
 
 _log = logging.getLogger(__name__)
@@ -64,9 +63,8 @@ class HttptoolsEngine:
         self.feed = feed
         self.window = self._free = limit_window(choose_window(spec), spec)
         rows = context.rows
-        routes: Routes[Route[Connection], Origin[Connection]] = build_routes(
-            spec, context.local_address, context.tls, rows
-        )
+        way = Way(context.tls, local_address=context.local_address)
+        routes: Routes[Route[Connection], Origin[Connection]] = build_routes(spec, way, rows)
         self.batch = AnswerBatch(asyncio.get_running_loop().call_soon, count_answers)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None
@@ -179,7 +177,7 @@ class HttptoolsEngine:
                 connection.send(request)
                 return
         connection.rest(now_ns)
-        connection.origin.idle[connection] = None
+        connection.origin.idle.rest(connection, now_ns)
         self._free += 1
         if execution is not None:
             self._fill()
@@ -226,17 +224,18 @@ class HttptoolsEngine:
                     return
                 self._fail_at_once(NO_URL if route.origin is None else NO_ROW)
                 continue
-            connection = route.origin.pop_idle()
+            now_ns = monotonic_ns()
+            connection = route.origin.idle.pop(now_ns)
             if connection is None and not self._connections.can_make:
                 return
             self._free -= 1
             tally, coordinate, _, due_ns = feed.take()
             if connection is not None:
-                connection.begin_request(route, tally, coordinate, monotonic_ns(), due_ns)
+                connection.begin_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
                 continue
             connection = Connection(self, route, request)
-            connection.begin_request(route, tally, coordinate, monotonic_ns(), due_ns)
+            connection.begin_request(route, tally, coordinate, now_ns, due_ns)
             self._connect(connection)
 
     def _connect_ahead(self) -> None:
@@ -275,10 +274,7 @@ class HttptoolsEngine:
 
     def _close_idle(self) -> None:
         """Make room for a connection at the origin with the most idle ones."""
-        origin = max(self._origins, key=lambda origin: len(origin.idle))
-        if origin.idle:
-            oldest = next(iter(origin.idle))
-            self._drop(oldest)
+        max((origin.idle for origin in self._origins), key=len).close_oldest()
 
     def on_connection_settled(self) -> None:
         """Another connection may be made."""
@@ -296,16 +292,18 @@ class HttptoolsEngine:
         execution.give_back(coordinate)
 
     def _drop(self, connection: Connection) -> None:
-        connection.origin.idle.pop(connection, None)
+        connection.origin.idle.discard(connection)
         connection.close()
         self._connections.give_up(connection)
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit, and connections that were idle for long."""
         now_ns = monotonic_ns()
-        oldest_ns, oldest_idle_ns = now_ns - self.limit.ns, now_ns - int(KEEPALIVE_S * 1e9)
+        oldest_ns = now_ns - self.limit.ns
+        for origin in self._origins:
+            origin.idle.close_expired(now_ns)
         for connection in self._connections:
-            if connection.since_ns < (oldest_idle_ns if connection.tally is None else oldest_ns):
+            if connection.since_ns < oldest_ns and not connection.is_usable:
                 self.lose(connection, TIMEOUT, "no complete response within the limit")
 
 

@@ -1,11 +1,12 @@
 """What the httptools engine makes of a request template: what to send where, and how to judge the answers."""
 
-import ssl
 from collections.abc import Callable
 from typing import Generic
 
 from yarl import URL
 
+from oku_core.http_client.connector import Connector, Way
+from oku_core.http_client.idle_pool import AnyConnection, IdlePool
 from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
@@ -15,13 +16,20 @@ from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.http.response_counting import Parsed
 from oku_workers.engines.http.route_table import Routes
 from oku_workers.engines.httptools.exchange import ResponseCache, RouteBase
-from oku_workers.engines.httptools.origin import AnyConnection, Origin
 from oku_workers.engines.httptools.request import SharedBody, share_body
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
 from oku_workers.executions.tally import OK
 
 _MOST_DIFFERENT = 256
 """After so many answers in a row that differ, whole ones are not looked up any more."""
+
+
+class Origin(Connector, Generic[AnyConnection]):
+    """One scheme, host and port, with the connections that are idle there."""
+
+    def __init__(self, url: URL, way: Way) -> None:
+        super().__init__(url, way)
+        self.idle: IdlePool[AnyConnection] = IdlePool()
 
 
 class Route(RouteBase, Generic[AnyConnection]):
@@ -126,14 +134,13 @@ class Route(RouteBase, Generic[AnyConnection]):
 
 
 def build_routes(
-    spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
+    spec: Spec, way: Way, rows: Rows | None = None
 ) -> Routes[Route[AnyConnection], Origin[AnyConnection]]:
     """The routes of a spec.
 
     Args:
         spec: what to send.
-        local_address: what to send from; the system chooses unless given.
-        tls: how to speak TLS.
+        way: how connections are made.
         rows: the rows of the run, if it has data that its requests use.
     """
 
@@ -144,10 +151,10 @@ def build_routes(
     def build_unsendable(template: RequestTemplate) -> Route[AnyConnection]:
         return Route(template, SharedBody(_build_nothing), None, spec.timeout_s)
 
-    def connect(url: URL, tls: ssl.SSLContext | None) -> Origin[AnyConnection]:
-        return Origin(url, tls, local_address)
+    def connect(url: URL) -> Origin[AnyConnection]:
+        return Origin(url, way)
 
-    return Routes(spec, tls, build, build_unsendable, connect)
+    return Routes(spec, build, build_unsendable, connect)
 
 
 def _build_nothing(_: int) -> bytes:

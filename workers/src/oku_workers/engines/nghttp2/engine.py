@@ -12,6 +12,7 @@ from time import monotonic_ns
 
 from oku_core.data.data_format import DataError
 from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.http_client.connector import Way
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
@@ -50,7 +51,8 @@ class Nghttp2Engine:
         self._supervisor = supervisor
         self.limit = RequestTimeout(spec.timeout_s)
         self.feed = feed
-        routes = build_routes(spec, context.local_address, context.tls, context.rows)
+        way = Way(context.tls, local_address=context.local_address)
+        routes = build_routes(spec, way, context.rows)
         self.turns, self._period = routes.turns, len(routes.turns)
         self._origins = routes.origins
         self._streams, self._connections_each = spec.streams, spec.connections

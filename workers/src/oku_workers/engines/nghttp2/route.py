@@ -5,18 +5,17 @@ place that it goes to, with the connections that have room and what waits for ro
 """
 
 import logging
-import ssl
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 
 from yarl import URL
 
+from oku_core.http_client.connector import Connector, OriginConnection, Way
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.http.answer_checks import build_judge
-from oku_workers.engines.http.connector import Connector, OriginConnection
 from oku_workers.engines.http.response_counting import Parsed
 from oku_workers.engines.http.route_table import Routes
 from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, Headers, build_request
@@ -57,8 +56,7 @@ class Origin(Connector):
 
     Args:
         url: scheme, host and port.
-        tls: how to speak TLS; None to speak none.
-        local_address: what to connect from; the system chooses unless given.
+        way: how connections are made.
 
     Attributes:
         is_slow: whether connections take long to be made.
@@ -70,8 +68,8 @@ class Origin(Connector):
         most_streams: how many streams a connection may have, as one of them was told last; 0 before that.
     """
 
-    def __init__(self, url: URL, tls: ssl.SSLContext | None, local_address: str | None = None) -> None:
-        super().__init__(url, tls, local_address)
+    def __init__(self, url: URL, way: Way) -> None:
+        super().__init__(url, way)
         self._name = str(url)
         self.connections: set[RoomyConnection] = set()
         self.connecting: set[RoomyConnection] = set()
@@ -243,15 +241,12 @@ class Stream:
         self.outcome, self.reason = OK, ""
 
 
-def build_routes(
-    spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
-) -> Routes[Route, Origin]:
+def build_routes(spec: Spec, way: Way, rows: Rows | None = None) -> Routes[Route, Origin]:
     """The routes of a spec.
 
     Args:
         spec: what to send.
-        local_address: what to send from; the system chooses unless given.
-        tls: how to speak TLS.
+        way: how connections are made.
         rows: the rows of the run, if it has data that its requests use.
     """
 
@@ -262,7 +257,4 @@ def build_routes(
     def build_unsendable(template: RequestTemplate) -> Route:
         return Route(template, NOTHING, None, spec.timeout_s)
 
-    def connect(url: URL, tls: ssl.SSLContext | None) -> Origin:
-        return Origin(url, tls, local_address)
-
-    return Routes(spec, tls, build, build_unsendable, connect)
+    return Routes(spec, build, build_unsendable, lambda url: Origin(url, way))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from oku_workers.engines.http import connector
-from oku_workers.engines.http.connector import Connector, OriginConnection
+from oku_core.http_client import connector
+from oku_core.http_client.connector import Connector, OriginConnection, ProxyError, Way
 
 
 class Network:
@@ -67,10 +67,10 @@ class Connection(OriginConnection):
     __slots__ = ("begun_ns", "connect_us")
 
 
-async def connect(url: str, tls: ssl.SSLContext | None = None) -> OriginConnection:
+async def connect(url: str, tls: ssl.SSLContext | None = None, proxy: URL | None = None) -> OriginConnection:
     """Make a connection."""
     connection = Connection()
-    await Connector(URL(url), tls, "192.0.2.7").connect(connection)
+    await Connector(URL(url), Way(tls, proxy, "192.0.2.7")).connect(connection)
     return connection
 
 
@@ -92,10 +92,10 @@ async def test_one_of_several_addresses_is_chosen_first(network: Network) -> Non
 
 @pytest.mark.parametrize("lone", [None, "192.0.2.1"])
 async def test_tcp_and_tls_are_timed_apart(network: Network, lone: str | None) -> None:
-    """The server is asked for by its name, whatever its address is."""
+    """The server is asked for by its name without a last dot, whatever its address is."""
     network.lone = lone
     tls = ssl.create_default_context()
-    connection = await connect("https://name.example", tls)
+    connection = await connect("https://name.example.", tls)
     assert network.made == [((), {"sock": "socket", "ssl": tls, "server_hostname": "name.example"})]
     assert connection.measure() == (5000, 5000)
 
@@ -108,8 +108,17 @@ async def test_an_address_that_cannot_be_reached_is_told(network: Network) -> No
     assert network.made == []
 
 
+async def test_a_proxy_that_cannot_be_reached_is_to_blame(network: Network) -> None:
+    """The target was not asked."""
+    network.fault = ConnectionRefusedError(111, "refused")
+    with pytest.raises(ProxyError) as caught:
+        await connect("http://name.example", proxy=URL("http://proxy.example:3128"))
+    assert network.asked == ("proxy.example", 3128, "192.0.2.7")
+    assert caught.value.cause is network.fault
+
+
 async def test_closing_gives_up_a_lookup(network: Network) -> None:
     """Nobody waits for its answer any more."""
-    Connector(URL("http://name.example"), None).close()
+    Connector(URL("http://name.example"), Way()).close()
     assert network.is_closed
     assert network.asked == ("name.example", 80, None)
