@@ -45,6 +45,10 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
     ],
+    "oku.locust_host.request_outcome:_PROXY_REFUSED": [
+        "Tunnel connection failed: 1", ("Proxy CONNECT failed: HTTP/", "a", ""),
+        ("Proxy CONNECT failed: HTTP/", "a", " 1"),
+    ],
     "oku_cli.comparison.obstacles:_DIGEST": _A_DIGEST,
     "oku_cli.imports.curl.curl_command:_CERTIFICATE": ["a", "\\\\", "\\:", ("a", "\\\\", ":"), ":a"],
     "oku_cli.imports.curl.curl_command:_SCHEME": ["a", "a+", ("a", ".", ":/"), ("a", "-", "")],

@@ -639,12 +639,7 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
             "location-lower-case-quotes": led("GET /%C3%A9"),
             "location-plus-and-quoted-letters": led("GET /A+b%2Fc?d=%20e+f"),
         },
-        "urllib3 has words of its own for a proxy": {
-            "proxy-407": of_tunnel(
-                "connect_error", "Tunnel connection failed: Proxy Authentication Required"
-            ),
-            "proxy-403": of_tunnel("connect_error", "Tunnel connection failed: Forbidden"),
-            "proxy-502": of_tunnel("connect_error", "Tunnel connection failed: Bad Gateway"),
+        "urllib3 does not tell a proxy from a target": {
             "proxy-close": of_tunnel("disconnected", "the server hung up"),
             "proxy-reset": of_tunnel("disconnected", "reset"),
             "proxy-no-http": of_tunnel("protocol_error", "not HTTP: mail.example ESMTP"),
@@ -699,6 +694,10 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
         "geventhttpclient does not tell a proxy from a target": {
             "proxy-reset": of_tunnel("disconnected", "reset"),
         },
+        "geventhttpclient has words of its own, and waits for the end of any head": dict.fromkeys(
+            ("proxy-close", "proxy-no-http"),
+            of_tunnel("connect_error", "Proxy closed the connection before answering the CONNECT request"),
+        ),
     },
 }  # fmt: skip
 """What clients make of targets, and why it may be something else than the table says."""
@@ -710,11 +709,6 @@ DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
         ("tls-eof-in-the-handshake",),
     ),
     ("an EOF in the handshake blames the host", _OWN, ("proxy-then-close",)),
-    (
-        "a request that a proxy refuses is not counted",
-        frozenset({ClientKind.FAST_HTTP_USER}),
-        ("proxy-407", "proxy-403", "proxy-502", "proxy-close", "proxy-no-http"),
-    ),
     (
         "a truncated response has the reason of none",
         _ALL,

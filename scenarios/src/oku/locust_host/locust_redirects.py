@@ -166,6 +166,8 @@ class _UserAgent(LocustUserAgent):
     def _handle_error(self, error: BaseException, url: Any = None) -> BaseException:
         if isinstance(error, RetriesExceeded):  # it has no other cause
             raise RedirectFailureError(describe_excess(self.max_redirects))
+        if isinstance(error, RuntimeError) and str(error).startswith("Proxy "):  # Locust does not count these
+            raise ConnectionError(str(error)) from None
         handled: BaseException = super()._handle_error(error, url=url)
         return handled
 

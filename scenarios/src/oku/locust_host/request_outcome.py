@@ -57,6 +57,10 @@ _CONNECTING = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameRes
 _WRAPPERS = (requests.ConnectionError, urllib3.exceptions.HTTPError, RetriesExceeded)
 """These say less than what they wrap."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_PROXY_REFUSED = re.compile(
+    r"(?:Tunnel connection failed: |Proxy CONNECT failed: HTTP/\S+ )(\d{3})\b", re.ASCII
+)
+"""How http.client and geventhttpclient begin when a proxy makes no tunnel."""
 # It begins where a word does: to begin at any slash would take quadratic time in a word without a library.
 _LIBRARY = re.compile(r"(?<![^\s,:])([^\s/,:]*)/[^\s,:]*/site-packages/")
 """The folder of a library, with the start of its word, such as a quotation mark."""
@@ -81,9 +85,8 @@ def classify(exception: object, status: int, timeout_s: float) -> tuple[int, str
     if outcome == FAILED_CHECK:
         text = _strip(str(error))
         return outcome, text if type(error) is CatchResponseError and text else _name(error, text)
-    if isinstance(error, RedirectFailureError):
-        return outcome, str(error)
-    return outcome, explain_error(outcome, error, explain_timeout(timeout_s))
+    known = str(error) if isinstance(error, RedirectFailureError) else _explain_proxy(error)
+    return outcome, known or explain_error(outcome, error, explain_timeout(timeout_s))
 
 
 def _look_into(exception: BaseException) -> tuple[int, BaseException]:
@@ -111,6 +114,12 @@ def _find_inner(error: BaseException) -> BaseException | None:
         if isinstance(inner := getattr(error, name, None), BaseException):
             return inner
     return error.__cause__ or error.__context__
+
+
+def _explain_proxy(error: BaseException) -> str:
+    """The reason of an error with which a proxy refuses a tunnel; empty if it is another one."""
+    refused = _PROXY_REFUSED.match(str(error)) if isinstance(error, OSError) else None
+    return f"the proxy has answered with status {refused[1]}" if refused else ""
 
 
 def _strip(text: str) -> str:
