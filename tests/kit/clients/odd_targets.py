@@ -18,7 +18,6 @@ _STATUS = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = _STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
 _ONE = ("GET /",)
 _ALL = frozenset(ClientKind)
-_LOCUST = frozenset({ClientKind.HTTP_USER, ClientKind.FAST_HTTP_USER})
 _ENGINES = frozenset({ClientKind.AIOHTTP, ClientKind.HTTPTOOLS, ClientKind.NGHTTP2})
 _HTTPS = "https://127.0.0.1:{port}/{name}/"
 HUNG_UP = ClientResult("disconnected", "the server hung up", 0, _ONE)
@@ -244,6 +243,12 @@ ENDS: dict[str, OddTarget] = {
     "reset-within-the-head": OddTarget(replies(_STATUS + b"Content-Le", end=Ending.RESET), RESET),
     "close-after-an-interim-answer": OddTarget(
         replies(b"HTTP/1.1 103 Hints\r\n\r\n", end=Ending.CLOSE), HUNG_UP
+    ),
+    "close-within-the-head-after-an-interim-answer": OddTarget(
+        replies(b"HTTP/1.1 103 Hints\r\n\r\n", _STATUS, end=Ending.CLOSE), CUT_SHORT
+    ),
+    "close-within-the-trailers": OddTarget(
+        replies(CHUNKED + b"2\r\nhi\r\n0\r\nDigest: x\r\n", end=Ending.CLOSE), CUT_SHORT
     ),
     "close-before-the-body": OddTarget(
         replies(_STATUS + b"Content-Length: 2\r\n\r\n", end=Ending.CLOSE), CUT_SHORT
@@ -488,6 +493,9 @@ CONNECTIONS: dict[str, OddTarget] = {
         TargetPort.TLS,
         _HTTPS,
     ),
+    "tls-close-within-the-head": OddTarget(
+        replies(_STATUS, end=Ending.CLOSE), CUT_SHORT, TargetPort.TLS, _HTTPS
+    ),
     "tls-name-with-a-dot": OddTarget(
         replies(head()),
         OK,
@@ -503,6 +511,7 @@ CONNECTIONS: dict[str, OddTarget] = {
         TargetPort.UNKNOWN_AUTHORITY, "certificate not trusted: unknown authority"
     ),
     "tls-eof-in-the-handshake": https(TargetPort.HANGS_UP, "TLS: unexpected eof while reading"),
+    "tls-reset-in-the-handshake": https(TargetPort.RESETS, "reset"),
     "tls-on-a-plain-port": https(TargetPort.UNUSED_PLAIN, "TLS: wrong version number"),
     "plain-on-a-tls-port": OddTarget(
         {}, status(400)._replace(asked=()), TargetPort.UNUSED_TLS, "http://127.0.0.1:{port}/{name}/"
@@ -513,6 +522,7 @@ CONNECTIONS: dict[str, OddTarget] = {
     "no-http2-in-clear-text": no_http2(TargetPort.PLAIN),
     "no-http2-but-another-protocol": no_http2(TargetPort.NO_HTTP),
     "no-http2-and-hangs-up": no_http2(TargetPort.HANGS_UP),
+    "no-http2-and-resets": no_http2(TargetPort.RESETS),
     "nobody-listens": OddTarget(
         {}, ClientResult("connect_error", "refused"), url="http://127.0.0.1:9/{name}/", clients=_ALL
     ),
@@ -584,6 +594,7 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
         "requests reads with http.client, which makes the best of any head": {
             **dict.fromkeys(("folded-first", "no-name", "length-twice-equal", "length-and-chunks"), OK),
             **dict.fromkeys(("nul-in-a-value", "close-within-the-head", "last-line-missing-close"), OK),
+            **dict.fromkeys(("close-within-the-trailers", "tls-close-within-the-head"), OK),
         },
         "http.client takes the rest of a head that it cannot read for the body, up to the end": dict.fromkeys(
             (
@@ -598,21 +609,25 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
             "hints-first": OK._replace(status=103),
             "blank-before-colon-after-an-interim-answer": OK._replace(status=103),
             "close-after-an-interim-answer": OK._replace(status=103),
+            "close-within-the-head-after-an-interim-answer": OK._replace(status=103),
             "interim-twice": OK._replace(status=102),
         },
         "Locust takes all other statuses than 400 to 599 for good": {
             "101": OK._replace(status=101),
             "status-999": OK._replace(status=999),
         },
-        "requests says nothing but that the body broke off": {
-            **dict.fromkeys(("chunk-size-no-number", "chunk-size-no-number-apart"), HUNG_UP),
-            "chunk-size-missing": HUNG_UP,
-            "chunk-longer-than-size": HUNG_UP,
-            **dict.fromkeys(("until-reset", "reset-before-the-body", "reset-within-the-body"), HUNG_UP),
-            "reset-within-a-chunk": HUNG_UP,
-        },
+        "urllib3 has one text for all chunks that it cannot read": dict.fromkeys(
+            (
+                "chunk-size-no-number", "chunk-size-no-number-apart", "chunk-size-missing",
+                "chunk-longer-than-size",
+            ),
+            malformed("InvalidChunkLength"),
+        ),
         "urllib3 raises a ValueError, which Locust takes for one of user code": {
             "chunk-size-negative": ClientResult("not counted", "", 0, _ONE),
+        },
+        "requests does not tell a reset in the handshake from a later one": {
+            "tls-reset-in-the-handshake": ClientResult("disconnected", "reset"),
         },
         "requests has words of its own for what it cannot read": {
             "gzip-of-nothing": malformed("Error - while decompressing data: incorrect header check"),
@@ -657,10 +672,15 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
                 "no-colon", "no-name", "bare-lf", "length-twice-equal", "length-twice-different",
                 "length-list", "length-no-number", "length-negative", "length-and-chunks", "nul-in-a-value",
                 "101", "status-of-four-digits", "no-status", "another-protocol", "a-tls-alert",
-                "close-within-the-status-line", "close-within-the-head",
             ),
             NOT_PARSED,
         ),
+        "geventhttpclient takes an interim response for a part of the response": {
+            "close-after-an-interim-answer": CUT_SHORT,
+        },
+        "geventhttpclient does not tell a reset in the handshake from a later one": {
+            "tls-reset-in-the-handshake": ClientResult("disconnected", "reset"),
+        },
         "geventhttpclient has no limit for heads, and looks at no version": {
             "header-of-100-kb": OK,
             "http-2.0": OK,
@@ -701,28 +721,4 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
     },
 }  # fmt: skip
 """What clients make of targets, and why it may be something else than the table says."""
-_OWN = frozenset({ClientKind.AIOHTTP, ClientKind.HTTP})
-DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = (
-    (
-        "an EOF in the handshake blames the host",
-        _ALL - _LOCUST,
-        ("tls-eof-in-the-handshake",),
-    ),
-    ("an EOF in the handshake blames the host", _OWN, ("proxy-then-close",)),
-    (
-        "a truncated response has the reason of none",
-        _ALL,
-        (
-            "last-chunk-missing-close",
-            "last-line-missing-close",
-            "close-within-a-chunk",
-            "body-too-short",
-            "close-before-the-body",
-            "close-within-the-body",
-            "tls-close-within-the-body",
-            "close-within-the-head",
-            "close-within-the-status-line",
-        ),
-    ),
-    ("the reason is not the documented one", frozenset({ClientKind.NGHTTP2}), ("no-http2-and-hangs-up",)),
-)
+DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = ()

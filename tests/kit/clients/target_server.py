@@ -71,6 +71,8 @@ class TargetPort(StrEnum):
     """Its TLS knows of no other protocol than HTTP/1.1."""
     HANGS_UP = "hangs up"
     """Closes each connection when it has read the first bytes of the client."""
+    RESETS = "resets"
+    """Resets each connection then."""
     NO_HTTP = "no HTTP"
     """Says something else then."""
     UNUSED_PLAIN = "plain, asked by TLS"
@@ -142,6 +144,9 @@ class TargetServer:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if listener is TargetPort.HANGS_UP:
                     client.recv(_LONGEST_PIECE)
+                elif listener is TargetPort.RESETS:
+                    client.recv(_LONGEST_PIECE)
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
                 elif listener is TargetPort.NO_HTTP:
                     client.recv(_LONGEST_PIECE)
                     self._say(client, b"220 mail.example ESMTP\r\n")

@@ -8,9 +8,8 @@ import msgspec
 from oku_cli.exit_code import ExitCode
 from oku_core.accounting.outcome import UNTRUSTED, Outcome, count_sent
 from oku_core.accounting.run_state import REST_STATES, RunState
-from oku_core.http_client.error_reason import NO_HTTP2
+from oku_core.http_client.error_reason import CUT_SHORT, NO_HTTP2, PROXY_REFUSED, REDIRECTION, TLS
 from oku_core.spec.spec import Engine
-from oku_core.summary.request_summary import FailureSummary
 from oku_core.summary.summary import Summary, Unit
 from oku_core.summary.validity import Flag
 from oku_core.tables.formatting import format_count, in_units
@@ -98,6 +97,15 @@ _OVER_HTTP2 = {
 }
 """What is said otherwise over HTTP/2: the target does speak that then."""
 
+_BY_REASON = {
+    UNTRUSTED: "no connection could be made: the certificate of the target is not trusted",
+    NO_HTTP2: f"{NO_HTTP2}: leave --http2 out, or check scheme and port of the URL",
+    TLS: "no connection could be made: the TLS handshake failed, check scheme and port of the URL",
+    PROXY_REFUSED: "no connection could be made: the proxy refuses, check --proxy with its user and password",
+    CUT_SHORT: "no response was complete: the server, or something before it, closes connections too soon",
+}
+"""What is said when the most frequent reason begins like this."""
+
 
 def describe_failure(summary: Summary) -> str | None:
     """What to check, by the outcome of most requests; None if any request was ok, or none is accounted.
@@ -114,19 +122,14 @@ def describe_failure(summary: Summary) -> str | None:
         return (_ADVICE | _ON_ITERATIONS)[most]
     if most is Outcome.UNEXPECTED_STATUS:
         return _describe_statuses({f"{status[0]}xx" for status in summary.statuses})
-    if most is Outcome.CONNECT_ERROR:
-        return _describe_connecting(summary.failures)
+    # The most frequent one comes first.
+    reason = next((failure.reason for failure in summary.failures if failure.outcome is most), "")
+    for start, advice in _BY_REASON.items():
+        if reason.startswith(start):
+            return advice
+    if most is Outcome.PROTOCOL_ERROR and REDIRECTION in reason:
+        return f"redirections did not lead to a response: {reason}"
     return (_ADVICE | _OVER_HTTP2)[most] if summary.engine is Engine.NGHTTP2 else _ADVICE[most]
-
-
-def _describe_connecting(failures: Sequence[FailureSummary]) -> str:
-    """Why most connections failed, where that says what to check; the first reason is the most frequent."""
-    reasons = [failure.reason for failure in failures if failure.outcome is Outcome.CONNECT_ERROR]
-    if reasons and reasons[0].startswith(UNTRUSTED):
-        return "no connection could be made: the certificate of the target is not trusted"
-    if reasons and reasons[0] == NO_HTTP2:
-        return f"{NO_HTTP2}: leave --http2 out, or check scheme and port of the URL"
-    return _ADVICE[Outcome.CONNECT_ERROR]
 
 
 def _describe_statuses(classes: set[str]) -> str:

@@ -14,6 +14,7 @@ from yarl import URL
 from oku_core.http_client.addresses import Addresses, LentSocket
 from oku_core.http_client.client_rules import build_basic
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
+from oku_core.http_client.tls import server_name
 
 NO_SLOTS: tuple[str, ...] = ()
 """Of a base whose heirs have room for its attributes: they may have another base with slots."""
@@ -80,7 +81,7 @@ class Connector:
 
     def __init__(self, origin: URL, way: Way) -> None:
         name, proxy = origin.raw_host or "", way.proxy
-        self._server_name = name.rstrip(".")
+        self._server_name = server_name(name)
         self._tls = way.tls if origin.scheme == "https" else None
         self._has_proxy = proxy is not None
         self._tunnel_request = b""

@@ -13,15 +13,15 @@ import ssl
 from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
 from oku_core.data.data_format import DataError
 from oku_core.http_client.connector import ProxyError
-from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
 
-_TIMEOUT, _DISCONNECTED, _PROTOCOL_ERROR = map(
-    OUTCOMES.index, (Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.PROTOCOL_ERROR)
+_TIMEOUT, _CONNECT_ERROR, _DISCONNECTED, _PROTOCOL_ERROR = map(
+    OUTCOMES.index, (Outcome.TIMEOUT, Outcome.CONNECT_ERROR, Outcome.DISCONNECTED, Outcome.PROTOCOL_ERROR)
 )
 
 HUNG_UP = "the server hung up"
+CUT_SHORT = "the response was cut short"
 UNASKED = "not HTTP: a response without a request"
 HEADERS_TOO_LONG = "the headers of the request are too long"
 MALFORMED_ANSWER = "not HTTP/2: a malformed response"
@@ -29,6 +29,12 @@ NO_HTTP2 = "the server does not speak HTTP/2"
 STREAM_REFUSED = "stream refused"
 NO_URL = "the URL cannot be asked for"
 NO_ROW = "the row of the data cannot be read"
+TLS = "TLS: "
+"""How the reasons of a handshake that fails begin, but for those about certificates."""
+PROXY_REFUSED = "the proxy has answered with status "
+"""How the reasons of a proxy that makes no tunnel begin."""
+REDIRECTION = "redirection"
+"""Occurs in the reason of each redirection that is not followed."""
 _NAME_NOT_FOUND, _NO_NAME_SERVER = "name not found", "no answer from the name server"
 _SYSTEM = {
     errno.ECONNREFUSED: "refused",
@@ -55,6 +61,8 @@ _CERTIFICATE = {
     64: "address does not match",
 }
 """The codes of OpenSSL, `X509_V_ERR_…` in x509_vfy.h."""
+_END_IN_HANDSHAKE = f"{TLS}unexpected eof while reading"
+"""As OpenSSL says it; event loops raise a `ConnectionResetError` without a number instead."""
 _NO_PROTOCOL = frozenset({"TLSV1_ALERT_NO_APPLICATION_PROTOCOL", "NO_APPLICATION_PROTOCOL"})
 """What OpenSSL says when a server speaks no protocol that it was offered: HTTP/2 is the only one that is."""
 _LINKS = ("certificate_error", "os_error", "__cause__")
@@ -65,6 +73,10 @@ _VARYING = re.compile(r"[\[(][^\])\n]*[\])]?|'[^']*'|\"[^\"]*\"|\b\d[\d.:]*\b|0x
 to the end of its line: to backtrack from each of many would take quadratic time."""
 
 
+class ReasonError(Exception):
+    """An error whose text is the reason of its request."""
+
+
 def explain_timeout(timeout_s: float) -> str:
     """The reason of requests that have taken too long."""
     return f"no answer within {timeout_s:g}s"
@@ -73,6 +85,11 @@ def explain_timeout(timeout_s: float) -> str:
 def explain_status(status: int) -> str:
     """The reason of an answer with another status than was expected."""
     return f"status {status}"
+
+
+def explain_proxy_refusal(status: int) -> str:
+    """The reason of a request for which a proxy makes no tunnel: a `connect_error`."""
+    return f"{PROXY_REFUSED}{status}"
 
 
 def explain_error(outcome: int, error: object, timeout: str) -> str:
@@ -87,14 +104,18 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
         return timeout
     if isinstance(error, DataError):
         return NO_ROW
-    if isinstance(error, RedirectError) or not isinstance(error, BaseException):
+    if isinstance(error, ReasonError) or not isinstance(error, BaseException):
         return _shorten(str(error))
-    for link in _list_links(error):
+    links = _list_links(error)
+    for link in links:
         if reason := _explain_proxy(link) if isinstance(link, ProxyError) else _explain_known(link):
             return _shorten(reason)
     if outcome == _DISCONNECTED:
         return HUNG_UP
-    text = _strip(str(error)) or type(error).__name__
+    if outcome == _CONNECT_ERROR and any(isinstance(link, ConnectionResetError) for link in links):
+        text = _END_IN_HANDSHAKE
+    else:
+        text = _strip(str(error)) or type(error).__name__
     return _shorten(f"not HTTP: {text}" if outcome == _PROTOCOL_ERROR else text)
 
 
@@ -114,17 +135,24 @@ def _explain_known(error: BaseException) -> str | None:
     """The reason of an error that has a text of its own; None for all others."""
     if isinstance(error, socket.gaierror):
         return _NO_NAME_SERVER if error.errno == socket.EAI_AGAIN else _NAME_NOT_FOUND
-    if isinstance(error, ssl.SSLCertVerificationError):
-        why = _CERTIFICATE.get(error.verify_code) or _strip(error.verify_message)
-        return f"{UNTRUSTED}: {why}"
     if isinstance(error, ssl.SSLError):
-        reason = f"TLS: {(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
-        return NO_HTTP2 if error.reason in _NO_PROTOCOL else reason
+        return _explain_tls(error)
     if isinstance(error, MalformedResponseError):
         return f"not HTTP: {_strip(str(error), numbers=True)}"
+    if isinstance(error, ReasonError):
+        return str(error)
     if isinstance(error, OSError) and error.errno:
         return _SYSTEM.get(error.errno) or os.strerror(error.errno).lower()
     return None
+
+
+def _explain_tls(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = _CERTIFICATE.get(error.verify_code) or _strip(error.verify_message)
+        return f"{UNTRUSTED}: {why}"
+    if error.reason in _NO_PROTOCOL:
+        return NO_HTTP2
+    return f"{TLS}{(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
 
 
 def _explain_proxy(error: ProxyError) -> str:
@@ -132,7 +160,7 @@ def _explain_proxy(error: ProxyError) -> str:
     if cause is None:
         return "the proxy hung up"
     if isinstance(cause, int):
-        return f"the proxy has answered with status {cause}"
+        return explain_proxy_refusal(cause)
     return f"proxy: {_explain_known(cause) or _strip(str(cause))}"
 
 

@@ -12,7 +12,7 @@ from typing import cast
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.http_client.client_rules import PIECE_BYTES
-from oku_core.http_client.error_reason import HUNG_UP
+from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 NO_FILE = -1
@@ -123,7 +123,8 @@ class Http1Connection(asyncio.Protocol):
         error = error or self._write_error
         if reader is not None and reader.ends_by_close and error is None:
             return True
-        self._fail(DISCONNECTED, error or HUNG_UP)
+        has_begun = reader is not None and reader.has_begun
+        self._fail(DISCONNECTED, error or (CUT_SHORT if has_begun else HUNG_UP))
         return False
 
     @abstractmethod

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from yarl import URL
 
+from oku_core.http_client.error_reason import ReasonError
 from oku_core.http_client.response_head import find_values
 
 REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
@@ -25,8 +26,8 @@ _AROUND = "".join(map(chr, range(33)))
 """Control characters and blanks around a URL do not belong to it."""
 
 
-class RedirectError(Exception):
-    """A redirection that is not followed; its text is the reason of the request, a `protocol_error`."""
+class RedirectError(ReasonError):
+    """A redirection that is not followed: a `protocol_error`."""
 
 
 class Hop(NamedTuple):

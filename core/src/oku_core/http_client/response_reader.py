@@ -91,6 +91,11 @@ class ResponseReader:
         self._is_strict = self._is_mending = False
         self.begin()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of the response has come, beside interim responses before it."""
+        return self.has_head or len(self._came) > self._head_from
+
     def begin(self) -> None:
         """Get ready for the next response."""
         self.status = self.received = self._head_from = self._between = 0

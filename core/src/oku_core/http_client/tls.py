@@ -25,6 +25,14 @@ def may_speak_tls(spec: Spec) -> bool:
     return bool(asks_https or spec.cacert or spec.cert or spec.max_redirects)
 
 
+def server_name(host: str) -> str:
+    """The name that TLS asks a server for, and that its certificate must be for.
+
+    Without the dot at the end that a name in DNS may have (RFC 6066, section 3).
+    """
+    return host.rstrip(".")
+
+
 def build_tls(spec: Spec, files: SpecFiles) -> ssl.SSLContext | None:
     """The settings for connections to https targets; None when nothing of the spec can come to speak TLS.
 

@@ -16,7 +16,7 @@ from locust.exception import CatchResponseError, ResponseError
 
 from oku.locust_host.locust_redirects import RedirectFailureError
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
+from oku_core.http_client.error_reason import CUT_SHORT, explain_error, explain_status, explain_timeout
 
 OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, FAILED_CHECK = map(
     OUTCOMES.index,
@@ -34,11 +34,11 @@ _BY_TYPE: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
         (requests.Timeout, TimeoutError, Timeout, urllib3.exceptions.TimeoutError),
         TIMEOUT,
     ),
+    ((urllib3.exceptions.InvalidChunkLength,), PROTOCOL_ERROR),
     (
-        # An incomplete body comes with these, too.
         (
             ConnectionResetError, BrokenPipeError, ConnectionAbortedError, HTTPConnectionClosed,
-            http.client.RemoteDisconnected, http.client.IncompleteRead, urllib3.exceptions.IncompleteRead,
+            http.client.RemoteDisconnected, http.client.IncompleteRead,
             requests.exceptions.ChunkedEncodingError,
         ),
         DISCONNECTED,
@@ -54,7 +54,12 @@ _BY_TYPE: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
 )  # fmt: skip
 """Outcomes by type of exception; the first match counts."""
 _CONNECTING = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameResolutionError)
-_WRAPPERS = (requests.ConnectionError, urllib3.exceptions.HTTPError, RetriesExceeded)
+_INNERMOST = (*_CONNECTING, http.client.IncompleteRead)
+"""What these wrap says less than they do; urllib3 has heirs of `IncompleteRead`."""
+_WRAPPERS = (
+    requests.ConnectionError, requests.exceptions.ChunkedEncodingError, urllib3.exceptions.HTTPError,
+    RetriesExceeded,
+)  # fmt: skip
 """These say less than what they wrap."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PROXY_REFUSED = re.compile(
@@ -64,8 +69,10 @@ _PROXY_REFUSED = re.compile(
 # It begins where a word does: to begin at any slash would take quadratic time in a word without a library.
 _LIBRARY = re.compile(r"(?<![^\s,:])([^\s/,:]*)/[^\s,:]*/site-packages/")
 """The folder of a library, with the start of its word, such as a quotation mark."""
-_TRUNCATED = ("Incomplete response", "connection closed")
-"""How begins what geventhttpclient says of an answer that ends too soon."""
+_TRUNCATED = ("Incomplete response", "('Invalid EOF state'", "Response ended prematurely")
+"""How geventhttpclient and urllib3 begin when a response has ended too soon."""
+_CLOSED = "connection closed"
+"""How geventhttpclient begins when there is no response."""
 _MOST_LINKS = 5
 
 
@@ -80,6 +87,8 @@ def classify(exception: object, status: int, timeout_s: float) -> tuple[int, str
     if not isinstance(exception, BaseException):
         return FAILED_CHECK, _strip(str(exception))
     outcome, error = _look_into(exception)
+    if _is_truncated(error):
+        return DISCONNECTED, CUT_SHORT
     if outcome == UNEXPECTED_STATUS:
         return outcome, explain_status(status or getattr(error, "code", 0))
     if outcome == FAILED_CHECK:
@@ -95,18 +104,27 @@ def _look_into(exception: BaseException) -> tuple[int, BaseException]:
     for _ in range(_MOST_LINKS):
         outcome = _find_outcome(error)
         inner = _find_inner(error)
-        if isinstance(error, _CONNECTING) or inner is None or not isinstance(error, _WRAPPERS):
+        is_last = isinstance(error, _INNERMOST) or _is_truncated(error)
+        if is_last or inner is None or not isinstance(error, _WRAPPERS):
             break
         error = inner
     return outcome, error
 
 
 def _find_outcome(error: BaseException) -> int:
-    if isinstance(error, HTTPParseError) and str(error).startswith(_TRUNCATED):
+    if isinstance(error, HTTPParseError) and str(error).startswith(_CLOSED):
         return DISCONNECTED
     if isinstance(error, _CONNECTING):
         return CONNECT_ERROR
     return next((found for kinds, found in _BY_TYPE if isinstance(error, kinds)), FAILED_CHECK)
+
+
+def _is_truncated(error: BaseException) -> bool:
+    """Whether a response began and did not end."""
+    if isinstance(error, http.client.IncompleteRead):
+        return not isinstance(error, urllib3.exceptions.InvalidChunkLength)
+    is_told = isinstance(error, HTTPParseError | urllib3.exceptions.ProtocolError)
+    return is_told and str(error).startswith(_TRUNCATED)
 
 
 def _find_inner(error: BaseException) -> BaseException | None:

@@ -155,22 +155,35 @@ def test_a_certificate_that_is_not_trusted_is_named(make_summary: MakeSummary) -
     assert advice == "no connection could be made: check scheme, host and port of the URL"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="issue's defect: the wrong thing to check")
 @pytest.mark.parametrize(
-    ("outcome", "reason"),
+    ("outcome", "reason", "said"),
     [
-        ("protocol_error", "more than 10 redirections"),
-        ("protocol_error", "a redirection to what is not a URL"),
-        ("disconnected", "the response was cut short"),
+        ("protocol_error", "more than 10 redirections", "redirections did not lead to a response: more"),
+        ("protocol_error", "a redirection to what is not a URL", "redirections did not lead to a response"),
+        ("disconnected", "the response was cut short", "no response was complete: the server, or"),
+        (
+            "connect_error",
+            "the proxy has answered with status 407",
+            "no connection could be made: the proxy refuses",
+        ),
     ],
 )
 def test_a_target_that_did_answer_is_not_said_to_be_silent(
-    make_summary: MakeSummary, outcome: str, reason: str
+    make_summary: MakeSummary, outcome: str, reason: str, said: str
 ) -> None:
     """Scheme and port are right when a response led elsewhere, or began and did not end."""
     failures = [FailureSummary(outcome=Outcome(outcome), reason=reason, requests=2)]
-    advice = describe_failure(make_summary(outcomes=count(**{outcome: 2}), failures=failures))
-    assert "check scheme and port" not in (advice or "")
+    advice = describe_failure(make_summary(outcomes=count(**{outcome: 2}), failures=failures)) or ""
+    assert advice.startswith(said)
+    assert "check scheme and port" not in advice
+
+
+def test_a_handshake_that_fails_does_not_blame_the_host(make_summary: MakeSummary) -> None:
+    """Somebody was there."""
+    reason = "TLS: unexpected eof while reading"
+    failures = [FailureSummary(outcome=Outcome.CONNECT_ERROR, reason=reason, requests=2)]
+    advice = describe_failure(make_summary(outcomes=count(connect_error=2), failures=failures)) or ""
+    assert advice == "no connection could be made: the TLS handshake failed, check scheme and port of the URL"
 
 
 @pytest.mark.parametrize(

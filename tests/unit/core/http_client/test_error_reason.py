@@ -9,7 +9,15 @@ import pytest
 
 from oku_core.accounting.outcome import LONGEST_REASON
 from oku_core.http_client.connector import ProxyError
-from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
+from oku_core.http_client.error_reason import (
+    CUT_SHORT,
+    ReasonError,
+    explain_error,
+    explain_proxy_refusal,
+    explain_status,
+    explain_timeout,
+)
+from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import hide
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
@@ -57,6 +65,10 @@ def wrap(error: BaseException) -> Exception:
         (PROTOCOL_ERROR, MalformedResponseError("Expected HTTP/"), "not HTTP: Expected HTTP/"),
         (TIMEOUT, TimeoutError(), "no answer within 10s"),
         (DISCONNECTED, ConnectionError("whatever 17"), "the server hung up"),
+        (DISCONNECTED, ConnectionResetError("Connection lost"), "the server hung up"),
+        (DISCONNECTED, ReasonError(CUT_SHORT), "the response was cut short"),
+        (CONNECT_ERROR, ConnectionResetError(), "TLS: unexpected eof while reading"),
+        (CONNECT_ERROR, RedirectError("more than 3 redirections"), "more than 3 redirections"),
     ],
 )
 def test_a_cause_has_one_text_however_it_is_wrapped(outcome: int, error: Exception, reason: str) -> None:
@@ -83,6 +95,11 @@ def test_what_a_bracket_opens_is_left_out_until_another_closes_it_or_its_line_en
 def test_a_status_is_named() -> None:
     """It is what a user looks for first."""
     assert explain_status(503) == "status 503"
+
+
+def test_a_proxy_that_refuses_is_named_with_its_status() -> None:
+    """The proxy, not the target, has said so."""
+    assert explain_proxy_refusal(407) == "the proxy has answered with status 407"
 
 
 def test_a_target_that_repeats_a_secret_does_not_spread_it() -> None:

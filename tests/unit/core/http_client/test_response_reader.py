@@ -70,6 +70,17 @@ def test_what_ends_early_is_not_complete(name: str) -> None:
         assert not reader.ends_by_close
 
 
+def test_a_response_begins_behind_interim_ones() -> None:
+    """A connection that ends before that has no response; one that ends later has cut it short."""
+    reader = ResponseReader(has_bodies=True)
+    begun = []
+    for piece in (b"", b"HTTP/1.1 103 Hints\r\n\r\n", b"H", b"TTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"):
+        reader.feed(piece)
+        begun.append(reader.has_begun)
+    reader.begin()
+    assert [*begun, reader.has_begun] == [False, False, True, True, False]
+
+
 @pytest.mark.parametrize("name", [name for name, row in VALID.items() if row.is_kept])
 def test_one_reader_reads_one_response_after_the_other(name: str) -> None:
     """The first one changes nothing in the next."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.kit.servers.certificates import Certificates
 
-from oku_core.http_client.tls import TlsError, build_tls
+from oku_core.http_client.tls import TlsError, build_tls, server_name
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
@@ -25,6 +25,12 @@ def build(**fields: Any) -> ssl.SSLContext:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     """Made once: keys take their time."""
     return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def test_a_server_is_asked_for_by_its_name_without_the_dot_at_its_end() -> None:
+    """Certificates have none (RFC 6066, section 3)."""
+    names = {"a.example.": "a.example", "a.example": "a.example", "::1": "::1"}
+    assert {host: server_name(host) for host in names} == names
 
 
 def test_certificates_are_checked() -> None:

@@ -13,7 +13,7 @@ from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, l
 
 from oku_core.accounting.measured_time import Time
 from oku_core.http_client.client_rules import KEEPALIVE_S, PIECE_BYTES
-from oku_core.http_client.error_reason import NO_HTTP2, STREAM_REFUSED
+from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2, STREAM_REFUSED
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
@@ -402,6 +402,42 @@ async def test_a_tls_server_that_has_not_agreed_on_http2_is_asked_for_nothing(
     await asyncio.wait_for(execution.finished, 1)
     assert (execution.outcomes[CONNECT_ERROR], find_reasons(execution)) == (20, {NO_HTTP2: 20})
     assert bench.sent == []
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError(104, "reset")])
+@pytest.mark.parametrize(("is_tls", "reasons"), [(False, {NO_HTTP2}), (True, {HUNG_UP, "reset"})])
+async def test_a_server_that_hangs_up_on_the_first_bytes_speaks_no_http2(
+    bench: MultiplexedBench,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception | None,
+    reasons: set[str],
+    *,
+    is_tls: bool,
+) -> None:
+    """Unless TLS has agreed on it."""
+    bench.settings = None
+    execution = bench.add((0, 1))
+    await settle()
+    if not is_tls:
+        monkeypatch.setattr(Http2Transport, "get_extra_info", lambda *_: None)
+    bench.open[0].is_aborted = True
+    bench.open[0].connection.connection_lost(error)
+    await settle()
+    assert (execution.outcomes[CONNECT_ERROR], bench.sent) == (1, [])
+    assert find_reasons(execution).keys() <= reasons
+
+
+async def test_a_response_that_has_begun_is_cut_short(bench: MultiplexedBench) -> None:
+    """The server has hung up on the other requests."""
+    execution = bench.add((0, 3))
+    await settle()
+    transport = bench.open[0]
+    transport.session.send_headers(transport.requests[0].stream, [(":status", "200")])
+    await settle()
+    transport.abort()
+    await settle()
+    assert execution.outcomes[DISCONNECTED] == 3
+    assert find_reasons(execution) == {CUT_SHORT: 1, HUNG_UP: 2}
 
 
 async def test_a_fault_of_a_connection_ends_all_that_is_in_flight_on_it(bench: MultiplexedBench) -> None:

@@ -10,11 +10,12 @@ from functools import lru_cache
 from time import monotonic_ns
 from typing import Any
 
-from aiohttp import ClientConnectionError, ClientOSError, ClientResponse, HttpVersion11, StreamReader
+from aiohttp import ClientConnectionError, ClientResponse, HttpVersion11, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from oku_core.http_client.error_reason import CUT_SHORT, ReasonError
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 _BUFFER_BYTES = 65_536
@@ -104,13 +105,13 @@ class ResponseProtocol(ResponseHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """The connection has ended, and with it a body that has no other end."""
         reader, body = self._reader, self._body
-        if self._is_asked and reader is not None and body is not None:
-            if exc is None and reader.ends_by_close:
+        if self._is_asked and reader is not None and reader.has_begun:
+            if body is not None and exc is None and reader.ends_by_close:
                 self._finish(reader)
-            elif isinstance(exc, OSError):
-                body.set_exception(ClientOSError(*exc.args))
             else:
-                body.set_exception(ClientConnectionError("the server hung up"))
+                error = ClientConnectionError()
+                error.__cause__ = exc or ReasonError(CUT_SHORT)
+                (body or self).set_exception(error)
         if reader is not None:
             reader.end()
         self._is_asked = False

@@ -10,7 +10,7 @@ from time import monotonic_ns
 from typing import Protocol, cast
 
 from oku_core.http_client.client_rules import PIECE_BYTES
-from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
+from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
@@ -339,7 +339,7 @@ class Connection(RoomyConnection):
         """The connection has ended."""
         self._file = _NO_FILE  # its number may be that of another connection now
         if not self._is_closed:
-            self._lose(exc or self._session.farewell or HUNG_UP)
+            self._lose(self._find_end(exc))
         self._owner.forget(self)
 
     def _note_session(self) -> None:
@@ -387,8 +387,21 @@ class Connection(RoomyConnection):
         is_fault = bool(session.fault)
         self.close()
         for stream in lost:
-            self._owner.fail(stream, PROTOCOL_ERROR if is_fault else DISCONNECTED, error)
+            cause = CUT_SHORT if error is HUNG_UP and stream.first_ns else error
+            self._owner.fail(stream, PROTOCOL_ERROR if is_fault else DISCONNECTED, cause)
         self._owner.lose(self, error)
+
+    def _find_end(self, error: Exception | None) -> object:
+        """Why the server has ended the connection.
+
+        One that does so in clear text before it has said anything of HTTP/2, on any connection, does not
+        speak it.
+        """
+        if farewell := self._session.farewell:
+            return error or farewell
+        has_spoken = self.is_ready or self.origin.most_streams
+        has_agreed = self._transport.get_extra_info("ssl_object") is not None
+        return (error or HUNG_UP) if has_spoken or has_agreed else NO_HTTP2
 
     def _write(self, data: bytes) -> None:
         """Send at once what the socket takes; the transport would first serve all other connections."""
