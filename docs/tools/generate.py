@@ -58,10 +58,8 @@ def build_pages(openapi: str) -> dict[Path, str]:
     document = json.loads(openapi)
     parts = {
         "api.md": {"calls": build_calls(document), "objects": build_objects(document)},
-        "architecture.md": {
-            "states": build_state_picture(),
-            "rooms": build_rooms_table(_CONTRACTS.read_text()),
-        },
+        "architecture.md": {"states": build_state_picture()},
+        "rooms.md": {"rooms": build_rooms_table(_CONTRACTS.read_text())},
         "decisions/README.md": {"decisions": build_decisions(_DOCS / "decisions")},
         "commands.md": {"commands": build_commands()},
         "environment.md": {"variables": build_variables()},

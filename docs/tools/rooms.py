@@ -1,4 +1,4 @@
-"""The rooms in docs/architecture.md: who may import whom, by .importlinter; and that none is left out."""
+"""The rooms in docs/rooms.md: who may import whom, by .importlinter; and that none is left out."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
-PAGE = _ROOT / "docs" / "architecture.md"
+PAGE = _ROOT / "docs" / "rooms.md"
 PACKAGES = (
     *(_ROOT / part / "src" / f"oku_{part}" for part in ("core", "coordinator", "workers", "server", "cli")),
     _ROOT / "scenarios" / "src" / "oku",
@@ -50,4 +50,4 @@ def check_rooms(text: str, packages: Sequence[Path]) -> Iterator[str]:
         rooms = {".".join(folder.parts) for folder in folders}
         if header and set(told) != rooms:
             differing = ", ".join(sorted(rooms.symmetric_difference(told)))
-            yield f"docs/architecture.md: the rooms of {package.name} differ from its folders: {differing}"
+            yield f"docs/rooms.md: the rooms of {package.name} differ from its folders: {differing}"

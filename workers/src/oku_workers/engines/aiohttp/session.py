@@ -14,6 +14,8 @@ from aiohttp import (
     ClientConnectionError,
     ClientConnectorError,
     ClientHttpProxyError,
+    ClientOSError,
+    ClientProxyConnectionError,
     ClientRequest,
     ClientSession,
     ClientTimeout,
@@ -30,7 +32,6 @@ from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.response_reader import MalformedResponseError
-from oku_core.http_client.tls import server_name
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
 from oku_workers.engines.aiohttp.protocol import FindNeeds, ResponseProtocol
@@ -39,13 +40,7 @@ from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_E
 
 MOST_HOSTS = 100
 """How many hosts and ports have their addresses kept."""
-
-
-class TunnelError(ClientConnectionError):
-    """A proxy makes no tunnel; the cause says why."""
-
-
-_NEVER_SENT = (ClientConnectorError, TunnelError, NonHttpUrlClientError, DataError, ValueError, TypeError)
+_NEVER_SENT = (ClientConnectorError, NonHttpUrlClientError, DataError, ValueError, TypeError)
 """There was no connection, or the request cannot be written down."""
 RecordConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
@@ -120,7 +115,7 @@ class _Connector(TCPConnector):
         client_error: type[Exception] = ClientConnectorError,
     ) -> tuple[asyncio.Transport, ResponseProtocol]:
         host, tls = req.url.raw_host or "", self._get_ssl_context(req)
-        name = server_name(req.server_hostname or host) if tls is not None else None
+        name = (req.server_hostname or host).rstrip(".") if tls is not None else None
         try:
             addresses = self._find_addresses(host, req.port or 0)
             await addresses.find()
@@ -143,15 +138,17 @@ class _Connector(TCPConnector):
         """Tell a proxy that makes no tunnel from a target that sends no response."""
         try:
             return await super()._create_proxy_connection(req, traces, timeout)
+        except ClientProxyConnectionError as error:
+            cause: int | Exception | None = error.os_error
         except ClientConnectorError:
             raise
         except ClientHttpProxyError as error:
-            raise TunnelError from ProxyError(error.status)
+            cause = error.status
         except ServerDisconnectedError:
-            raise TunnelError from ProxyError
-        except (ClientConnectionError, MalformedResponseError) as error:
-            cause = error.__cause__
-            raise TunnelError from ProxyError(cause if isinstance(cause, Exception) else error)
+            cause = None
+        except (ClientOSError, MalformedResponseError) as error:
+            cause = error
+        raise ClientConnectorError(req.connection_key, ProxyError(cause))
 
     def _find_addresses(self, host: str, port: int) -> Addresses:
         key = host, port
