@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 import pytest
 from tests.kit.clients.ask_all import Asking, resolve_names, with_limits
 from tests.kit.clients.odd_target import ClientKind, ClientResult
-from tests.kit.clients.odd_targets import DEFECTS, DIFFERENT, TARGETS, TOO_LARGE, head
+from tests.kit.clients.odd_targets import DIFFERENT, TARGETS, TOO_LARGE, head
 from tests.kit.clients.target_server import Ending, Reply, TargetPort, TargetServer
 from tests.kit.scenarios.http_bench import HttpBench
 from tests.kit.workers.engine_worker import EngineWorker, count
@@ -29,11 +29,6 @@ MANY = "x" * 20_000_000
 HTTP1_ENGINES = pytest.mark.parametrize("engine", [Engine.AIOHTTP, Engine.HTTPTOOLS], ids=str)
 
 
-def defect(why: str) -> pytest.MarkDecorator:
-    """Something that is wrong today; the mark must go with it."""
-    return pytest.mark.xfail(strict=True, raises=AssertionError, reason=f"issue's defect: {why}")
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What each client makes of each target that it can ask."""
@@ -53,35 +48,14 @@ def find_right(client: ClientKind, name: str) -> ClientResult:
     return with_limits(find_difference(client, name) or target.result, target, client)
 
 
-MARKED = {
-    (client, name): why
-    for why, clients, names in DEFECTS
-    for name in names
-    for client in clients & TARGETS[name].clients
-    if find_difference(client, name) is None
-}
-
-
 @pytest.mark.parametrize("client", ClientKind, ids=str)
 def test_a_client_makes_the_same_of_each_target(results: Results, client: ClientKind) -> None:
     """Its outcome, its reason and its status, and what was sent for it: everything once."""
-    found = {name: result for name, result in results[client].items() if (client, name) not in MARKED}
+    found = results[client]
     right = {name: find_right(client, name) for name in found}
     wrong = {name: result for name, result in found.items() if result != right[name]}
     assert wrong == {name: right[name] for name in wrong}
     assert set(results[client]) == {name for name, target in TARGETS.items() if client in target.clients}
-
-
-@pytest.mark.parametrize(
-    ("client", "name"),
-    [
-        pytest.param(client, name, marks=defect(why), id=f"{client}-{name}")
-        for (client, name), why in sorted(MARKED.items())
-    ],
-)
-def test_a_defect_is_gone(results: Results, client: ClientKind, name: str) -> None:
-    """A client makes of a target what the table says."""
-    assert results[client][name] == find_right(client, name)
 
 
 def test_the_table_has_no_row_too_many() -> None:

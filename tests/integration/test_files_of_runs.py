@@ -324,7 +324,7 @@ def test_a_worker_whose_cache_was_cleaned_goes_on(world: World) -> None:
         (body, lambda: shutil.rmtree(cache)),
         ((*body, "--engine", "httptools"), cut_all),
         (body, overwrite_all),
-        (code, lambda: None),  # a worker that has run user code leaves, and removes its files, sooner or later
+        (code, lambda: None),  # a worker that has run user code leaves, and then removes its files
     ]
     for number, (flags, damage) in enumerate(steps):
         where = ("--coordinator", api.url, "--token", TOKEN, "--json", "--quiet")

@@ -1,7 +1,6 @@
 """The table of odd targets: what each does with a request, and what becomes of it with every client.
 
-`DIFFERENT` has the clients that make something else of a target, and why they may. `DEFECTS` has those that
-must not: the tests of these fail until the defect is gone, and its row with it.
+`DIFFERENT` has the clients that make something else of a target, and why they may.
 """
 
 import asyncio
@@ -721,4 +720,3 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
     },
 }  # fmt: skip
 """What clients make of targets, and why it may be something else than the table says."""
-DEFECTS: tuple[tuple[str, frozenset[ClientKind], tuple[str, ...]], ...] = ()

@@ -1,13 +1,13 @@
-"""One HTTP/1.1 connection: how a request goes out, how its response is read, and what its end means.
+"""One HTTP/1.1 connection: how it writes a request, reads the response, and ends.
 
-A server may answer before it has read a request, and close. The reset that follows makes a transport that is
-writing drop the response that nobody has read yet. So requests are written to the socket here, in pieces, and
-a connection that takes no more of them is read up to its end. Over TLS only the transport can write.
+A server may answer before it has read a request, and close. The reset that follows ends a transport that is
+writing, even if it has not read the response yet; `read_rest` reads it nevertheless.
 """
 
 import asyncio
 import os
 from abc import abstractmethod
+from contextlib import suppress
 from typing import cast
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
@@ -18,6 +18,20 @@ from oku_core.http_client.response_reader import MalformedResponseError, Respons
 NO_FILE = -1
 NO_SLOTS: tuple[str, ...] = ()
 DISCONNECTED, PROTOCOL_ERROR = map(OUTCOMES.index, (Outcome.DISCONNECTED, Outcome.PROTOCOL_ERROR))
+
+
+def read_rest(transport: asyncio.BaseTransport, error: BaseException | None) -> bytes:
+    """The bytes that a connection received before its reset and its transport did not read; none over TLS.
+
+    To be called in `connection_lost`: the transport closes the socket after that.
+    """
+    rest = bytearray()
+    if isinstance(error, ConnectionError) and transport.get_extra_info("ssl_object") is None:
+        file = transport.get_extra_info("socket").fileno()
+        with suppress(OSError):
+            while piece := os.read(file, PIECE_BYTES):
+                rest += piece
+    return bytes(rest)
 
 
 class Http1Connection(asyncio.Protocol):
@@ -35,19 +49,18 @@ class Http1Connection(asyncio.Protocol):
     """Where it is connected; nothing before that."""
     _unsent: memoryview | None
     """The rest of the request in flight, which the transport does not have yet."""
-    _write_error: OSError | None
-    """Why the socket takes no more: the transport, which reads on, does not learn it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._file = self._socket_file = NO_FILE
         self._is_paused = False
-        self._unsent = self._write_error = None
+        self._unsent = None
 
     @property
     def is_sent(self) -> bool:
-        """Whether the last request is out: a server that answers early need not read the rest of it."""
-        return self._unsent is None and not self._transport.get_write_buffer_size()
+        """Whether the last request is out, and the connection open: a server may answer early, and close."""
+        transport = self._transport
+        return self._unsent is None and not (transport.is_closing() or transport.get_write_buffer_size())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is connected, TLS included."""
@@ -86,27 +99,20 @@ class Http1Connection(asyncio.Protocol):
     def _write_piece(self) -> None:
         """Write the next piece; the one after it is written in another turn of the event loop."""
         unsent = self._unsent
-        if unsent is None or self._is_paused:
+        if unsent is None or self._is_paused or self._transport.is_closing():
             return
-        piece, sent = unsent[:PIECE_BYTES], 0
-        if self._socket_file != NO_FILE:
-            try:
-                sent = os.write(self._socket_file, piece)
-            except ConnectionError as error:
-                self._write_error = error
-                return
-            except OSError:  # it is full, or the transport meets the error, too
-                pass
-        if not sent:
-            sent = len(piece)
-            self._transport.write(piece)
-        self._unsent = unsent[sent:] if len(unsent) > sent else None
+        self._transport.write(unsent[:PIECE_BYTES])
+        self._unsent = unsent[PIECE_BYTES:] if len(unsent) > PIECE_BYTES else None
         if self._is_paused:
             return
         if self._unsent is None:
             self._file = self._socket_file
         else:
             asyncio.get_running_loop().call_soon(self._write_piece)
+
+    def _read_rest(self, error: Exception | None) -> None:
+        if rest := read_rest(self._transport, error):
+            self.data_received(rest)
 
     def _read_piece(self, reader: ResponseReader, data: bytes) -> bool:
         """Read a piece of a response; whether it is complete, and the connection has not failed."""
@@ -120,7 +126,6 @@ class Http1Connection(asyncio.Protocol):
 
     def _end_response(self, reader: ResponseReader | None, error: Exception | None) -> bool:
         """Whether the end of the connection is that of its response; else its request fails."""
-        error = error or self._write_error
         if reader is not None and reader.ends_by_close and error is None:
             return True
         has_begun = reader is not None and reader.has_begun

@@ -39,7 +39,7 @@ class OutboundConnection(Http1Connection, OriginConnection):
     """
 
     __slots__ = (
-        "_file", "_is_paused", "_socket_file", "_transport", "_unsent", "_waiter", "_write_error",
+        "_file", "_is_paused", "_socket_file", "_transport", "_unsent", "_waiter",
         "begun_ns", "connect_us", "deadline_ns", "reader",
     )  # fmt: skip
 
@@ -91,9 +91,11 @@ class OutboundConnection(Http1Connection, OriginConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended, and with it an answer that has no other end."""
+        if self._waiter is not None:
+            self._read_rest(exc)
         if self._waiter is not None and self._end_response(self.reader, exc):
             self._complete()
-        self._unsent = None  # the number of its file may be that of another connection soon
+        self._unsent = None
         self.reader.end()
 
     def _complete(self) -> None:

@@ -1,4 +1,4 @@
-"""A connection of HTTP/1.1 writes past its transport, and loses no answer to a reset."""
+"""A connection of HTTP/1.1 writes in pieces, and loses no answer to a reset."""
 
 import asyncio
 import socket
@@ -36,6 +36,7 @@ class Client(Http1Connection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
+        self._read_rest(exc)
         self.is_complete = self._end_response(self.reader, exc) or self.is_complete
         self.lost.set_result(None)
 
@@ -99,10 +100,8 @@ async def test_an_early_answer_is_not_lost_to_the_reset_behind_it(
     assert not client.is_sent
 
 
-async def test_a_reset_without_an_answer_is_one_though_the_socket_has_told_the_writer(
-    listener: socket.socket,
-) -> None:
-    """Reading on finds nothing but the end then, which looks as if the server had closed in peace."""
+async def test_a_reset_without_an_answer_is_one(listener: socket.socket) -> None:
+    """There is nothing left to read."""
     client, server = await connect(listener)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     server.close()

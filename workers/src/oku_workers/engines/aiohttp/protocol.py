@@ -16,6 +16,7 @@ from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from oku_core.http_client.error_reason import CUT_SHORT, ReasonError
+from oku_core.http_client.http1_connection import read_rest
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 _BUFFER_BYTES = 65_536
@@ -52,14 +53,10 @@ class ResponseProtocol(ResponseHandler):
     Args:
         loop: the event loop that it belongs to.
         find_needs: None if no request needs anything.
-
-    Attributes:
-        write_error: of a request that could not be sent as a whole.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, find_needs: FindNeeds | None = None) -> None:
         super().__init__(loop=loop)
-        self.write_error: OSError | None = None
         self._find_needs = find_needs
         self._reader: ResponseReader | None = None
         self._is_asked = False
@@ -104,6 +101,8 @@ class ResponseProtocol(ResponseHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """The connection has ended, and with it a body that has no other end."""
+        if self._is_asked and self.transport and (rest := read_rest(self.transport, exc)):
+            self.data_received(rest)
         reader, body = self._reader, self._body
         if self._is_asked and reader is not None and reader.has_begun:
             if body is not None and exc is None and reader.ends_by_close:
@@ -115,7 +114,7 @@ class ResponseProtocol(ResponseHandler):
         if reader is not None:
             reader.end()
         self._is_asked = False
-        super().connection_lost(exc or self.write_error)
+        super().connection_lost(exc)
         self._body = None  # it refers to this protocol: a cycle that only the garbage collector would free
 
     def _read_early(self) -> None:

@@ -5,11 +5,11 @@ asked for, not here, so that each request ends in an outcome.
 """
 
 import asyncio
-import errno
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from aiohttp import ClientConnectionError
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import StreamWriter
 from aiohttp.payload import BytesPayload, Payload
@@ -21,7 +21,6 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.http.request_parts import split_target, take_apart
 
@@ -106,44 +105,21 @@ def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None)
 
 
 class LongBody(BytesPayload):
-    """Bytes that are sent in pieces, each after the one before; they are never copied as a whole.
-
-    A transport whose write fails drops what it has received, and with it a response that came before the end
-    of the body. So the pieces go to the socket itself as long as it takes them.
-    """
+    """Bytes that are sent in pieces, each after the one before; they are never copied as a whole."""
 
     def __init__(self, content: bytes) -> None:
         Payload.__init__(self, content, content_type=BODY_TYPE)  # the one between warns of long ones
         self._size = len(content)
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        """Send the content up to the length in a header; all of it if that is None."""
+        """Send the content up to the length in a header; all of it if that is None.
+
+        If the connection ends before, it may have had an early answer: `ResponseProtocol` decides.
+        """
         assert isinstance(writer, StreamWriter)
-        assert isinstance(writer.protocol, ResponseProtocol)
         writer.send_headers()
         content = memoryview(self._value)[:content_length]
-        for at in range(0, len(content), PIECE_BYTES):
-            piece = content[at : at + PIECE_BYTES]
-            try:
-                sent = _write_now(writer.transport, piece)
-            except OSError as error:
-                writer.protocol.write_error = error
-                return
-            await writer.write(piece[sent:])
-            await asyncio.sleep(0)  # a server that reads at once must not block the event loop
-
-
-def _write_now(transport: asyncio.Transport | None, piece: memoryview) -> int:
-    """Write to the socket what it takes at once, unless the transport has something to send, or speaks TLS.
-
-    Raises:
-        OSError: nothing more can be sent.
-    """
-    if transport is None or transport.is_closing():
-        raise ConnectionResetError(errno.ECONNRESET, "closed")
-    if transport.get_write_buffer_size() or transport.get_extra_info("ssl_object") is not None:
-        return 0
-    try:
-        return os.write(transport.get_extra_info("socket").fileno(), piece)
-    except BlockingIOError:
-        return 0
+        with suppress(ClientConnectionError):
+            for at in range(0, len(content), PIECE_BYTES):
+                await writer.write(content[at : at + PIECE_BYTES])
+                await asyncio.sleep(0)  # a server that reads at once must not block the event loop

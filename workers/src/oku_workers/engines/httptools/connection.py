@@ -98,7 +98,6 @@ class Connection(Exchange, Http1Connection, OriginConnection):
         "_times",
         "_transport",
         "_unsent",
-        "_write_error",
         "begun_ns",
         "connect_us",
         "origin",
@@ -213,6 +212,8 @@ class Connection(Exchange, Http1Connection, OriginConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
+        if self._state in (SENDING, READING):
+            self._read_rest(exc)
         reader = self._reader
         if self._state != CLOSED and self._end_response(reader, exc):
             assert reader is not None
