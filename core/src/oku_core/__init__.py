@@ -1,4 +1,4 @@
-"""The words of Oku as types: what a run is, how its request space is cut, and what is said of it.
+"""The domain of Oku as types: runs, the division of their request space, messages and summaries.
 
 Nothing in here does I/O but `messaging`, which knows Celery; everything else is values and pure functions.
 """

@@ -11,7 +11,7 @@ _SHORT.maxstring = _SHORT.maxother = _LONGEST
 class UserError(Exception):
     """What the user wrote or has set up is wrong.
 
-    The message is one line that names the place, the value and what is allowed; every process of Oku prints
+    The message is one line with the place, the value and the allowed values; every process of Oku prints
     it without a traceback and ends with exit code 2.
     """
 

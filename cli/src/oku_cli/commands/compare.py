@@ -49,7 +49,7 @@ from oku_core.spec.fields import FIELD_BY_KEY
 async def command(a: str, b: str, despite: Sequence[str], place: RunPlace, **output: Any) -> ExitCode:
     """Compare run B with run A, and say whether it is faster.
 
-    Shows accounts, rates, quantiles with their intervals, and what differs in the specs. Says whether B is
+    Shows accounts, rates, quantiles with their intervals, and differences of the specs. Shows whether B is
     faster or slower than A, or that no difference shows, and which one would have shown. A and B are runs as
     anywhere: latest, an id, a name, or any unique part of an id.
     """

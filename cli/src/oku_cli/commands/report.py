@@ -61,7 +61,7 @@ async def command(run: str, place: RunPlace, *, show_secrets: bool, **files: Any
 
     RUN is latest, an id, a name, or any unique part of an id.
 
-    With any of these but --output, only what was asked for is written. A FILE of - is standard output.
+    With any of these but --output, only the requested files are written. A FILE of - is standard output.
     """
     outputs = _choose_outputs(files, show_secrets=show_secrets)
     async with place.open() as backend:

@@ -44,7 +44,7 @@ async def pause(run: str, place: RunPlace) -> ExitCode:
 )
 @as_command
 async def cancel(run: str, place: RunPlace, *, at_once: bool) -> ExitCode:
-    """End a run for good; what is accounted stays.
+    """End a run for good; its account stays.
 
     Requests in flight may finish, unless --now is given, also after a cancel without it. A run that waits
     for the teardown of its scenario waits no more. RUN is latest, an id, a name, or any unique part of an id.

@@ -1,1 +1,1 @@
-"""Two runs side by side: what differs in their specs and figures, and whether that may be judged."""
+"""Two runs side by side: differences of their specs and figures, and whether they may be judged."""

@@ -15,7 +15,7 @@ from oku_core.summary.summary import Summary
 
 
 class Verdict(StrEnum):
-    """What is said of run B as against run A."""
+    """The outcome of comparing run B with run A."""
 
     FASTER = "faster"
     """At least one quantile is faster, none is slower."""

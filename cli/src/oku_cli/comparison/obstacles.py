@@ -1,6 +1,6 @@
-"""What differs in the specs of two runs, and what stands in the way of judging them by their latencies.
+"""Finds differences between the specs of two runs, and obstacles to judging them by their latencies.
 
-Differences are shown key by key, without what may be a secret, and obstacles each in one line.
+Differences are shown key by key, without possible secrets; an obstacle takes one line.
 """
 
 import json
@@ -26,12 +26,12 @@ _HARMLESS_KEYS = frozenset({
     "name", "requests", "duration", "seed", "workers", "servers", "start-within", "give-up-after", "grace",
     "range-size", "thresholds", "stop-when-down", "cacert", "cert", "key",
 })  # fmt: skip
-"""Keys that say how long a run is, how it is dealt and what is made of it, not what each request meets."""
+"""Keys about the length of a run, its distribution and its output, which do not affect a single request."""
 _SPOILERS = (Flag.UNBALANCED, Flag.WORKER_SATURATED, Flag.LOOP_LAG)
 _MOST_NOT_OK = 0.01
 """The largest difference of the shares that are ok: other answers take another time."""
 _MOST_UNANSWERED = 0.01
-"""The largest share of what was sent that may be without an answer, and so without a latency."""
+"""The largest share of sent requests that may lack an answer, and so a latency."""
 
 
 class SpecDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ def describe_value(value: Any) -> str:
 def list_obstacles(
     first: RunSeconds, second: RunSeconds, differences: Sequence[SpecDifference], despite: Collection[str]
 ) -> Iterator[str]:
-    """List what stands in the way; keys of a spec in `despite` do not."""
+    """List the obstacles, apart from the keys of a spec in `despite`."""
     if first.summary.run == second.summary.run:
         yield "A and B are the same run"
     keys = [each.key for each in differences if each.key not in _HARMLESS_KEYS | set(despite)]
@@ -78,7 +78,7 @@ def list_obstacles(
 
 
 def _list_faults(run: RunSeconds) -> Iterator[str]:
-    """What is wrong with a run by itself, as sentences without their subject."""
+    """List the faults of one run, as sentences without their subject."""
     summary = run.summary
     if summary.state not in REST_STATES:
         yield f"is {summary.state}"

@@ -32,7 +32,7 @@ _OTHER_COLUMNS = 20, 10, 18
 
 
 class TickRates(NamedTuple):
-    """What was planned, what was sent and what has ended in a second of a run with a rate, per second."""
+    """Requests planned, sent and ended in a second of a run with a rate, per second."""
 
     planned_rps: float
     sent_rps: float

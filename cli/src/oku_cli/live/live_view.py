@@ -53,7 +53,7 @@ REDRAWS_PER_S = 2
 SILENT_AFTER_S = 5.0
 """Without a tick for this long, the frame says that its numbers are old."""
 TITLE_SEPARATOR = " · "
-"""Between the parts of a title: what names the run, its target, its load."""
+"""Between the parts of a title: the run, its target, its load."""
 _LABEL_COLUMNS = len("last minute")
 _OTHER_LINES = 2
 """The blank line above the frame, and that of the cursor under it."""
@@ -107,15 +107,15 @@ class LiveView(View):
         self._seen = SeenTick(tick=tick, trend=self._trend.add(tick), seen_at_s=self._clock())
 
     def log(self, line: str) -> None:
-        """Write a line above what is drawn."""
+        """Write a line above the live display."""
         self._console.print_line(line)
 
     def warn(self, line: str) -> None:
-        """Write a line above what is drawn."""
+        """Write a line above the live display."""
         self.log(line)
 
     def stop(self) -> None:
-        """Remove what was drawn."""
+        """Remove the live display."""
         self._live.stop()
 
     def _build(self) -> RenderableType:
@@ -165,7 +165,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
 
 
 def _build_head(title: str, state: Text) -> RenderableType:
-    """Build the head: what comes first in the title beside the state, the rest of it below."""
+    """Build the head: the first part of the title beside the state, the rest below."""
     first, _, rest = title.partition(TITLE_SEPARATOR)
     head = build_sides(Text(first, style=STRONG), state)
     return Group(head, Text(rest, no_wrap=True, overflow="ellipsis")) if rest else head
@@ -226,10 +226,10 @@ def _list_outcomes(counts: Sequence[int]) -> Iterator[Text]:
 
 
 class LiveTables:
-    """Shows what must always be seen, and under it as much of both tables as there is room for.
+    """Shows the fixed part, and below it as much of both tables as fits.
 
     Args:
-        above: what is always shown.
+        above: the fixed part, which is always shown.
         tick: what the tables are about.
         other_lines: how many lines of the terminal must stay free, beside what is shown here.
     """

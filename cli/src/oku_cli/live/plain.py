@@ -51,7 +51,7 @@ class View:
         """Show the newest tick."""
 
     def log(self, line: str) -> None:
-        """Show what happened: `worker-1 died (signal 9), started again`."""
+        """Show an event: `worker-1 died (signal 9), started again`."""
 
     def warn(self, line: str) -> None:
         """Report a problem that does not fix itself, even when progress is not shown."""

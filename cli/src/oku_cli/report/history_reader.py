@@ -1,6 +1,6 @@
 """Everything that a report shows of a run, read line by line from the history that the coordinator writes.
 
-A run may have millions of leases, which nobody could tell apart in a chart, so what is kept of them is
+A run may have millions of leases, too many to distinguish in a chart, so the memory for them is
 bounded: the ranges of each lease or, of very many, bands along rows of the request space and time steps. The
 steps grow with the run, as those of its samples do, so that there are never more than a few thousand bands.
 """
@@ -106,8 +106,8 @@ class RunHistory:
         periods: when its clock ran, if it has a rate or a time that ends it.
         samples: its samples, oldest first.
         events: its events, oldest first.
-        leases: what became of its leases.
-        coverage: how far its request space is covered, and what of it may have been sent again.
+        leases: the outcomes of its leases.
+        coverage: how far its request space is covered, and which parts may have been sent again.
     """
 
     at: float

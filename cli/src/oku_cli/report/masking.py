@@ -55,7 +55,7 @@ def mask_header(header: str, columns: Collection[str] = ()) -> str:
 
 
 def _find_placeholders(columns: Collection[str]) -> re.Pattern[str]:
-    """What finds the placeholders of a spec, as its only group."""
+    """Build an expression that matches the placeholders of a spec, as its only group."""
     names = (re.escape(f"{{{column}}}") for column in columns)
     return re.compile(f"({'|'.join((_PLACEHOLDER, *names))})")
 

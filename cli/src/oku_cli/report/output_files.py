@@ -84,7 +84,7 @@ class ReportWriter:
 
     Args:
         outputs: the files to write; those without a `build` get the lines themselves.
-        show_secrets: whether those lines contain what may be a secret.
+        show_secrets: whether those lines contain possible secrets.
     """
 
     def __init__(self, outputs: Sequence[OutputFile], *, show_secrets: bool = False) -> None:
@@ -118,7 +118,7 @@ class ReportWriter:
             stream.write(escape_json(line, is_ascii=needs_ascii()) + b"\n")
 
     def finish(self) -> None:
-        """Write what needs the whole history; raise `UserError` if lines are missing."""
+        """Write the files that need the whole history; raise `UserError` if lines are missing."""
         try:
             history = self._reader.finish()
         except ValueError as error:

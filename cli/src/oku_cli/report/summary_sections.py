@@ -117,7 +117,7 @@ def build_worker_section(summary: Summary) -> Html | None:
 
 
 def _build_section(table: Table, id_: str, *more: Html) -> Html | None:
-    """Build the section of a table, with its note and what follows; None if it has no rows."""
+    """Build the section of a table, with its note and further elements; None if it has no rows."""
     if not table.rows:
         return None
     return build_section(table.title, build_html_table(table), *build_note(table.note), *more, id_=id_)

@@ -54,7 +54,7 @@ def has_mark(text: str) -> bool:
 
 
 def keep_line(written: str) -> str:
-    """What has to be known of a line to see a mark that goes on, once all this was written."""
+    """Return the unfinished last line, in which a mark may still continue."""
     line = written[max(written.rfind("\n"), written.rfind("\r")) + 1 :]
     if len(line) <= _LONGEST_KEPT:
         return line

@@ -26,7 +26,7 @@ JUDGEMENT_STYLES: Mapping[Judgement, str] = {
     Judgement.CAUTION: f"bold {CAUTION}",
     Judgement.BAD: BAD,
 }
-"""The style of the state of a run, by what is to be thought of it."""
+"""The style of each state of a run: good, in progress, or bad."""
 _LEVELS = "▁▂▃▄▅▆"
 
 
@@ -46,7 +46,7 @@ class Flow:
         phrases: texts that are broken only if they are wider than a line.
         gap: the number of blanks between two phrases of a line.
         indent: the number of blanks before each line but the first.
-        between: what stands in the gap of a line, if not blanks.
+        between: fills the gap of a line; blanks by default.
     """
 
     def __init__(self, *phrases: Text | str, gap: int = 1, indent: int = 0, between: str = "") -> None:

@@ -1,8 +1,8 @@
 """The files that go along with a Python file: modules beside it that it imports, in turn, and included ones.
 
 Modules are found as Python would find them with the folder of the file first in its path, except for the
-packages that user code is written for, which are never files of its own. What is imported by
-a name that is only known when the code runs is not found.
+packages that user code is written for, which are never files of its own. Imports by
+a name that is only computed at run time are not found.
 """
 
 import ast

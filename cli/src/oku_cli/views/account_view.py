@@ -1,4 +1,4 @@
-"""Shows the account of a run: what is accounted, its hooks, and the flags of its validity."""
+"""Shows the account of a run, its hooks, and the flags of its validity."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -74,7 +74,7 @@ def build_hooks(hooks: Iterable[HookSummary]) -> Iterator[Text]:
 
 
 def describe_hook(hook: HookSummary) -> str:
-    """What became of a hook: `setup took 1.2 s, called 2 times`."""
+    """Describe the outcome of a hook: `setup took 1.2 s, called 2 times`."""
     parts = [str(hook.hook), _HOOK_STATES[hook.state]]
     if hook.took_s is not None:
         parts.append(format_duration(hook.took_s))
@@ -89,7 +89,7 @@ def _choose_hook_style(hook: HookSummary) -> str:
 
 
 def build_planned(summary: Summary, planned_rps: float) -> RenderableType:
-    """Show the rate that was planned, how much of what was due was sent, and in how many seconds on time."""
+    """Show the planned rate, the share of due requests that were sent, and the share of seconds on time."""
     sent = count_sent(msgspec.structs.astuple(summary.outcomes))
     share = format_share(sent, summary.accounted)
     style = GOOD if sent == summary.accounted else BAD
@@ -132,12 +132,12 @@ def build_served(summary: Summary, servers: ServersSummary) -> Text:
 
 
 def describe_missing(state: RunState) -> str:
-    """Say what became of the requests that are not accounted, as the end of a sentence."""
+    """Describe the fate of requests that are not accounted, as the end of a sentence."""
     return "were not made" if state in _ENDED else "are left"
 
 
 def _list_work(summary: Summary) -> Iterator[RenderableType]:
-    """What is asked, and at which load."""
+    """List the target and the load."""
     if parts := [part for part in (summary.target, summary.load) if part]:
         yield Flow(*parts, between=" · ")
 

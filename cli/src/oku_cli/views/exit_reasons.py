@@ -80,7 +80,7 @@ _ON_ITERATIONS = {
     Outcome.TIMEOUT: "no iteration ended in time: --iteration-timeout says how long one may take",
     Outcome.FAILED_CHECK: "in each iteration a request or a check failed: look at the requests by name",
 }
-"""What is said otherwise of iterations of user code."""
+"""The same texts, worded for iterations of user code."""
 _ADVICE = {
     Outcome.TIMEOUT: "nothing was answered in time: --timeout says how long a request may take",
     Outcome.CONNECT_ERROR: "no connection could be made: check scheme, host and port of the URL",
@@ -95,7 +95,7 @@ _OVER_HTTP2 = {
     Outcome.DISCONNECTED: "connections or streams were closed without a response: look at the reasons",
     Outcome.PROTOCOL_ERROR: "no response was valid HTTP/2: look at the reasons",
 }
-"""What is said otherwise over HTTP/2: the target does speak that then."""
+"""Other advice for HTTP/2: the target does speak it then."""
 
 _BY_REASON = {
     UNTRUSTED: "no connection could be made: the certificate of the target is not trusted",

@@ -1,4 +1,4 @@
-"""Shows one request or one iteration of a run, and what came of it when it was sent or made once."""
+"""Shows one request or one iteration of a run, and its result when it is replayed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -31,8 +31,8 @@ class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
 class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A complete answer.
 
-    The body is its beginning without compression, or None if that is not text; `is_whole` says whether that
-    is all of it. Its size is that of what was sent.
+    The body is its beginning without compression, or None if that is not text; `is_whole` is True if that
+    is all of it. The size is the number of bytes sent.
     """
 
     status: int
@@ -44,7 +44,7 @@ class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a request; its time is from sending to the last byte of a complete answer."""
+    """The result of a request; its time is from sending to the last byte of a complete answer."""
 
     outcome: Outcome
     reason: str
@@ -91,7 +91,7 @@ def _list_message(first: str, headers: Sequence[tuple[str, str]], body: str) -> 
 
 
 class ShownIteration(msgspec.Struct, frozen=True, kw_only=True):
-    """An iteration: its user code, what runs it, and the row of its data."""
+    """An iteration: its user code, the host that runs it, and its row of data."""
 
     run: str
     index: int
@@ -113,7 +113,7 @@ class ShownInner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownIterationOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an iteration, and its requests; without a time, it did not end by itself."""
+    """The result of an iteration, and its requests; without a time, it did not end by itself."""
 
     outcome: Outcome
     reason: str

@@ -26,7 +26,7 @@ def build_markdown(
 ) -> bytes:
     """Build the file: verdict, thresholds, why requests failed, figures and flags of a run."""
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided, lost_output=lost_output)
-    # What is escaped for Markdown has no mark any more; a block of code knows no escapes.
+    # Text escaped for Markdown contains no marks any more; a code block has no escapes.
     return defuse("\n".join(_iter_lines(summary, reasons)) + "\n").encode()
 
 

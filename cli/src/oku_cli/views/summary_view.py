@@ -130,7 +130,7 @@ def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _build_throughput(summary: Summary) -> Flow:
-    """Show the rate and its time; what is measured begins after the warm-up, if there is one."""
+    """Show the rate and its time; the measurement begins after the warm-up, if there is one."""
     rate = Text(format_rate(summary.throughput_rps), style=STRONG)
     if summary.unit is not Unit.REQUEST:
         rate = Text(f"{rate.plain.removesuffix('/s')} {in_units('requests', summary.unit)}/s", style=STRONG)

@@ -1,1 +1,1 @@
-"""What is counted, and the states of what is counted: intervals, outcomes, runs."""
+"""Counts of requests, and states: of intervals, leases and runs."""

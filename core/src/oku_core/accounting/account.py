@@ -55,7 +55,7 @@ class Account:
         return self.times.get(time, _NONE)
 
     def add(self, gained: Counts) -> None:
-        """Fold in what has been gained; its reasons have indices."""
+        """Add gained counts; their reasons have indices."""
         if self._frozen is not None:
             self._frozen, self.times = None, self._copy_times()
         self.outcomes = list(map(operator.add, self.outcomes, gained.outcomes))
@@ -83,7 +83,7 @@ class Account:
         self.reasons[grown.key] = grown
 
     def build_counts(self) -> Counts:
-        """The same as a value; what is added later does not change it."""
+        """Return the same as a value; later additions do not change it."""
         return Counts(
             outcomes=list(self.outcomes),
             not_sent=list(self.not_sent),
@@ -121,7 +121,7 @@ class Account:
         )
 
     def check(self, *, is_open: bool, has_statuses: bool = True) -> None:
-        """Check the first law: times and statuses sum to what was answered, causes to what was not sent.
+        """Check the first law: times and statuses sum to the answered requests, causes to the unsent ones.
 
         The reasons of each outcome but `ok` sum to its count.
 

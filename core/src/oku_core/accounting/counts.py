@@ -85,7 +85,7 @@ class Counts(LiveCounts, frozen=True, kw_only=True, omit_defaults=True):
         return None
 
     def subtract(self, earlier: "Counts") -> "Counts":
-        """What was counted after an earlier state; its reasons have the first and last position of all.
+        """Return the counts gained since an earlier state; reasons keep the first and last position of all.
 
         Raises:
             ValueError: this state does not contain the earlier one.

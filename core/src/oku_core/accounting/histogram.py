@@ -29,7 +29,7 @@ BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS 
 _MOST_MERGED = 2 * BUCKETS
 _INDEX = "H"
 _IS_BIG_ENDIAN = sys.byteorder == "big"
-"""What is packed is little-endian."""
+"""Packed data is little-endian."""
 _TYPES = [(typecode, 256 ** array(typecode).itemsize - 1) for typecode in "BHIQ"]
 """The types of counts, and the highest count that each holds."""
 _WIDTHS = {typecode: array(_INDEX).itemsize + array(typecode).itemsize for typecode, _ in _TYPES}
@@ -69,7 +69,7 @@ class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
         return find_values_us(self.filled(), ranks, self.max_us)
 
     def find_fault(self) -> str | None:
-        """What is wrong with a histogram that was received, or None if it is valid."""
+        """Return the fault of a received histogram, or None if it is valid."""
         return self._find_bucket_fault() or self._find_figure_fault()
 
     def _find_bucket_fault(self) -> str | None:
@@ -407,7 +407,7 @@ def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
 
 
 def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramSnapshot:
-    """What was recorded between two snapshots of one histogram.
+    """Return the values recorded between two snapshots of one histogram.
 
     Added to a histogram that holds the earlier one, it makes that hold the later one: minimum and maximum are
     those of the later one.

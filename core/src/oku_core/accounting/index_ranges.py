@@ -97,7 +97,7 @@ class Room:
 
 
 class RangeSet:
-    """A set that grows position by position; without room left it takes only what makes a range longer."""
+    """A set that grows position by position; when full, it only extends existing ranges."""
 
     __slots__ = ("_room", "_starts", "_stops")
 

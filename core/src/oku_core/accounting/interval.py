@@ -17,7 +17,7 @@ class SliceState(StrEnum):
     PENDING = "pending"
     """No lease covers it, and it has no outcome."""
     LEASED = "leased"
-    """One open lease has it; what of it has an outcome is in the row of the lease."""
+    """One open lease has it; outcomes so far are in the row of the lease."""
     ACCOUNTED = "accounted"
     """Its outcomes are in the ledger."""
     UNUSED = "unused"
@@ -78,7 +78,7 @@ def build_partition(slices: Iterable[Slice]) -> list[Slice]:
 def settle(
     ranges: IndexRanges, end: int, done: int, in_flight: Iterable[int]
 ) -> Iterator[tuple[Range, list[Slice]]]:
-    """What becomes of the leased slices of a lease that is over, one by one in rising order.
+    """Yield the new states of the leased slices of a lease that is over, in rising order.
 
     The positions `[0, done)` are accounted except for those that were still in flight; these, and
     `[done, end)`, are pending again.
@@ -105,7 +105,7 @@ def settle(
 
 
 def release(ranges: IndexRanges, end: int, to: int) -> Iterator[tuple[Range, list[Slice]]]:
-    """What becomes of the leased slices of a lease when its end falls from `end` to `to`.
+    """Yield the new states of the leased slices of a lease when its end falls from `end` to `to`.
 
     Slices that stay as they are, are left out.
     """

@@ -1,4 +1,4 @@
-"""The states of a lease, what the ledger decides about its checkpoints, and what remains of it."""
+"""The states of a lease, the ledger's decisions about its checkpoints, and the rest of a lease."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,7 +7,7 @@ from oku_core.accounting.index_ranges import Range
 
 
 class LeaseState(StrEnum):
-    """What became of a lease."""
+    """The state of a lease."""
 
     ACTIVE = "active"
     CLOSED = "closed"

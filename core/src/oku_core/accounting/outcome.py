@@ -1,4 +1,4 @@
-"""What can become of a request, and why: outcomes in a fixed order, and reasons counted for each of them.
+"""Outcomes of requests in a fixed order, and the reasons counted for each of them.
 
 As many integers as there are outcomes are a full account. Two are of open runs alone, whose requests have due
 times: `not_sent`, which has causes, and `lost`. Every outcome but `ok` has reasons, short texts of a bounded
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Outcome(StrEnum):
-    """What became of one request, or of one iteration of user code."""
+    """The outcome of one request, or of one iteration of user code."""
 
     OK = "ok"
     """A complete response with an expected status."""
@@ -111,7 +111,7 @@ LONGEST_REASON = 120
 OTHER = "other"
 """Stands for reasons beyond the bound."""
 WORKER_LOST = "worker lost"
-"""The reason of what is lost."""
+"""The reason of lost requests."""
 UNTRUSTED = "certificate not trusted"
 """How the reasons begin for which the certificate of a server was refused."""
 CAUSE_REASONS: tuple[str, ...] = tuple(cause.replace("_", " ") for cause in NOT_SENT_CAUSES)
@@ -166,7 +166,7 @@ def find_sum_fault(reasons: Iterable[ReasonCount], outcomes: Sequence[int]) -> s
 
 
 def find_reason_fault(reasons: Sequence[ReasonCount], outcomes: Sequence[int]) -> str | None:
-    """Say what is wrong with the reasons that a worker tells of; None if nothing is."""
+    """Return the fault of a worker's reasons; None if they are valid."""
     if not reasons and not any(outcomes[1:]):
         return None
     if len(reasons) > MOST_REASONS + len(FAILING) or len({count.key for count in reasons}) != len(reasons):

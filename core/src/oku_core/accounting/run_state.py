@@ -12,7 +12,7 @@ class RunState(StrEnum):
     RUNNING = "running"
     """Leases are dealt out."""
     PAUSING = "pausing"
-    """No new leases; workers finish what is in flight and give the rest back."""
+    """No new leases; workers finish requests in flight and return the rest."""
     PAUSED = "paused"
     """Nothing is in flight; can be resumed at any time."""
     TEARING_DOWN = "tearing_down"
@@ -63,9 +63,9 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
     RunState.CANCELLED: frozenset(),
     RunState.FAILED: frozenset({RunState.PENDING}),
 }
-"""From each state, the states that may follow. `running -> paused` without `pausing` is what a new local
-stack does to a run whose stack was killed, and what becomes of one that no worker can go on with; the same
-stack does `tearing_down -> paused`, and such a run goes on with its teardown when it is resumed.
+"""From each state, the states that may follow. A new local stack moves a run whose
+stack was killed from `running` to `paused` without `pausing`, as does a run that no worker can continue; it
+also does `tearing_down -> paused`, and such a run goes on with its teardown when it is resumed.
 `failed -> pending` holds only for a run whose account is true."""
 
 SENDING_STATES = frozenset({RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING})

@@ -1,8 +1,8 @@
-"""The checkpoint of a lease: what came of it since its start, and what of it is still in flight.
+"""The checkpoint of a lease: its results since its start, and its requests still in flight.
 
 A checkpoint is a state rather than a difference. The newest one counts, so a lost, doubled or late one
 changes nothing; a worker repeats its newest one until the coordinator has confirmed its sequence number.
-`checkpoint_faults` checks what is plausible by itself; the ledger checks whether a checkpoint contains its
+`checkpoint_faults` checks a checkpoint by itself; the ledger checks whether it contains its
 predecessor, and decides whether it counts.
 """
 
@@ -20,17 +20,17 @@ LONGEST_REFUSAL = 1_000
 LONGEST_NAME = 200
 """The longest phase or name of a part, in characters."""
 MOST_FAILED_RANGES = 4096
-"""How many ranges of failed positions a lease names; what is beyond them is only counted."""
+"""How many ranges of failed positions a lease lists; further ones are only counted."""
 MOST_INNER_PARTS = 2_000
 """How many names of inner requests a lease tells of, in all phases."""
 OTHER_NAMES = "(other names)"
-"""The name of inner requests whose names are beyond what is told apart."""
+"""The common name of inner requests beyond the limit of distinct names."""
 MOST_TRACEBACKS, LONGEST_TRACEBACK = 16, 4_000
 """How many tracebacks a lease tells of, and the longest, in characters."""
 
 
 class Part(Counts, frozen=True, kw_only=True):
-    """What came of the requests of one phase and one name, since the start of the lease.
+    """Results of the requests of one phase and one name, since the start of the lease.
 
     Attributes:
         phase: the phase of the run; empty if the run has only one.
@@ -98,10 +98,10 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
             perhaps sent again. In ascending order; a position in it stays in it.
         is_final: whether the worker has finished with the lease: it takes no further position, and what
             `in_flight` names was given back.
-        parts: what came of the covered positions; parts that have not changed since a checkpoint that was
+        parts: results of the covered positions; parts that have not changed since a checkpoint that was
             confirmed may be left out.
         figures: measured meanwhile.
-        inner: what came of the inner requests, those that user code made within iterations, by phase and
+        inner: results of the inner requests, which user code made within iterations, by phase and
             name. Beside the account: they sum to nothing, and `failed` is empty; the positions of their
             reasons are those of the iterations.
         tracebacks: where exceptions of user code came from, by their reason: the first of each.
@@ -148,7 +148,7 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
             and by the coordinator's, as far as it knows that, whichever is behind; 0 if it does not say.
         checkpoints: of all open leases that have something new, and of those that are final and not yet
             confirmed, in the order in which the worker works on them.
-        hooks: what came of hooks that this process has called.
+        hooks: results of hooks that this process has called.
     """
 
     worker: str

@@ -1,6 +1,6 @@
-"""Checks whether checkpoints are plausible by themselves: what is true of every lease.
+"""Checks whether checkpoints are plausible by themselves: conditions that hold for every lease.
 
-Whether the parts sum to what is covered depends on those that were sent before, and is for the ledger.
+Whether the parts sum to the covered positions depends on earlier ones; the ledger checks that.
 """
 
 import operator
@@ -26,7 +26,7 @@ _OF_REQUESTS = ("saturated", "lagged")
 
 
 def find_batch_fault(batch: CheckpointBatch) -> str | None:
-    """Say what is wrong with the figures of a message beside its checkpoints; None if nothing is."""
+    """Return the fault of the figures of a message beside its checkpoints; None if they are valid."""
     for name in ("taken", "rate_rps", "told_to"):
         figure = getattr(batch, name)
         if not 0 <= figure < FIGURE_LIMIT:

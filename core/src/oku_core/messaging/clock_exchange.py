@@ -1,7 +1,7 @@
 """Asks for the coordinator's monotonic clock, and tells it: in datagrams, which no queue delays.
 
-Both are sealed with the key of all messages. An answer bears the nonce of its question, so that a copy of
-an older one answers nothing; a copy of a question is answered, to whoever sent it, with what is no secret.
+Both are sealed with the key of all messages. An answer bears the nonce of its question, so a replayed
+answer is void. A replayed question is answered to any sender: the answer contains no secret.
 """
 
 from typing import TypeVar
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 class ClockQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What does the monotonic clock of the coordinator show?
+    """Asks for the monotonic clock of the coordinator.
 
     Attributes:
         nonce: random, and never used again.

@@ -1,4 +1,4 @@
-"""Encodes messages as JSON in a sealed envelope, and checks and decodes what arrives.
+"""Encodes messages as JSON in a sealed envelope, and checks and decodes received ones.
 
 A few fields are the same in every version of the protocol: which leases a message is about, and who sent it.
 So even if a signed message has another version or cannot be read, a worker can refuse the leases, and the

@@ -21,7 +21,7 @@ class Credential(StrEnum):
 
 
 class CredentialFault(StrEnum):
-    """What is wrong with a credential."""
+    """The fault of a credential."""
 
     MISSING = "missing"
     MALFORMED = "malformed"
@@ -39,11 +39,11 @@ HOW_TO_MAKE = "$(openssl rand -hex 32)"
 
 
 def find_weakness(secret: bytes, unit: str) -> str:
-    """What makes a secret too easy to guess, without showing it; empty if nothing does.
+    """Return why a secret is too easy to guess, without showing it; empty if it is strong.
 
     Args:
         secret: without blanks and line breaks around it.
-        unit: what messages call one byte of it, such as `characters`.
+        unit: the unit of its length in messages, such as `characters`.
     """
     for count, least, what in (
         (len(secret), SHORTEST, unit),
@@ -69,7 +69,7 @@ def build_ticket(signer: Signer, digest: str, now: float) -> str:
 
 
 def judge_ticket(signer: Signer, digest: str, ticket: str, now: float) -> CredentialFault | None:
-    """What is wrong with a ticket for the file with this digest at `now`, in Unix time; None if nothing."""
+    """Return the fault of a ticket for the file with this digest at `now`, in Unix time; None if valid."""
     match = _TICKET.fullmatch(ticket)
     if match is None:
         return CredentialFault.MALFORMED if ticket else CredentialFault.MISSING

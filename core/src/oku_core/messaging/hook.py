@@ -1,4 +1,4 @@
-"""The hooks of a scenario, which one worker calls for a whole run: their attempts, and what comes of them.
+"""The hooks of a scenario, which one worker calls for a whole run: their attempts and results.
 
 A hook is called anew when the worker that had it is lost, so each call has a number, its attempt. What a
 worker says of another attempt than the newest one counts for nothing.
@@ -36,7 +36,7 @@ class HookAttempt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HookReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an attempt; the worker repeats it until it is told to forget the attempt.
+    """The result of an attempt; the worker repeats it until the coordinator drops the attempt.
 
     Attributes:
         attempt: which one.
@@ -54,7 +54,7 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
     is_lost: bool = False
 
     def find_fault(self) -> str | None:
-        """Say what is wrong with a received report; None if nothing is."""
+        """Return the fault of a received report; None if it is valid."""
         if len(self.value.encode(errors="replace")) > MOST_RESULT_BYTES:
             return f"a hook returned more than {MOST_RESULT_BYTES} bytes"
         if len(self.error) > LONGEST_HOOK_ERROR or not self.error.isprintable():

@@ -1,7 +1,7 @@
 """The message that gives leases to one worker.
 
-It travels as JSON over the broker, and may be lost, delayed, duplicated or forged. A worker takes only what
-is addressed to its own process, and each lease once.
+It travels as JSON over the broker, and may be lost, delayed, duplicated or forged. A worker
+accepts only leases addressed to its own process, and each of them once.
 """
 
 import secrets

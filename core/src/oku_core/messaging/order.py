@@ -87,11 +87,11 @@ class CallHook(msgspec.Struct, frozen=True, kw_only=True, tag="call_hook"):
 
 
 class DropHooks(msgspec.Struct, frozen=True, kw_only=True, tag="drop_hooks"):
-    """Forget attempts at hooks: what came of them is known, or is not wanted any more; for one process.
+    """Forget attempts at hooks: their results are known, or no longer wanted; for one process.
 
     Attributes:
         incarnation: the process that it is for; every other one drops the message.
-        attempts: what is under way of them is ended, and nothing more is said of them.
+        attempts: those still running are ended, and none is reported any more.
     """
 
     incarnation: str
@@ -128,7 +128,7 @@ class FilesAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """What stands before the path of a file."""
+        """The base URL, before the path of a file."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 

@@ -54,7 +54,7 @@ class HostEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_host_ends_fault(ends: Sequence[HostEnd]) -> str | None:
-    """Say what is wrong with the ends in one message; None if nothing is."""
+    """Return the fault of the ends in one message; None if they are valid."""
     if len(ends) > MOST_HOST_ENDS:
         return f"it reports the ends of more than {MOST_HOST_ENDS} processes"
     if not all(len(end.text) <= LONGEST_HOST_END and end.text.isprintable() for end in ends):
@@ -99,7 +99,7 @@ class FlightRecord(msgspec.Struct, frozen=True, kw_only=True):
         return 0 if is_newer else None
 
     def find_fault(self) -> str | None:
-        """Say what is wrong with a received record; None if nothing is."""
+        """Return the fault of a received record; None if it is valid."""
         if len(self.reached) > MOST_RECORDED_LEASES:
             return f"a record tells of more than {MOST_RECORDED_LEASES} leases"
         if any(reached < 0 for reached in self.reached.values()):
@@ -108,7 +108,7 @@ class FlightRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_records_fault(records: Sequence[FlightRecord]) -> str | None:
-    """Say what is wrong with the records of one message; None if nothing is."""
+    """Return the fault of the records in one message; None if they are valid."""
     if len(records) > MOST_RECORDS:
         return f"it has found more than {MOST_RECORDS} records"
     return next((fault for record in records if (fault := record.find_fault())), None)

@@ -64,7 +64,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         files: the files of the run that has its turn, by their digests, that it has or cannot have.
         loaded: the run whose user code it has loaded or cannot load (`build_spec_key`); empty without one.
         code_run: the run whose user code it has begun to run; it takes nothing of another one.
-        hooks: the hooks that it calls, and those of which it still tells what came of them.
+        hooks: the hooks that it calls, and those whose results it still reports.
         runs: what it did of each run that it has leases of, or had any of in this interval, by the run's id.
         coordinator_at: the Unix time by the coordinator's clock at `at`, as far as the worker knows it; None
             if it does not.
@@ -104,7 +104,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     is_unconfinable: bool = False
 
     def find_fault(self) -> str | None:
-        """Say what is wrong with received progress; None if nothing is."""
+        """Return the fault of received progress; None if it is valid."""
         of_runs = self.runs.values()
         accounts = [each.outcomes for each in of_runs] + [lease.outcomes for lease in self.leases.values()]
         if not all(map(is_account, accounts)):

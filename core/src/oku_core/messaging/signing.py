@@ -54,7 +54,7 @@ class RejectionLog:
         logger: the logger that gets the lines.
         count: called for each rejected message.
         clock: returns monotonic seconds.
-        what: what is rejected, as the lines name it.
+        what: names the rejected messages in the lines.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class RejectionLog:
         self._logger.warning("%s were dropped: %d, the last %s", self._what, unlogged, last)
 
     def describe(self) -> str:
-        """Describe in one line what was dropped; empty if nothing was in the last minute."""
+        """Describe dropped messages in one line; empty if there were none in the last minute."""
         with self._lock:
             if self._clock() - self._noted_at > _LOG_EVERY_S:
                 return ""

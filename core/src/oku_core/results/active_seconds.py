@@ -1,8 +1,8 @@
 """The whole seconds of a run in which its clock went on, as its plan and its thresholds look at them.
 
 Seconds that a start, a pause or the end of the run cuts are left out, and those for which the clock was set
-back, when a run went on. The series has what was sent in each second, and what ended in it, exactly; only the
-times of requests are not in it. A live sample is made of what workers tell once a second, so it also has some
+back, when a run went on. The series counts exactly the requests sent and ended in each second; only the
+times of requests are not in it. A live sample is made from reports once a second, so it also has some
 of the second before.
 """
 
@@ -25,7 +25,7 @@ _ROUNDED_S = 1e-6
 _DIGITS = 5
 """Unix times as floats are precise to a quarter of a microsecond; phases end at times that users wrote."""
 LEFT_OUT_S = 2.0
-"""After a start without a rate, and at each beginning of what is seen live, so many seconds are left out."""
+"""Seconds left out after a start without a rate, and whenever live samples begin."""
 _LATE_S = 0.25
 """Requests that are late by no more count as sent in the second in which they were due."""
 _ROUNDED_TICK_S = 1e-3
@@ -121,7 +121,7 @@ class SeriesSeconds:
     """The seconds of one run in which something was to be sent, by its series.
 
     Args:
-        plan: what was to be sent.
+        plan: the planned load.
 
     Attributes:
         since: the Unix time from which the series is needed next.
@@ -171,7 +171,7 @@ class SeriesSeconds:
             seen = None if is_left_out else _build(each, plan)
         else:
             seen = self._see_planned(each, sent_next)
-        # What was merged belongs to a time that was looked at long ago.
+        # Merged samples belong to a time that was judged long ago.
         return seen if each.seconds == 1 and plan.wants_load(each.begin_s, each.end_s) else None
 
     def _see_planned(self, each: ActiveSecond, sent_next: int) -> SeenSecond:

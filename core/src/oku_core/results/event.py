@@ -1,4 +1,4 @@
-"""What happened to a run: the events that the ledger keeps and Loki gets."""
+"""Events of a run, which the ledger keeps and Loki receives."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from oku_core.accounting.run_state import RunState
 
 
 class EventType(StrEnum):
-    """What can happen to a run."""
+    """The kind of an event."""
 
     STATE = "state"
     """The run has entered a state."""

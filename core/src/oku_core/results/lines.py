@@ -48,7 +48,7 @@ NO_TIME = TimeProgress()
 
 
 class RunHead(NamedTuple):
-    """What a run is about, in words: what is asked, and how requests are sent."""
+    """A run in words: its target, and how requests are sent."""
 
     target: str
     load: str
@@ -185,7 +185,7 @@ def _round(figure: float | None, digits: int) -> float | None:
 def build_tick_line(state: str, head: RunHead, sample: Sample, progress: TimeProgress = NO_TIME) -> Fields:
     """The line of one second of a run that is in this state.
 
-    What a run without an end in number has in all is in no line, and so is what of that is pending.
+    For a run without a number of requests, no line has the total or the pending count.
     """
     fields = {
         "state": state or None,

@@ -1,6 +1,6 @@
-"""What clients of the API say and get beside summaries: how they name a run, and the data that it has.
+"""Types of the API beside summaries: references to runs, and the data of a run.
 
-What may stand for a run is, in this order, an id, `latest`, a name, or a part of an id. The key of a
+A reference to a run is, in this order, an id, `latest`, a name, or a part of an id. The key of a
 submission submits the same run once, however often it is sent. It is in the header `Idempotency-Key`
 (draft-ietf-httpapi-idempotency-key-header), in quotes or without them, and in `--once KEY` of `oku run`.
 """

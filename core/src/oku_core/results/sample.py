@@ -1,7 +1,7 @@
 """A second of load, as it is sent to those who follow a run, kept in the ledger, exported and charted.
 
 A live sample is made from progress, which may be lost. In a kept one, the outcomes are those of the series of
-the run (`oku_core.results.series`), which sums to the account; the rest stays what was seen live. A long run
+the run (`oku_core.results.series`), which sums to the account; the rest stays as seen live. A long run
 has fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
 """
 

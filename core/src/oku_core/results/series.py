@@ -36,7 +36,7 @@ class SeriesRow:
 
 
 _MOST_LATE_S = 0.35
-"""A tick comes at a whole second, or so much later; what ends later than that is the rest of a run."""
+"""A tick comes at a whole second, or at most this much later; a later end is the rest of a run."""
 _EARLY_S = 0.05
 """By how much a sample may begin before its first second: timers and rounding are a little early."""
 
@@ -124,7 +124,7 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
 def join(samples: Sequence[Sample], rows: Iterable[SeriesRow], requests: int) -> list[Sample]:
     """Add the counts of a series to the samples of their seconds; both are in order of time.
 
-    Seconds without a sample, for which the coordinator was away, get samples with what is known of them. So
+    Seconds without a sample, for which the coordinator was away, get samples with the known part. So
     all outcomes sum to those of the series and those that the samples had.
     """
     spans = find_seconds(samples)

@@ -2,7 +2,7 @@
 
 Anyone who may submit a run chooses these paths, so a file is read only if it is in a folder that the operator
 allows, and is a regular file of bounded size. Nothing outside these folders is touched, and the error is
-always the same, so that it does not reveal what exists there. Files of the run are another matter: the user
+always the same, so that it does not reveal which files exist. Files of the run are another matter: the user
 who submitted it has sent them along.
 """
 

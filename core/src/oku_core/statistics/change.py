@@ -22,7 +22,7 @@ _VISIBLE = 1 + _NORMAL.inv_cdf(_POWER) / _NORMAL.inv_cdf((1 + LEVEL) / 2)
 
 
 class ChangeVerdict(StrEnum):
-    """What is said of a quantile of the second run."""
+    """The verdict on a quantile of the second run."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -36,7 +36,7 @@ class QuantileChange(msgspec.Struct, frozen=True, kw_only=True):
         change: the difference of the exact quantiles.
         low: the lower end of its interval.
         high: the upper end.
-        verdict: what follows.
+        verdict: the conclusion.
         visible: the smallest slowdown that would have been seen in four of five comparisons.
     """
 

@@ -1,7 +1,7 @@
 """How far the quantiles of a run may be from what they are of, and intervals around them.
 
 A quantile is compared with its own resamples on a logarithmic scale. With few blocks, resamples vary too
-little: their deviations are stretched by what Student's distribution and the number of blocks ask for
+little: their deviations are stretched as Student's distribution and the number of blocks require
 (Hesterberg 2015, "What teachers should know about the bootstrap", section 4: narrowness bias).
 """
 

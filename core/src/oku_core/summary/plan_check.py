@@ -27,7 +27,7 @@ class OffPlanCause(StrEnum):
     """Why arrivals missed the plan of a run with a rate."""
 
     TARGET = "target"
-    """The target was slower than what may be in flight holds."""
+    """The target was too slow for the number of requests that may be in flight."""
     CAP = "cap"
     """The concurrency that the user has set is too small for the rate, as the target usually answers."""
     WORKER = "worker"
@@ -37,11 +37,11 @@ class OffPlanCause(StrEnum):
 
 
 _FEWEST = 0.01
-"""A cause that stands for a smaller share of what was missed is not told."""
+"""A cause of a smaller share of the missed requests is not reported."""
 
 
 class Load(NamedTuple):
-    """What is known of a run beside its seconds, to say why it missed its plan.
+    """Facts of a run beside its seconds, to explain why it missed its plan.
 
     Attributes:
         account: of all its requests.
@@ -85,7 +85,7 @@ class Load(NamedTuple):
 def find_causes(load: Load, missed: int) -> list[OffPlanCause]:
     """Why so many requests were not sent in their seconds, the weightiest cause first.
 
-    What was sent late is the window's fault if that may have been full, else the worker's.
+    Late requests are the window's fault if it may have been full, else the worker's.
     """
     capped, late, not_dealt = load.account.not_sent
     full = load.cause_of_full
@@ -105,7 +105,7 @@ class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `seconds` is how many were compared: those that lie in a period of activity as a whole, as far as all
     workers have told of them, and the one in which a run has ended of which all is accounted. In
-    `off_seconds` of them, what was sent is more than 1 %, and more than one request, away from what was due.
+    `off_seconds` of them, the number sent is more than 1 %, and more than one request, off the number due.
     `missed` is how many requests that were due in such seconds were not sent in them, and `causes` says why,
     the weightiest first.
     """
@@ -118,7 +118,7 @@ class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MOST_OFF = 0.01
-"""The share of what is due in a second by which what is sent may differ."""
+"""The relative difference between requests due and sent that a second may have."""
 _MOST_OFF_REQUESTS = 1
 _DEVIATIONS = 4
 """Where the number that is due is only expected, so many standard deviations are allowed."""
@@ -147,7 +147,7 @@ class PlannedSeconds(NamedTuple):
 
 
 def check_plan(seconds: Iterable[PlannedSeconds], load: Load, skew_s: float = 0.0) -> PlanSummary:
-    """Compare what was sent with what was due, and say why they differ; clocks agree to `skew_s`."""
+    """Compare requests sent with requests due, and explain the difference; clocks agree to `skew_s`."""
     judged, off, missed = 0, 0, 0
     for part in seconds:
         judged += part.seconds
@@ -173,9 +173,9 @@ def list_planned(
 
     Args:
         rows: its series, in order of time.
-        periods: its periods of activity, each with what the clock of the schedule says at its end.
-        dues: tells what is due.
-        settled_to: up to which Unix time all workers have told what they sent.
+        periods: its periods of activity, each with the clock of the schedule at its end.
+        dues: finds the requests that are due.
+        settled_to: the Unix time up to which all workers have reported.
     """
     for each in list_active(rows, periods, dues.duration_s, settled_to):
         begin, end = dues.count_before(each.begin_s), dues.count_before(each.end_s)

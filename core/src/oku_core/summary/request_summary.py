@@ -59,7 +59,7 @@ class RequestSummary(AnswerSummary, frozen=True, kw_only=True, gc=False):
 
 
 class TargetSummary(RequestSummary, frozen=True, kw_only=True, gc=False):
-    """What went to one target of a run that has several, in the whole run or in one phase.
+    """The requests to one target of a run that has several, in the whole run or in one phase.
 
     `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` is of those that were sent
     and have ended. Of a target of the whole run, the rate and the distributions leave the warm-up out, as
@@ -93,9 +93,9 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
 class InnerSummary(AnswerSummary, frozen=True, kw_only=True):
     """The requests of one name that user code has made within iterations, in the whole run.
 
-    They stand beside the account: an iteration makes any number of them, and what is sent again is counted
-    again. `requests` is how many there were, and the outcomes sum to it; `statuses` leaves out what has none.
-    The rate and the latencies leave the warm-up out. `failures` says why they are not ok.
+    They stand beside the account: an iteration makes any number of them, and resent ones are counted
+    again. The outcomes sum to `requests`; `statuses` leaves out requests without one.
+    The rate and the latencies leave the warm-up out. `failures` has the reasons of those that are not ok.
     """
 
     name: str
@@ -105,13 +105,13 @@ class InnerSummary(AnswerSummary, frozen=True, kw_only=True):
 
 
 class PhaseSummary(RequestSummary, frozen=True, kw_only=True):
-    """The part of a run that is one stage, the warm-up, or what follows it.
+    """The part of a run that is one stage, the warm-up, or the rest.
 
     `begin_s` and `end_s` are seconds of the run's activity; `end_s` is None if only the last request ends it.
     A request belongs to the phase in which it was due, or in a closed run taken. `due` is how many are due in
     it in all, None without a rate; `requests` how many of them are accounted so far, to which the outcomes
-    sum, and `completed` how many were answered in full. `sent_rps` and `completed_rps` are what was sent and
-    what was answered in its time so far, per second, and `planned_rps` the mean rate that is planned for that
+    sum, and `completed` how many were answered in full. `sent_rps` and `completed_rps` are the requests
+    sent and answered in its time so far, per second, and `planned_rps` the mean rate that is planned for that
     time; None without a rate. `targets` is empty if the targets of the run have no names.
     """
 

@@ -38,7 +38,7 @@ class Unit(StrEnum):
 
 
 class HookState(StrEnum):
-    """What becomes of a hook of a run."""
+    """The state of a hook of a run."""
 
     OWED = "owed"
     """It is to be called."""
@@ -115,9 +115,9 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(RequestSummary, frozen=True, kw_only=True):
     """A run as it stands.
 
-    `unit` is what is counted: requests, or iterations of user code; `inner_requests` are the requests that
-    these have made, by name. `target` says in words what is asked, without secrets: a URL, or the names of
-    targets. `load` says in words at which rate, or with how many in flight, and for how long requests are
+    `unit` is the counted thing: requests, or iterations of user code; `inner_requests` are the requests that
+    iterations have made, by name. `target` is the target in words, without secrets: a URL, or the names of
+    targets. `load` gives in words at which rate, or with how many in flight, and for how long requests are
     sent.
     `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, the rates, the distributions
     and their histograms are of all phases but the warm-up. `throughput_rps` is how many requests were sent,
@@ -125,10 +125,10 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     `planned_rps` the mean rate that is planned for it so far; None without a rate. `phases` is
     empty if the run has only
     one, without a name; `targets`, in the order of the spec, if it names none.
-    `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
-    run sends what failed in another one.
-    `hooks` says what became of `setup` and `teardown`; a failed teardown changes neither verdict nor account.
-    `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
+    `failures` has the reasons of requests that are not ok, the most frequent first. `completes` is None
+    unless the run retries the failed requests of another one.
+    `hooks` has the states of `setup` and `teardown`; a failed teardown changes neither verdict nor account.
+    `plan` compares the arrivals of a run with a rate with its schedule, and is None without a rate.
     `queued_s` is how long the run was pending.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
@@ -137,8 +137,8 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     `thresholds` has each of them in its order.
     `latency_interval_ms` and `response_time_interval_ms` are filled in by the command, for a run at rest that
     is long enough.
-    `servers` is None if the target is not Oku's own; `reason` says why the run failed or ended
-    by itself; `notices` say what it waits for and what goes wrong, and are empty for a run at rest.
+    `servers` is None if the target is not Oku's own; `reason` is why the run failed or ended
+    by itself; `notices` explain waits and problems, and are empty for a run at rest.
     """
 
     run: str
@@ -204,8 +204,8 @@ def find_imbalance(
 ) -> str | None:
     """Why the account of a run does not balance, or None.
 
-    The outcomes sum to what is accounted; a completed run is accounted in full; what is `ok` was served, and
-    the servers saw no more than what is accounted and was sent, or may have been sent again.
+    The outcomes sum to the accounted requests; a completed run is accounted in full; each `ok` request was
+    served, and the servers saw no more requests than were accounted as sent, or may have been sent again.
     """
     if sum(outcomes) != accounted:
         return f"the outcomes sum to {sum(outcomes)}, accounted are {accounted}"

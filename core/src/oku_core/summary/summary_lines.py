@@ -25,7 +25,7 @@ MOST_SUMMARY_WORKERS = 1000
 
 
 def build_summary_line(summary: Summary) -> Fields:
-    """The line of a run at rest, without what has lines of its own, or very many workers."""
+    """Build the line of a run at rest, without parts that have lines of their own, or very many workers."""
     phases = [msgspec.structs.replace(phase, targets=[]) for phase in summary.phases]
     short = msgspec.structs.replace(summary, phases=phases, targets=[], inner_requests=[])
     fields: dict[str, Any] = msgspec.to_builtins(short)

@@ -10,9 +10,9 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 
 class TargetTick(msgspec.Struct, frozen=True, kw_only=True):
-    """What is counted of one target, or of the inner requests of one name, so far.
+    """The counts of one target, or of the inner requests of one name, so far.
 
-    This is a few seconds behind what is under way.
+    They lag a few seconds behind the workers.
 
     Attributes:
         name: the name of the target, or of the requests.
@@ -33,7 +33,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         run: the id of the run.
         state: the state of the run.
-        notices: what the run is waiting for and what is going wrong, one line each.
+        notices: waits and problems of the run, one line each.
         sample: the load of this second, merged over all workers.
         clock_s: how many seconds of its time have passed, of a run that has a rate or ends after a time; None
             for other runs.
@@ -42,11 +42,11 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
             request ends it.
         planned_in_flight: how many requests are planned to be in flight over all workers; None unless stages
             say so.
-        thresholds: what became of the thresholds of the run so far, in their order.
+        thresholds: the thresholds of the run as judged so far, in their order.
         not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
         failures: the most frequent reasons of those that are accounted and not ok, at most three.
-        targets: what is accounted of each target, in the order of the spec; empty if the spec names none.
-        inner_requests: what is counted of the requests that user code has made within iterations, by name;
+        targets: the account of each target, in the order of the spec; empty if the spec names none.
+        inner_requests: the counts of requests that user code has made within iterations, by name;
             of the 100 names with the most requests, sorted.
     """
 

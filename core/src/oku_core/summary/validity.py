@@ -93,7 +93,7 @@ class WindowFill(NamedTuple):
 
     @property
     def is_poor(self) -> bool:
-        """Whether the load was noticeably less than what was asked for."""
+        """Whether the load was noticeably less than requested."""
         most_s = max(FEWEST_UNDERFILLED_S * self.workers, MOST_UNDERFILLED * self.watched_s)
         return self.watched_s > 0 and self.underfilled_s > most_s
 

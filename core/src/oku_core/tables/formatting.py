@@ -23,7 +23,7 @@ _OF_ITERATIONS = (
     ("Request", "Iteration"),
     ("iteration space", "request space"),  # the word for it, whatever its indices are
 )
-"""What is said of requests, and what of iterations."""
+"""Words for requests, and for iterations."""
 
 
 def in_units(text: str, unit: Unit) -> str:

@@ -133,7 +133,7 @@ def build_outcome_bar(outcomes: OutcomeCounts, whole: int) -> Cell:
 
 
 def describe_troubles(outcomes: OutcomeCounts) -> str:
-    """Say what was not ok: `60 timeout, 40 not sent`; empty if all was."""
+    """Describe the failures: `60 timeout, 40 not sent`; empty if there were none."""
     counts = ((outcome, getattr(outcomes, outcome)) for outcome in Outcome if outcome is not Outcome.OK)
     return ", ".join(f"{format_count(count)} {format_outcome(outcome)}" for outcome, count in counts if count)
 

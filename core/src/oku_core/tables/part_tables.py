@@ -93,7 +93,7 @@ def build_names(requests: Sequence[InnerSummary], *, most: int | None = None) ->
 
 
 def build_live_targets(tick: Tick, *, most: int = MOST_ROWS) -> Table:
-    """Build the table of what is counted of each target so far, or of requests of user code by name."""
+    """Build the table of counts so far: by target, or by name of requests of user code."""
     key = "target" if tick.targets else "name"
     return _build_table(key, _list_live(tick), TIMES[:1], _LIVE_FIGURES, most)
 

@@ -58,7 +58,7 @@ def describe_verdict(threshold: ThresholdSummary) -> str:
 
 
 def describe_standing(threshold: ThresholdSummary) -> str:
-    """The value, how many requests count against the threshold and how many may, and what is in doubt."""
+    """Describe the value, how many requests violate the threshold and how many may, and the doubts."""
     return "; ".join(_iter_facts(threshold))
 
 

@@ -1,8 +1,8 @@
 """The law of certain verdicts: a condition on how many of some requests are hits, while the rest is to come.
 
 Of `total` requests so far, some are *hits*: fast enough, or of the outcomes that are counted. The largest and
-the smallest share that can come of it are reached when all of the rest are hits, and when none is; what is
-unknown counts as whichever is asked for. So a condition that fails with the one is lost, and one that holds
+the smallest share that it can end with are reached when all of the rest are hits, and when none is; the
+unknown counts as either, as requested. So a condition that fails with the one is lost, and one that holds
 with the other is won, and neither changes with what the rest brings: each request that ends moves both bounds
 towards each other, or leaves them.
 """
@@ -36,7 +36,7 @@ class HitCount:
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of a number of hits.
+    """A bound on a number of hits.
 
     Args:
         comparison: how it compares with the limit.

@@ -1,4 +1,4 @@
-"""Judges a threshold by what is known of its requests: a pure rule.
+"""Judges a threshold by its measured requests: a pure rule.
 
 A verdict is given as soon as it is certain, and not at all where something else could turn it: a run without
 data, an account that does not balance, a worker's own trouble, or requests that were not sent or are lost.

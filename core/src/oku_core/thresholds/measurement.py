@@ -1,4 +1,4 @@
-"""What is known of the requests that a threshold is about, and what can still come."""
+"""The measured requests of a threshold, and how many may still come."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class Figures(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What is known of the requests that a threshold is about.
+    """The measured requests of a threshold.
 
     Attributes:
         parts: what they sum to, in one part or several.

@@ -119,11 +119,11 @@ class Stretch:
         return value and value._replace(phase=second.phases[-1], clock_s=second.clock_s)
 
     def is_worse(self, value: float, other: float) -> bool:
-        """Whether a value is further from what is wanted than another one."""
+        """Whether a value is worse than another one."""
         return value > other if self.threshold.comparison.is_upper else value < other
 
     def _is_meant(self, second: SeenSecond) -> bool:
-        """Without a phase, a threshold is about all but the warm-up, which is not what is measured."""
+        """Without a phase, a threshold covers all but the warm-up, which is not measured."""
         if self.threshold.phase is None:
             return WARM_UP not in second.phases
         return all(phase == self.threshold.phase for phase in second.phases)
@@ -134,7 +134,7 @@ class Stretch:
         self._totals = _Totals()
 
     def _measure_ended(self) -> StretchValue | None:
-        """What is judged by the requests that ended."""
+        """Measure the value by the requests that ended."""
         is_live = looks_live(self.threshold)
         parts = [second.counts for second in self._seconds] if is_live else [self._totals.build_counts()]
         summary = judge(self.threshold, Measurement(parts=parts, is_over=True))
@@ -175,7 +175,7 @@ class _Totals:
         for place, count in enumerate(second.counts.outcomes):
             self.outcomes[place] += sign * count
         if second.planned is not None:
-            # Sums of estimates are rounded, so that what was added and taken away again leaves nothing.
+            # Sums of estimates are rounded, so that adding and subtracting the same leaves zero.
             self.planned = round((self.planned or 0.0) + sign * second.planned, 6)
 
     def build_counts(self) -> Counts:
@@ -184,5 +184,5 @@ class _Totals:
 
 
 def looks_live(threshold: Threshold) -> bool:
-    """Whether a threshold over some seconds is judged by what was seen live: nothing else has their times."""
+    """Whether a threshold over some seconds is judged by live samples: nothing else has their times."""
     return threshold.kind in _LIVE_KINDS

@@ -1,4 +1,4 @@
-"""What became of a threshold, in the form that people, scripts and dashboards read."""
+"""The result of a threshold, in the form that people, scripts and dashboards read."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -9,7 +9,7 @@ from oku_core.spec.values.threshold import FigureUnit
 
 
 class ThresholdVerdict(StrEnum):
-    """What became of a threshold, or of all of a run."""
+    """The verdict on a threshold, or on all of a run."""
 
     PASSED = "passed"
     """It holds, whatever the rest of the run brings."""
@@ -20,7 +20,7 @@ class ThresholdVerdict(StrEnum):
 
 
 class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A threshold and what became of it.
+    """A threshold and its result.
 
     `value` and `limit` are in `unit`; `value` is None if there is none: nothing is known yet, or a quantile
     lies among requests without an answer. `holds` says whether it would hold if the run ended now, and is

@@ -1,7 +1,7 @@
 """The messages between a worker and its host: the child process that runs user code.
 
 They go over a socket pair, as MessagePack behind their length. The worker hands out iterations, each with a
-slot; the host says how many more it wants, and in reports what became of each. Which iterations have begun
+slot; the host requests more, and reports the result of each. Which iterations have begun
 stands in shared memory (`oku_core.user_code.slots`), for the host may be killed at any time.
 """
 

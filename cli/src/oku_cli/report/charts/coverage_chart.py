@@ -1,4 +1,4 @@
-"""Draws the request space: what is accounted, leased, pending or unused, what was taken back, and when."""
+"""Draws the request space: accounted, leased, pending, unused and reclaimed indices, over time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ _STATES = (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING, SliceSta
 
 
 def build_strips(history: RunHistory) -> Html:
-    """Draw the request space in equal parts, left to right: their states, and what was taken back."""
+    """Draw the request space in equal parts, left to right: their states, and reclaimed indices."""
     parts = list(history.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in _STATES}
     totals = ", ".join(f"{format_count(sums[state])} {state}" for state in _STATES if sums[state])
@@ -96,7 +96,7 @@ _WORDS: Mapping[LeaseState, str] = {
 
 
 def _name_space(over_time: RunOverTime) -> str:
-    """With a rate, what is due at about the same time lies together, worker by worker."""
+    """Name the axis. With a rate, requests due at about the same time lie together, worker by worker."""
     is_open = over_time.plan is not None and over_time.plan.spec.is_open
     return "place in the request space" if is_open else "request index"
 

@@ -21,7 +21,7 @@ from oku_core.tables.time_tables import TIMES
 
 MOST_BARS = 90
 _BODY = 0.999
-"""The note tells of what is slower than this fraction: drawn, it would squeeze the rest into one bar."""
+"""The note lists the slower rest beyond this fraction: drawn, it would squeeze all else into one bar."""
 _MARGIN = 1.02
 _MOST_TICKS = 8
 _RUNGS = 20
@@ -35,7 +35,7 @@ class ShownDistribution:
     """A distribution of a run.
 
     Attributes:
-        name: what is distributed: `latency`, `response time` or `lateness`.
+        name: the distributed quantity: `latency`, `response time` or `lateness`.
         requests: which requests it is of: `answered requests`.
         histogram: the distribution; not empty.
     """

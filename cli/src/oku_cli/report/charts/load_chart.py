@@ -137,7 +137,7 @@ def _divide_sent(sample: Sample, timeline: Timeline, plan: Plan) -> float | None
 def build_in_flight_chart(over_time: RunOverTime) -> Chart:
     """Build the chart of requests in flight; workers and event loop lag can be read out of it.
 
-    Behind them is what stages ask for. With a rate, the most that are allowed are a line, if it is near.
+    The load that stages ask for is drawn behind them. With a rate, the limit is a line, if it is near.
     """
     in_flight = [sample.in_flight for sample in over_time.columns]
     seen = [number for number in in_flight if number is not None]

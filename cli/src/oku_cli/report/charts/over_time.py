@@ -1,4 +1,4 @@
-"""What charts over time have in common: the time axis, the columns, and how lines are traced through them."""
+"""Common parts of charts over time: the time axis, the columns, and the lines traced through them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class RunOverTime:
         return self.plan.trace_levels(self.timeline)
 
     def list_planned(self, *, of_rate: bool) -> list[float | None]:
-        """List what is planned in the middle of each column; nothing if nothing is."""
+        """List the planned load in the middle of each column; empty without a plan."""
         if self.plan is None or self.plan.spec.is_open is not of_rate or not self.plan.stages:
             return []
         return [

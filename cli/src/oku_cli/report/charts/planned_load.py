@@ -109,7 +109,7 @@ class Plan:
         return sum(max(0.0, overlap) for overlap in overlaps)
 
     def _list_stretches(self, timeline: Timeline) -> Iterator[_Stretch]:
-        """The periods without what the clock said before, and without what lies behind the timeline."""
+        """List the parts of the periods that advance the clock and lie within the timeline."""
         reached_s, end = 0.0, timeline.spans[-1][1]
         for period in self.periods:
             since_s = max(period.offset_s, reached_s)

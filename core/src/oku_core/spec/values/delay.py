@@ -61,7 +61,7 @@ def parse_delay(value: object) -> Delay:
 
     Raises:
         ValueError: the value has none of the forms, or its delays are out of bounds. The message shows the
-            value and what is allowed.
+            value and the allowed forms.
     """
     shown = format_value(value)
     try:

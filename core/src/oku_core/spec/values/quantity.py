@@ -141,8 +141,8 @@ def parse_rate(value: object) -> Rate:
     """Parse a rate above 0.
 
     Raises:
-        ValueError: the value has none of the forms, or is out of bounds. The message shows the value and what
-            is allowed.
+        ValueError: the value has none of the forms, or is out of bounds. The message shows the value and the
+            allowed forms.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{format_value(value)} is not {_FORMS}")  # noqa: TRY004  # the input is wrong, not the call
