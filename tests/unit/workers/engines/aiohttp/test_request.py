@@ -178,7 +178,7 @@ async def send_long_body(length: int | None, *, is_closed: bool = False) -> tupl
     loop = asyncio.get_running_loop()
     protocol = ResponseProtocol(loop)
     protocol.transport = MagicMock(asyncio.Transport, write=write)
-    protocol.transport.is_closing.return_value = is_closed  # type: ignore[attr-defined]  # a mock
+    protocol.transport.is_closing.return_value = is_closed
     await LongBody(CONTENT).write_with_length(StreamWriter(protocol, loop), length)
     return protocol, bytes(sent)
 
