@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from docs.tools.house.tree import Module, Tree
 
@@ -56,14 +57,9 @@ HABITS = (
 )
 
 
-def find_noun_clauses(text: str) -> list[str]:
-    """Find clauses such as "what is", "what of" and "what becomes", which stand for a noun of the field."""
-    return HABITS[0].pattern.findall(text)
-
-
 def count_in_code(habit: Habit, tree: Tree) -> float:
     """Count a habit in the prose of the product, per 10,000 words."""
-    return _count(habit, (text for module in tree.product for text in list_prose(module)))
+    return _count(habit, (text for module in tree.product for _, text in list_prose(module)))
 
 
 def count_in_pages(habit: Habit, tree: Tree) -> float:
@@ -79,6 +75,7 @@ def _count(habit: Habit, texts: Iterable[str]) -> float:
     return matches / words * 10_000 if words else 0.0
 
 
+@cache
 def list_pages(tree: Tree) -> dict[str, str]:
     """List the pages by path, with blanks in place of their code: `docs/*.md`, not its folders."""
     return {
@@ -88,28 +85,27 @@ def list_pages(tree: Tree) -> dict[str, str]:
     }
 
 
-def list_prose(module: Module) -> Iterator[str]:
-    """List docstrings, which are all strings that are statements, and the lines of comments."""
-    yield from (text for _, text in list_lines_of_prose(module))
-
-
-def list_lines_of_prose(module: Module) -> Iterator[tuple[int, str]]:
-    """List docstrings and comments, each with the number of its first line."""
-    for node in module.nodes:
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            yield node.lineno, node.value.value
-    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("#! ")
+@cache
+def list_prose(module: Module) -> list[tuple[int, str]]:
+    """List docstrings (all strings that are statements) and comments, each with its first line."""
+    docstrings = [
+        (node.lineno, node.value.value)
+        for node in module.nodes
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+    comments = [
+        (token.start[0], token.string.lstrip("#! "))
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    return docstrings + comments
 
 
 def list_matches(tree: Tree) -> Iterator[str]:
     """List every match with its place, the files with the most first: "PATH:LINE: HABIT: the line"."""
-    texts = {str(module.path): list(list_lines_of_prose(module)) for module in tree.product}
+    texts = {str(module.path): list_prose(module) for module in tree.product}
     texts |= {path: [(1, text)] for path, text in list_pages(tree).items()}
     found = {path: sorted(_list_in_file(parts)) for path, parts in texts.items()}
     for path in sorted(found, key=lambda path: (-len(found[path]), path)):
