@@ -104,7 +104,7 @@ _BY_REASON = {
     PROXY_REFUSED: "no connection could be made: the proxy refuses, check --proxy with its user and password",
     CUT_SHORT: "no response was complete: the server, or something before it, closes connections too soon",
 }
-"""What is said when the most frequent reason begins like this."""
+"""The advice by the beginning of the most frequent reason."""
 
 
 def describe_failure(summary: Summary) -> str | None:
