@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
 
+from oku_core.accounting.outcome import OK
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
@@ -15,7 +16,6 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, Tally
 from oku_workers.feed.feed import Feed
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.worker_parts import WorkerParts
@@ -29,6 +29,7 @@ from oku_workers.timing.timing import Timing
 
 if TYPE_CHECKING:
     from oku_workers.engines.contract.engine_protocol import HostLoad
+    from oku_workers.executions.tally import Tally
 
 WORKER = WorkerIdentity("w1", "b1")
 SPEC = Spec(urls=(Url("http://127.0.0.1/"),), concurrency=3)

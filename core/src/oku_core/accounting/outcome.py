@@ -54,10 +54,11 @@ OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
 """The order in which outcomes stand in lists of counts, on the wire and in the ledger."""
 NOT_SENT_CAUSES: tuple[NotSentCause, ...] = tuple(NotSentCause)
 """The order in which causes stand in lists of counts, on the wire and in the ledger."""
-NOT_SENT, LOST = OUTCOMES.index(Outcome.NOT_SENT), OUTCOMES.index(Outcome.LOST)
-"""The places of the outcomes of requests that no worker has seen end."""
-FAILED_CHECK = OUTCOMES.index(Outcome.FAILED_CHECK)
-"""The place of the outcome of requests whose answers failed a check."""
+(
+    OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK,
+    EXCEPTION,
+) = range(len(OUTCOMES))  # fmt: skip
+"""The outcomes as their places in `OUTCOMES`, for the hot path."""
 NOT_DEALT = NOT_SENT_CAUSES.index(NotSentCause.NOT_DEALT)
 """The place of the cause that no worker knows of."""
 

@@ -10,15 +10,18 @@ import re
 import socket
 import ssl
 
-from oku_core.accounting.outcome import LONGEST_REASON, OUTCOMES, UNTRUSTED, Outcome
+from oku_core.accounting.outcome import (
+    CONNECT_ERROR,
+    DISCONNECTED,
+    LONGEST_REASON,
+    PROTOCOL_ERROR,
+    TIMEOUT,
+    UNTRUSTED,
+)
 from oku_core.data.data_format import DataError
 from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
-
-_TIMEOUT, _CONNECT_ERROR, _DISCONNECTED, _PROTOCOL_ERROR = map(
-    OUTCOMES.index, (Outcome.TIMEOUT, Outcome.CONNECT_ERROR, Outcome.DISCONNECTED, Outcome.PROTOCOL_ERROR)
-)
 
 HUNG_UP = "the server hung up"
 CUT_SHORT = "the response was cut short"
@@ -100,7 +103,7 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
         error: an exception, or a reason.
         timeout: what is said of requests that have taken too long.
     """
-    if outcome == _TIMEOUT:
+    if outcome == TIMEOUT:
         return timeout
     if isinstance(error, DataError):
         return NO_ROW
@@ -110,13 +113,13 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
     for link in links:
         if reason := _explain_proxy(link) if isinstance(link, ProxyError) else _explain_known(link):
             return _shorten(reason)
-    if outcome == _DISCONNECTED:
+    if outcome == DISCONNECTED:
         return HUNG_UP
-    if outcome == _CONNECT_ERROR and any(isinstance(link, ConnectionResetError) for link in links):
+    if outcome == CONNECT_ERROR and any(isinstance(link, ConnectionResetError) for link in links):
         text = _END_IN_HANDSHAKE
     else:
         text = _strip(str(error)) or type(error).__name__
-    return _shorten(f"not HTTP: {text}" if outcome == _PROTOCOL_ERROR else text)
+    return _shorten(f"not HTTP: {text}" if outcome == PROTOCOL_ERROR else text)
 
 
 def _list_links(error: BaseException) -> list[BaseException]:

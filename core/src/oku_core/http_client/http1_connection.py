@@ -10,14 +10,13 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import cast
 
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import DISCONNECTED, PROTOCOL_ERROR
 from oku_core.http_client.client_rules import PIECE_BYTES
+from oku_core.http_client.connector import NO_SLOTS
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 NO_FILE = -1
-NO_SLOTS: tuple[str, ...] = ()
-DISCONNECTED, PROTOCOL_ERROR = map(OUTCOMES.index, (Outcome.DISCONNECTED, Outcome.PROTOCOL_ERROR))
 
 
 def read_rest(transport: asyncio.BaseTransport, error: BaseException | None) -> bytes:
@@ -40,11 +39,11 @@ class Http1Connection(asyncio.Protocol):
     __slots__ = NO_SLOTS
 
     _file: int
-    """That of the socket; `NO_FILE` if the transport has to send, or has something left to send."""
+    """The file descriptor of the socket; `NO_FILE` while only the transport may write."""
     _is_paused: bool
     """Whether the transport has asked for a pause."""
     _socket_file: int
-    """That of the socket; `NO_FILE` with TLS."""
+    """The file descriptor of the socket; `NO_FILE` with TLS."""
     _transport: asyncio.Transport
     """Where it is connected; nothing before that."""
     _unsent: memoryview | None
@@ -69,11 +68,11 @@ class Http1Connection(asyncio.Protocol):
             self._file = self._socket_file = transport.get_extra_info("socket").fileno()
 
     def pause_writing(self) -> None:
-        """The server does not read what was sent."""
+        """The write buffer of the transport is full."""
         self._is_paused = True
 
     def resume_writing(self) -> None:
-        """The server reads again."""
+        """The write buffer has room again."""
         self._is_paused = False
         if self._unsent is None:
             self._file = self._socket_file
@@ -81,7 +80,7 @@ class Http1Connection(asyncio.Protocol):
             self._write_piece()
 
     def _write_in_pieces(self, request: bytes, sent: int, body: bytes = b"") -> None:
-        """Send what the socket has not taken of a request yet, and the body that follows it."""
+        """Send the rest of a request after its first `sent` bytes, and the body that follows it."""
         self._file = NO_FILE  # what follows must not overtake the rest
         if self._socket_file != NO_FILE:
             self._transport.set_write_buffer_limits(0)  # it asks for a pause whenever it has something left
@@ -115,7 +114,7 @@ class Http1Connection(asyncio.Protocol):
             self.data_received(rest)
 
     def _read_piece(self, reader: ResponseReader, data: bytes) -> bool:
-        """Read a piece of a response; whether it is complete, and the connection has not failed."""
+        """Read a piece of a response, and return whether the response is complete."""
         try:
             reader.feed(data)
         except MalformedResponseError as error:
@@ -125,7 +124,7 @@ class Http1Connection(asyncio.Protocol):
         return reader.is_complete
 
     def _end_response(self, reader: ResponseReader | None, error: Exception | None) -> bool:
-        """Whether the end of the connection is that of its response; else its request fails."""
+        """Return whether the end of the connection completes its response; if not, fail its request."""
         if reader is not None and reader.ends_by_close and error is None:
             return True
         has_begun = reader is not None and reader.has_begun

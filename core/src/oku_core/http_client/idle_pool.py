@@ -24,7 +24,7 @@ AnyConnection = TypeVar("AnyConnection", bound=IdleConnection)
 
 
 class IdlePool(Generic[AnyConnection]):
-    """Connections that wait for a request; all times are those of the monotonic clock."""
+    """Connections without a request; times are nanoseconds of the monotonic clock."""
 
     __slots__ = ("_is_closed", "_rested_ns")
 

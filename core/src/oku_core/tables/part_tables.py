@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
+from oku_core.accounting.outcome import OK, count_sent
 from oku_core.schedule.stage import Stage
 from oku_core.spec.load import WARM_UP, list_stages
 from oku_core.spec.spec import Spec
@@ -44,7 +44,6 @@ NAMES_NOTE = "They stand beside the account: an iteration that is made again mak
 _WARM_UP_NOTE = "Requests and outcomes include the warm-up; rates and times do not."
 _FIGURES: Mapping[str, Rank] = {"p50": Rank.USEFUL, "p95": Rank.SPARE, "p99": Rank.ESSENTIAL}
 _LIVE_FIGURES: Mapping[str, Rank] = {"p50": Rank.USEFUL, "p99": Rank.ESSENTIAL}
-_OK = OUTCOMES.index(Outcome.OK)
 _PHASE_FIGURES = {"p50": Rank.SPARE, "p99": Rank.ESSENTIAL}
 
 
@@ -132,7 +131,7 @@ def _list_live(tick: Tick) -> list[_Figures]:
 def _measure_live(target: TargetTick, active_s: float) -> _Figures:
     rate_rps = measure_rate(count_sent(target.outcomes), active_s)
     latency_ms = LatencySummary(p50=target.p50_ms, p99=target.p99_ms)
-    return _Figures(target.name, sum(target.outcomes), target.outcomes[_OK], rate_rps, [latency_ms])
+    return _Figures(target.name, sum(target.outcomes), target.outcomes[OK], rate_rps, [latency_ms])
 
 
 def _build_table(

@@ -3,17 +3,13 @@
 import os
 from typing import TYPE_CHECKING
 
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import TIMEOUT
 from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
 from oku_core.http_client.response_reader import ResponseReader
 
 if TYPE_CHECKING:
     import asyncio
-
-TIMEOUT, CONNECT_ERROR, PROTOCOL_ERROR = map(
-    OUTCOMES.index, (Outcome.TIMEOUT, Outcome.CONNECT_ERROR, Outcome.PROTOCOL_ERROR)
-)
 
 
 class TransportError(Exception):

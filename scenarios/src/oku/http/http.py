@@ -13,16 +13,8 @@ from oku.host_session import RequestResult
 from oku.http.call import Expected, HttpCall, RequestOptions
 from oku.http.outgoing_request import OutgoingRequest
 from oku.http.response import RequestError, Response
-from oku.http.scope import (
-    FAILED_CHECK,
-    GIVEN_UP,
-    NO_REASON,
-    OK,
-    TIMEOUT,
-    UNEXPECTED_STATUS,
-    Scope,
-    explain_exception,
-)
+from oku.http.scope import GIVEN_UP, NO_REASON, Scope, explain_exception
+from oku_core.accounting.outcome import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS
 from oku_core.http_client.cookies import CookieJar
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 from oku_core.spec.values.check import list_codes, parse_expect_status

@@ -7,16 +7,8 @@ from typing import Self
 
 from oku.host_session import RequestResult
 from oku.http.response import RequestError
-from oku.http.scope import (
-    EXCEPTION,
-    FAILED_CHECK,
-    GIVEN_UP,
-    NO_REASON,
-    OK,
-    TIMEOUT,
-    explain_exception,
-    scope_at_work,
-)
+from oku.http.scope import GIVEN_UP, NO_REASON, explain_exception, scope_at_work
+from oku_core.accounting.outcome import EXCEPTION, FAILED_CHECK, OK, TIMEOUT
 
 
 class record:  # noqa: N801  # read as a verb: `async with record("query"):`

@@ -5,12 +5,7 @@ from pathlib import Path
 
 from oku.host_session import HostSession, Iteration, RequestResult
 from oku.sandbox.user_module import describe_assertion, describe_exception
-from oku_core.accounting.outcome import OUTCOMES, Outcome
 
-OK, UNEXPECTED_STATUS, TIMEOUT, FAILED_CHECK, EXCEPTION = map(
-    OUTCOMES.index,
-    (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.TIMEOUT, Outcome.FAILED_CHECK, Outcome.EXCEPTION),
-)
 _FOLDER = Path.cwd()
 """Of the user code: a host begins in it."""
 NO_REASON = "a check has failed"

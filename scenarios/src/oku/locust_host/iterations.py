@@ -20,17 +20,14 @@ from locust.exception import (
 from locust.user.task import DefaultTaskSet
 
 from oku.host_session import HostSession, Iteration, RequestResult
-from oku.locust_host.request_outcome import OK as REQUEST_OK
 from oku.locust_host.request_outcome import classify
 from oku.locust_host.user_state import OkuView, SharedData, UserState, find_state
 from oku.sandbox.user_module import describe_exception, format_traceback
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import EXCEPTION, FAILED_CHECK, OK, TIMEOUT
+from oku_core.accounting.outcome import OK as REQUEST_OK
 from oku_core.process.redaction import redact
 from oku_core.user_code.messages import HIGHEST_FIGURE, HIGHEST_STATUS
 
-_OK, _FAILED_CHECK, _EXCEPTION, _TIMEOUT = map(
-    OUTCOMES.index, (Outcome.OK, Outcome.FAILED_CHECK, Outcome.EXCEPTION, Outcome.TIMEOUT)
-)
 _CONTROL = (InterruptTaskSet, RescheduleTask, RescheduleTaskImmediately, StopUser, StopTest)
 """With these a task says what its user does next."""
 _Execute = Callable[[TaskSet, Any], object]
@@ -160,7 +157,7 @@ class Iterations:
             state.iteration = None
             if timer is None and not state.is_cut:
                 failure = iteration.failure
-                self._session.end(iteration, _FAILED_CHECK if failure else _OK, failure)
+                self._session.end(iteration, FAILED_CHECK if failure else OK, failure)
             else:
                 self._end(state, iteration)
         finally:
@@ -293,7 +290,7 @@ class Iterations:
         elif self._is_over(iteration):
             self._end_over(iteration)
         else:
-            outcome = _FAILED_CHECK if iteration.failure else _OK
+            outcome = FAILED_CHECK if iteration.failure else OK
             self._session.end(iteration, outcome, iteration.failure)
 
     def _end_raised(self, state: UserState, iteration: Iteration, error: BaseException) -> bool:
@@ -319,13 +316,13 @@ class Iterations:
 
     def _end_exception(self, iteration: Iteration, error: BaseException) -> None:
         reason = describe_exception(error, self._folder)
-        self._session.end(iteration, _EXCEPTION, reason, format_traceback(error, self._folder))
+        self._session.end(iteration, EXCEPTION, reason, format_traceback(error, self._folder))
 
     def _is_over(self, iteration: Iteration) -> bool:
         return self._limit_s is not None and time.monotonic_ns() - iteration.begun_ns > self._limit_s * 1e9
 
     def _end_over(self, iteration: Iteration) -> None:
-        self._session.end(iteration, _TIMEOUT, f"no end within {self._limit_s:g}s")
+        self._session.end(iteration, TIMEOUT, f"no end within {self._limit_s:g}s")
 
 
 def _patch(kind: Any, play: _Play, enter: _Play) -> None:

@@ -15,16 +15,21 @@ from locust.contrib.fasthttp import LocustBadStatusCode
 from locust.exception import CatchResponseError, ResponseError
 
 from oku.locust_host.locust_redirects import RedirectFailureError
-from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.http_client.error_reason import CUT_SHORT, explain_error, explain_status, explain_timeout
-
-OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, FAILED_CHECK = map(
-    OUTCOMES.index,
-    (
-        Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.TIMEOUT, Outcome.CONNECT_ERROR, Outcome.DISCONNECTED,
-        Outcome.PROTOCOL_ERROR, Outcome.FAILED_CHECK,
-    ),
-)  # fmt: skip
+from oku_core.accounting.outcome import (
+    CONNECT_ERROR,
+    DISCONNECTED,
+    FAILED_CHECK,
+    PROTOCOL_ERROR,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+)
+from oku_core.http_client.error_reason import (
+    CUT_SHORT,
+    explain_error,
+    explain_proxy_refusal,
+    explain_status,
+    explain_timeout,
+)
 
 _BY_TYPE: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
     ((RedirectFailureError, requests.TooManyRedirects), PROTOCOL_ERROR),
@@ -137,7 +142,7 @@ def _find_inner(error: BaseException) -> BaseException | None:
 def _explain_proxy(error: BaseException) -> str:
     """The reason of an error with which a proxy refuses a tunnel; empty if it is another one."""
     refused = _PROXY_REFUSED.match(str(error)) if isinstance(error, OSError) else None
-    return f"the proxy has answered with status {refused[1]}" if refused else ""
+    return explain_proxy_refusal(int(refused[1])) if refused else ""
 
 
 def _strip(text: str) -> str:

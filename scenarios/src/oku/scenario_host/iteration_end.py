@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oku.http.response import RequestError
-from oku.http.scope import EXCEPTION, FAILED_CHECK, OK
 from oku.sandbox.user_module import describe_assertion, describe_exception, format_traceback
+from oku_core.accounting.outcome import EXCEPTION, FAILED_CHECK, OK
 
 
 class End(NamedTuple):

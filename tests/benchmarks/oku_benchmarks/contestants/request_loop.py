@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvloop
 
+from oku_core.accounting.outcome import OK
 from oku_core.data.scan import Scan, read_table, scan
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
@@ -23,7 +24,6 @@ from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.request_parts import open_rows
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK
 from oku_workers.feed.feed import Feed
 
 

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from oku_core.accounting.outcome import LONGEST_REASON
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, LONGEST_REASON, PROTOCOL_ERROR, TIMEOUT
 from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.error_reason import (
     CUT_SHORT,
@@ -20,7 +20,6 @@ from oku_core.http_client.error_reason import (
 from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import hide
-from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
 LATE = explain_timeout(10.0)
 

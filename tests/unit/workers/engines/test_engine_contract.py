@@ -9,7 +9,15 @@ from tests.kit.workers.engine_benches import AiohttpBench, EngineBench, Httptool
 from tests.kit.workers.http2_benches import MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.leftovers import without_collector
 
-from oku_core.accounting.outcome import ReasonCount
+from oku_core.accounting.outcome import (
+    CONNECT_ERROR,
+    DISCONNECTED,
+    FAILED_CHECK,
+    OK,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+    ReasonCount,
+)
 from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.row_reader import Value
@@ -23,15 +31,7 @@ from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.executions.tally import (
-    CONNECT_ERROR,
-    DISCONNECTED,
-    FAILED_CHECK,
-    OK,
-    TIMEOUT,
-    UNEXPECTED_STATUS,
-    Tally,
-)
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed import Feed
 
 BuildBench = Callable[..., EngineBench]

@@ -3,19 +3,20 @@ from collections.abc import Callable
 import pytest
 from tests.kit.outcomes import make_counts
 
+from oku_core.accounting import outcome as outcome_module
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.messaging.checkpoint import MOST_INNER_PARTS, OTHER_NAMES
-from oku_workers.executions import tally as tally_module
-from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import (
+from oku_core.accounting.outcome import (
     CONNECT_ERROR,
     DISCONNECTED,
     OK,
+    OUTCOMES,
     PROTOCOL_ERROR,
     TIMEOUT,
     UNEXPECTED_STATUS,
+    Outcome,
 )
+from oku_core.messaging.checkpoint import MOST_INNER_PARTS, OTHER_NAMES
+from oku_workers.executions.execution import Execution
 
 BuildExecution = Callable[..., Execution]
 
@@ -23,7 +24,7 @@ BuildExecution = Callable[..., Execution]
 def test_the_outcomes_have_the_order_of_the_account() -> None:
     """The indices of the hot path mean what they are called."""
     for index, outcome in enumerate(OUTCOMES):
-        assert getattr(tally_module, outcome.name) == index
+        assert getattr(outcome_module, outcome.name) == index
     assert OUTCOMES[TIMEOUT] == Outcome.TIMEOUT
 
 

@@ -1,9 +1,16 @@
 """What a worker notes of failed requests."""
 
 from oku_core.accounting.index_ranges import Room
-from oku_core.accounting.outcome import MOST_REASONS, OTHER, Outcome, ReasonCount
+from oku_core.accounting.outcome import (
+    CONNECT_ERROR,
+    MOST_REASONS,
+    NOT_SENT,
+    OTHER,
+    TIMEOUT,
+    Outcome,
+    ReasonCount,
+)
 from oku_workers.executions.failure_counts import Failures
-from oku_workers.executions.tally import CONNECT_ERROR, NOT_SENT, TIMEOUT
 
 
 def test_a_reason_has_its_count_and_its_first_and_last_position() -> None:

@@ -5,7 +5,7 @@ from tests.kit.outcomes import make_counts
 from tests.kit.workers.checkpoint_book import LeaseAccount
 
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import DISCONNECTED, OK, build_no_counts
 from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint
 from oku_core.messaging.checkpoint_faults import find_fault
 from oku_core.messaging.lease import Lease
@@ -14,7 +14,6 @@ from oku_core.process.redaction import hide
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
-from oku_workers.executions.tally import DISCONNECTED, OK
 
 
 class Desk:

@@ -6,12 +6,11 @@ import pytest
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
-from oku_core.accounting.outcome import Outcome, ReasonCount
+from oku_core.accounting.outcome import NOT_SENT, OK, TIMEOUT, UNEXPECTED_STATUS, Outcome, ReasonCount
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE, ScheduledTally
-from oku_workers.executions.tally import NOT_SENT, OK, TIMEOUT, UNEXPECTED_STATUS
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time, find_time_fault
+from oku_core.accounting.outcome import CONNECT_ERROR, EXCEPTION, FAILED_CHECK, OK, UNEXPECTED_STATUS
 from oku_core.messaging.checkpoint import LONGEST_TRACEBACK, MOST_TRACEBACKS
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import CONNECT_ERROR, EXCEPTION, FAILED_CHECK, OK, UNEXPECTED_STATUS, Tally
+from oku_workers.executions.tally import Tally
 
 TIMES_US = st.lists(
     st.integers(0, 5000) | st.integers(0, HIGHEST_US) | st.integers(HIGHEST_US, 2 * HIGHEST_US)

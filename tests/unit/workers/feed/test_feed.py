@@ -9,10 +9,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.accounting.measured_time import Time
+from oku_core.accounting.outcome import OK, UNEXPECTED_STATUS
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, UNEXPECTED_STATUS, Tally
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed import Feed
 from oku_workers.meters.progress_meter import ProgressMeter
 

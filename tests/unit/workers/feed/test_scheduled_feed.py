@@ -14,7 +14,7 @@ from tests.kit.workers.scheduled_bench import (
 from tests.kit.workers.simulated_loop import SimulatedLoop
 
 from oku_core.accounting.index_ranges import iter_ranges
-from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
+from oku_core.accounting.outcome import NOT_SENT, NOT_SENT_CAUSES, NotSentCause
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
 from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
 from oku_core.schedule.stage import Arrivals
@@ -23,7 +23,6 @@ from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.target import Target
 from oku_core.spec.values.load_values import Late
 from oku_core.spec.values.url import Url
-from oku_workers.executions.tally import NOT_SENT
 from oku_workers.feed.feed_protocol import NO_TAKER
 
 TEN_PER_S = build_open_spec("10/s", 4.0)

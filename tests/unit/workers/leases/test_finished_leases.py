@@ -8,13 +8,13 @@ import pytest
 from tests.kit.workers.engines_in_memory import SPEC, Bench, build_lease, build_simulated_meter, settle
 from tests.kit.workers.leftovers import without_collector
 
+from oku_core.accounting.outcome import TIMEOUT
 from oku_core.messaging.order import Stop
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Expectation, Target
 from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.spec.values.url import Url
 from oku_workers.engines.contract.engine_protocol import EngineError
-from oku_workers.executions.tally import TIMEOUT
 from oku_workers.files.file_cache import FileError
 
 _TARGETS = Spec(

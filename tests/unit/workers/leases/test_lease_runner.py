@@ -13,7 +13,7 @@ from tests.kit.workers.engines_in_memory import (
     settle,
 )
 
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import OK, build_no_counts
 from oku_core.messaging.checkpoint import Checkpoint
 from oku_core.messaging.codec import LeaseBatchHead, LeaseHead
 from oku_core.messaging.lease import LeaseBatch, build_lease_id
@@ -22,7 +22,6 @@ from oku_core.messaging.progress import LeaseProgress
 from oku_core.process.clock import fetch_kernel_id
 from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.contract.engine_protocol import EngineError
-from oku_workers.executions.tally import OK
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
 
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from tests.kit.workers.engines_in_memory import SPEC, Bench, build_lease, settle
 
+from oku_core.accounting.outcome import TIMEOUT
 from oku_core.messaging.order import Stop
 from oku_core.spec.spec import Engine
-from oku_workers.executions.tally import TIMEOUT
 
 _NAMED = msgspec.structs.replace(SPEC, name="checkout")
 

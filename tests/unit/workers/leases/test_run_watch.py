@@ -8,13 +8,13 @@ from typing import Any
 
 from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, FakeTiming
 
+from oku_core.accounting.outcome import OK
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.quantity import Rate
 from oku_workers.engines.contract.engine_protocol import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
-from oku_workers.executions.tally import OK
 from oku_workers.feed.feed import Feed
 from oku_workers.feed.paced_feed import PacedFeed
 from oku_workers.leases.run_watch import RunWatch

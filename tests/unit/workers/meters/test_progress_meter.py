@@ -8,11 +8,11 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
 from oku_core.accounting.measured_time import Time
+from oku_core.accounting.outcome import OK, TIMEOUT, UNEXPECTED_STATUS
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import RunProgress
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS
 from oku_workers.meters.progress_meter import ProgressMeter
 
 BuildExecution = Callable[..., Execution]

@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
+from oku_core.accounting.outcome import OK
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK
 from oku_workers.meters.saturation import LATE_S, SATURATED_SHARE, SaturationMeter
 
 BuildExecution = Callable[..., Execution]

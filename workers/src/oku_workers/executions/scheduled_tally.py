@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import CAUSE_REASONS, NOT_SENT_CAUSES, NotSentCause
+from oku_core.accounting.outcome import CAUSE_REASONS, NOT_SENT, NOT_SENT_CAUSES, NotSentCause
 from oku_workers.executions.distribution import Distribution
-from oku_workers.executions.tally import NOT_SENT, Tally
+from oku_workers.executions.tally import Tally
 
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution

@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING
 from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
 from oku_core.accounting.index_ranges import Room
 from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import OUTCOMES, build_no_causes, build_no_counts
+from oku_core.accounting.outcome import FAILED_CHECK, OK, UNEXPECTED_STATUS, build_no_causes, build_no_counts
 from oku_workers.executions.distribution import HALF_BITS, Distribution
 from oku_workers.executions.failure_counts import Failures
 
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution
-
-(
-    OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK,
-    EXCEPTION,
-) = range(len(OUTCOMES))  # fmt: skip
-"""The outcomes as indices, for the hot path."""
 
 
 class Tally:

@@ -9,11 +9,10 @@ from oku_cli.report.charts.planned_load import Plan
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import OK, OUTCOMES
 from oku_core.results.sample import Sample
 from oku_core.tables.formatting import format_compact, format_count, format_outcome, format_rate
 
-_OK = OUTCOMES.index(Outcome.OK)
 _NOTE = "Requests that ended per second, by outcome"
 _NOTE_SENT = "Requests that ended or were given up per second, by outcome, and those that were sent"
 _LEAST_SHARE = 0.1
@@ -65,11 +64,11 @@ def build_rate_chart(over_time: RunOverTime) -> Chart:
 
 def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
     """Build the same chart without the requests that were `ok`; None if all were."""
-    present = [number for number in _find_present(over_time.columns) if number != _OK]
+    present = [number for number in _find_present(over_time.columns) if number != OK]
     if not present:
         return None
     rates = [_divide(sample) for sample in over_time.columns]
-    totals = [sum(rate) - rate[_OK] for rate in rates]
+    totals = [sum(rate) - rate[OK] for rate in rates]
     scale, steps = build_linear_scale(max(totals))
     return Chart(
         id="trouble",
@@ -90,7 +89,7 @@ def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
 
 def _find_present(columns: Sequence[Sample]) -> list[int]:
     """Return the indices of the outcomes that occurred; `ok` is always among them."""
-    return [n for n in range(len(OUTCOMES)) if n == _OK or any(sample.outcomes[n] for sample in columns)]
+    return [n for n in range(len(OUTCOMES)) if n == OK or any(sample.outcomes[n] for sample in columns)]
 
 
 def _divide(sample: Sample) -> list[float]:

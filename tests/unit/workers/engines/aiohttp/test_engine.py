@@ -9,7 +9,8 @@ import pytest
 from aiohttp import ClientConnectionError
 from tests.kit.workers.engine_benches import RESPONSE, AiohttpBench, settle
 
-from oku_workers.executions.tally import OK, TIMEOUT, Tally
+from oku_core.accounting.outcome import OK, TIMEOUT
+from oku_workers.executions.tally import Tally
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ import zlib
 
 import pytest
 
+from oku_core.accounting.outcome import OK, UNEXPECTED_STATUS
 from oku_core.spec.target import Expectation
 from oku_core.spec.values.check import ExpectedStatus, JsonValue
 from oku_workers.engines.http.answer_checks import (
@@ -14,7 +15,6 @@ from oku_workers.engines.http.answer_checks import (
     showing_answers,
 )
 from oku_workers.engines.http.pattern_check import CHECK_MATCH
-from oku_workers.executions.tally import OK, UNEXPECTED_STATUS
 
 TEXT = b'{"id": 17}'
 GZIP, ZLIB = gzip.compress(TEXT, mtime=0), zlib.compress(TEXT)

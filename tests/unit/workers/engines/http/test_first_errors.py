@@ -3,9 +3,9 @@ import logging
 
 import pytest
 
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED
 from oku_core.http_client.error_reason import explain_error
 from oku_workers.engines.http.first_errors import FirstErrors
-from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED
 
 
 def test_the_first_of_each_outcome_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from oku_core.accounting.outcome import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS
 from oku_core.process.supervision import Health
 from oku_workers.engines.http.answer_checks import CHECK_WITHIN
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
 from oku_workers.engines.http.response_counting import Parsed
-from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS
 
 FINE: Parsed = (OK, 200, 5, "")
 UNEXPECTED: Parsed = (UNEXPECTED_STATUS, 503, 5, "status 503")

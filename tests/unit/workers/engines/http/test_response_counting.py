@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from oku_core.accounting.outcome import ReasonCount
+from oku_core.accounting.outcome import OK, TIMEOUT, UNEXPECTED_STATUS, ReasonCount
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.engines.http.response_counting import Parsed, count_answer
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS, Tally
+from oku_workers.executions.tally import Tally
 
 FINE: Parsed = (OK, 200, 5, "")
 UNEXPECTED: Parsed = (UNEXPECTED_STATUS, 503, 5, "status 503")

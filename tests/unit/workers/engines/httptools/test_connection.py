@@ -12,6 +12,14 @@ from tests.kit.outcomes import make_counts
 from yarl import URL
 
 from oku_core.accounting.measured_time import Time
+from oku_core.accounting.outcome import (
+    DISCONNECTED,
+    FAILED_CHECK,
+    OK,
+    PROTOCOL_ERROR,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+)
 from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, PIECE_BYTES
 from oku_core.http_client.connector import Way
 from oku_core.messaging.lease import Lease
@@ -29,14 +37,6 @@ from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.route import Origin, Route
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_part import OpenPart
-from oku_workers.executions.tally import (
-    DISCONNECTED,
-    FAILED_CHECK,
-    OK,
-    PROTOCOL_ERROR,
-    TIMEOUT,
-    UNEXPECTED_STATUS,
-)
 from oku_workers.feed.feed import Feed
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.workers.extension import require_extension, set_exchange_clock
 
+from oku_core.accounting.outcome import OK, TIMEOUT
 from oku_core.http_client.http1_connection import NO_FILE
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
@@ -34,7 +35,6 @@ from oku_workers.engines.httptools.exchange import (
     ResponseCache,
 )
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, TIMEOUT
 from oku_workers.feed.feed import Feed
 
 OK_NS = 1000

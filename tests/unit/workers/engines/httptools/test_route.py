@@ -1,5 +1,6 @@
 """Which answers are looked up as a whole, and which are recognised by their shape."""
 
+from oku_core.accounting.outcome import OK
 from oku_core.http_client.idle_pool import IdleConnection
 from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestMix
@@ -7,7 +8,6 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.route import Route
-from oku_workers.executions.tally import OK
 
 ANSWER = b"HTTP/1.1 200 OK\r\nX-Request-Id: %d\r\nContent-Length: 2\r\n\r\nhi"
 

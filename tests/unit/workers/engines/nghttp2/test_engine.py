@@ -12,6 +12,7 @@ from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench, Ng
 from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, list_waves
 
 from oku_core.accounting.measured_time import Time
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
 from oku_core.http_client.client_rules import KEEPALIVE_S, PIECE_BYTES
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2, STREAM_REFUSED
 from oku_core.process.supervision import Supervisor
@@ -23,13 +24,6 @@ from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.http.connection_set import CONNECTING_AT_ONCE
 from oku_workers.engines.nghttp2.engine import MOST_REFUSALS
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import (
-    CONNECT_ERROR,
-    DISCONNECTED,
-    OK,
-    PROTOCOL_ERROR,
-    TIMEOUT,
-)
 
 BuildBench = Callable[..., MultiplexedBench]
 WIDE = bytes.fromhex("00000604000000000000047fffffff0000040800000000007fff0000")

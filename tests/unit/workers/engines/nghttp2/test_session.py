@@ -27,6 +27,7 @@ from tests.kit.http2.frames import (
 from tests.kit.http2.session import Session as ServerSession
 from tests.kit.http2.session import StreamRequest
 
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, OK, PROTOCOL_ERROR
 from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_core.http_client.error_reason import HEADERS_TOO_LONG, MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
 from oku_core.spec.request_template import RequestTemplate
@@ -41,7 +42,6 @@ from oku_workers.engines.nghttp2.session import (
     Session,
     SessionClosedError,
 )
-from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, OK, PROTOCOL_ERROR
 
 OK_FIELDS = [(":status", "200")]
 HEADERS: Headers = (

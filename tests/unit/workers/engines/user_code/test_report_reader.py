@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.accounting.outcome import LOST, NOT_SENT
+from oku_core.accounting.outcome import EXCEPTION, LOST, NOT_SENT, OK
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import NO_TEXT, OUTSIDE, Report
 from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.engines.user_code.report_reader import ReportReader, give_back_or_end
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import EXCEPTION, OK
 
 ITERATIONS = 4
 NUMBERS = st.integers(-3, 12) | st.sampled_from(

@@ -12,6 +12,7 @@ from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
+from oku_core.accounting.outcome import TIMEOUT
 from oku_core.http_client.error_reason import explain_error
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
@@ -25,11 +26,12 @@ from oku_workers.engines.http.first_errors import FirstErrors
 from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
 from oku_workers.engines.http.response_counting import count_answer
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
+
+    from oku_workers.executions.tally import Tally
 
 MOST_FRESH = 100
 """How many slots begin in one turn of the event loop; the last of them adds others. Each may have to make a

@@ -27,16 +27,17 @@ from aiohttp import (
 from aiohttp.client_proto import ResponseHandler
 from multidict import istr
 
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 from oku_core.data.data_format import DataError
 from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import ProxyError
 from oku_core.http_client.response_reader import MalformedResponseError
+from oku_core.http_client.tls import server_name
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
 from oku_workers.engines.aiohttp.protocol import FindNeeds, ResponseProtocol
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
-from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 
 MOST_HOSTS = 100
 """How many hosts and ports have their addresses kept."""
@@ -115,7 +116,7 @@ class _Connector(TCPConnector):
         client_error: type[Exception] = ClientConnectorError,
     ) -> tuple[asyncio.Transport, ResponseProtocol]:
         host, tls = req.url.raw_host or "", self._get_ssl_context(req)
-        name = (req.server_hostname or host).rstrip(".") if tls is not None else None
+        name = server_name(req.server_hostname or host) if tls is not None else None
         try:
             addresses = self._find_addresses(host, req.port or 0)
             await addresses.find()

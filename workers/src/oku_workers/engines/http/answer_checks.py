@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from oku_core.accounting.outcome import FAILED_CHECK, OK, UNEXPECTED_STATUS
 from oku_core.http_client.error_reason import explain_status
 from oku_core.json_reader import JsonError, decode_answer
 from oku_core.spec.target import Expectation
 from oku_core.spec.values.check import JsonValue, list_codes
 from oku_core.spec.values.request_content import Header
 from oku_workers.engines.http.pattern_check import PatternCheck, as_utf8
-from oku_workers.executions.tally import FAILED_CHECK, OK, UNEXPECTED_STATUS
 
 MOST_CHECKED_BYTES = 1 << 20
 """How much of a body is looked at."""

@@ -7,11 +7,11 @@ of a request.
 import asyncio
 from collections.abc import Callable
 
+from oku_core.accounting.outcome import FAILED_CHECK, OK, TIMEOUT
 from oku_core.http_client.error_reason import explain_timeout
 from oku_core.process.supervision import Health
 from oku_workers.engines.http.answer_checks import CHECK_WITHIN
 from oku_workers.engines.http.response_counting import Parsed
-from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT
 
 _PAUSE_S = 0.25
 _SHORTEST_PAUSE_S = 0.005

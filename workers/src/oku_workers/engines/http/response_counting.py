@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from oku_workers.executions.tally import OK, TIMEOUT, Tally
+from oku_core.accounting.outcome import OK, TIMEOUT
+from oku_workers.executions.tally import Tally
 
 Parsed = tuple[int, int, int, str]
 """What a complete answer is: outcome, status, bytes of body, and why it is not ok."""

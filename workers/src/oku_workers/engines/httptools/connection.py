@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol
 
+from oku_core.accounting.outcome import OK, PROTOCOL_ERROR, TIMEOUT
 from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import UNASKED
 from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
@@ -29,7 +30,7 @@ from oku_workers.engines.httptools.exchange import (
 )
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, PROTOCOL_ERROR, TIMEOUT, Tally
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
 

@@ -14,6 +14,7 @@ from itertools import islice
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
+from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
 from oku_core.data.data_format import DataError
 from oku_core.http_client.connector import Way
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
@@ -34,7 +35,6 @@ from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.exchange import AnswerBatch
 from oku_workers.engines.httptools.route import Origin, Route, build_routes
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:

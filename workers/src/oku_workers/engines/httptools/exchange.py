@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
+from oku_core.accounting.outcome import OK
 from oku_core.http_client.http1_connection import NO_FILE
 from oku_workers.engines.http.response_counting import CountAnswers, Parsed
 from oku_workers.engines.httptools.body_size import Shape
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.executions.tally import OK, Tally
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import IS_COMPILED, write
 

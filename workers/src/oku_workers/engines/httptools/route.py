@@ -5,6 +5,7 @@ from typing import Generic
 
 from yarl import URL
 
+from oku_core.accounting.outcome import OK
 from oku_core.http_client.connector import Connector, Way
 from oku_core.http_client.idle_pool import AnyConnection, IdlePool
 from oku_core.http_client.response_reader import ResponseReader
@@ -18,7 +19,6 @@ from oku_workers.engines.http.route_table import Routes
 from oku_workers.engines.httptools.exchange import ResponseCache, RouteBase
 from oku_workers.engines.httptools.request import SharedBody, share_body
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
-from oku_workers.executions.tally import OK
 
 _MOST_DIFFERENT = 256
 """After so many answers in a row that differ, whole ones are not looked up any more."""

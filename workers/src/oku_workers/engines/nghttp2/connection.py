@@ -7,8 +7,9 @@ request takes its place, and all of them are sent together.
 import asyncio
 from collections.abc import Iterable
 from time import monotonic_ns
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
+from oku_core.accounting.outcome import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
 from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2
 from oku_workers.engines.http.request_timeout import RequestTimeout
@@ -16,9 +17,11 @@ from oku_workers.engines.http.response_counting import abandon, count_answer, co
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
 from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Stream
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
-from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
+
+if TYPE_CHECKING:
+    from oku_workers.executions.tally import Tally
 
 ALPN = "h2"
 """How TLS names HTTP/2 (RFC 9113, section 3.2)."""

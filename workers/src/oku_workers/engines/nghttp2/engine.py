@@ -10,6 +10,7 @@ import asyncio
 from functools import partial
 from time import monotonic_ns
 
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_core.data.data_format import DataError
 from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Way
@@ -29,7 +30,6 @@ from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
 from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Route, Stream, build_routes
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 SLOW_NS = 50_000_000

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from yarl import URL
 
+from oku_core.accounting.outcome import OK
 from oku_core.http_client.connector import Connector, OriginConnection, Way
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
@@ -19,7 +20,7 @@ from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.http.response_counting import Parsed
 from oku_workers.engines.http.route_table import Routes
 from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, Headers, build_request
-from oku_workers.executions.tally import OK, Tally
+from oku_workers.executions.tally import Tally
 
 _log = logging.getLogger(__name__)
 

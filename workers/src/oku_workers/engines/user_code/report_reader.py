@@ -8,7 +8,16 @@ import logging
 import time
 from typing import Protocol
 
-from oku_core.accounting.outcome import LONGEST_REASON, LOST, NOT_SENT, OUTCOMES
+from oku_core.accounting.outcome import (
+    EXCEPTION,
+    FAILED_CHECK,
+    LONGEST_REASON,
+    LOST,
+    NOT_SENT,
+    OK,
+    OUTCOMES,
+    TIMEOUT,
+)
 from oku_core.messaging.checkpoint import LONGEST_NAME
 from oku_core.user_code.messages import (
     DROPPED,
@@ -23,7 +32,6 @@ from oku_core.user_code.messages import (
 )
 from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import EXCEPTION, FAILED_CHECK, OK, TIMEOUT
 
 _log = logging.getLogger(__name__)
 
