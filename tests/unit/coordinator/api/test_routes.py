@@ -26,7 +26,6 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError
@@ -461,20 +460,6 @@ async def test_what_cannot_be_is_a_conflict(client: Client) -> None:
     assert document == {"error": f"run {run} is cancelled, it cannot become pending"}
 
 
-async def test_a_run_is_read_into_memory_before_it_is_resumed(
-    client: Client, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """The call does not wait for that in the event loop; one that is over is not read to be refused."""
-    apply([make_batch(deal(50, "r1"))], 5.0)
-    change(ledger, change_state, "r1", RunState.PAUSED, 6.0)
-    apply([make_batch(deal(100, "r2"))], 7.0)
-    change(ledger, lambda t: t.accounts.clear())
-    assert (await call(client, "POST", "/api/runs/r2/resume"))[0] == 409
-    assert not read(ledger, is_in_memory, "r2")
-    assert (await call(client, "POST", "/api/runs/r1/resume"))[1]["state"] == "pending"
-    assert read(ledger, is_in_memory, "r1")
-
-
 async def test_a_ledger_that_cannot_be_written_is_said(
     client: Client, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -732,15 +717,6 @@ async def test_calls_with_one_key_at_the_same_moment_make_one_run(
     )
     assert sorted(status for status, _ in answers) == [200, 201]
     assert {answer["run"] for _, answer in answers} == {row.run for row in read(ledger, fetch_runs)}
-
-
-async def test_a_key_with_another_spec_is_refused(client: Client, ledger: Ledger) -> None:
-    """In one line, with the keys of the spec that differ."""
-    run = (await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")))[1]["run"]
-    refused = await call(client, "POST", "/api/runs", json={"requests": 6}, headers=bear("k1"))
-    text = f"key k1 belongs to run {run}, which has another spec (it differs in requests)"
-    assert refused == (422, {"error": text})
-    assert len(read(ledger, fetch_runs)) == 1
 
 
 async def test_a_wrong_key_is_refused_in_one_line(client: Client, ledger: Ledger) -> None:

@@ -87,13 +87,6 @@ def test_a_tick_of_an_open_run_has_three_distributions(ticks: TickMaker) -> None
     assert (sample.requests_sent, sample.response_time_max_ms, sample.lateness_p50_ms) == (0, None, None)
 
 
-def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
-    """A run without notices has an empty list."""
-    notices = ["waiting for a worker to connect"]
-    assert ticks.build_tick(build_standing(), workers=0, now=15.0, notices=notices).notices == notices
-    assert ticks.build_tick(build_standing(), workers=0, now=15.0).notices == []
-
-
 def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     """Counts, bytes and histograms add up; of the lags the largest counts."""
     first = build_histogram([1000, 3000])
@@ -168,16 +161,6 @@ def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     assert (sample.rate_rps, sum(sample.outcomes), sample.bytes_received, sample.lag_s) == (0.0, 0, 0, 0.0)
     assert sample.histogram(Time.LATENCY) == HistogramSnapshot()
     assert sample.in_flight == 5
-
-
-def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
-    """Whoever wants them smoothed merges the histograms of several seconds."""
-    quantiles = []
-    for latency_us in (9000, 1000):
-        ticks.add(build_progress(times={Time.LATENCY: build_histogram([latency_us])}))
-        sample = ticks.build_tick(build_standing(), workers=1, now=15.0).sample
-        quantiles.append((sample.p50_ms, sample.p99_ms))
-    assert quantiles == [(9.0, 9.0), (1.0, 1.0)]
 
 
 def see(ok: int = 0, **others: int) -> LeaseProgress:

@@ -1,6 +1,5 @@
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,33 +90,6 @@ def test_a_run_that_is_stopped_right_at_its_end_is_completed(
         change(ledger, change_state, "r1", closing, 6.0)
 
 
-def test_a_pausing_run_can_still_be_cancelled(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Its last checkpoint then ends it for good."""
-    lease = deal()
-    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
-    change(ledger, change_state, "r1", RunState.CANCELLING, 4.0)
-    apply([make_batch(lease, done=0)], 5.0)
-    assert read(ledger, fetch_run, "r1").state == RunState.CANCELLED
-
-
-def test_a_run_that_is_resumed_goes_on_where_it_stood(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Only requests that are not accounted are leased again."""
-    lease = deal(50)
-    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
-    apply([make_batch(lease, done=40, in_flight=[5])], 5.0)
-    change(ledger, change_state, "r1", RunState.PENDING, 6.0)
-    change(ledger, change_state, "r1", RunState.RUNNING, 7.0)
-    again = deal(1000)
-    assert again.ranges.ranges == ((5, 6), (40, 100))
-    apply([make_batch(again)], 9.0)
-    record = read(ledger, fetch_run, "r1")
-    assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
-
-
 def test_a_run_that_is_over_does_not_fail_any_more(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
@@ -162,18 +134,6 @@ def test_all_leases_of_a_period_open_it_once(
     apply(batches, 5.0)
     record = read(ledger, fetch_run, "r1")
     assert (record.active_since, record.periods) == (3.0, 1)
-
-
-def test_a_coordinator_that_comes_back_finds_the_period_open(
-    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """The workers have gone on without it."""
-    lease = deal(100)
-    apply([make_batch(lease, done=1, is_final=False)], 3.0)
-    again = Ledger(path)
-    apply_batches(again, [make_batch(lease, sequence=2, ended_at=63.0)], 63.0)
-    assert (read(again, fetch_run, "r1").active_s, read(again, fetch_run, "r1").periods) == (60.0, 1)
-    again.close()
 
 
 def test_a_clock_that_was_set_back_does_not_take_activity_away(

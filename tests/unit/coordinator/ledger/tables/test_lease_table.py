@@ -1,7 +1,6 @@
 from collections.abc import Callable
 
-import pytest
-from tests.kit.coordinators.leases import deal_lease, expire
+from tests.kit.coordinators.leases import expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
@@ -35,14 +34,6 @@ def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> 
     slices = read(ledger, fetch_slices, "r1")
     assert slices == [Slice(0, 30, SliceState.LEASED), Slice(30, 100, SliceState.PENDING)]
     assert read(ledger, count_pending, "r1") == 70
-
-
-def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, deal: Deal) -> None:
-    """After it there is nothing to lease."""
-    deal(99)
-    assert deal(50).length == 1
-    assert read(ledger, count_pending, "r1") == 0
-    assert deal_lease(ledger, "r1", 50, 3.0) is None
 
 
 def test_leases_that_are_dealt_together_share_the_allowance_of_their_process(
@@ -79,40 +70,6 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, dea
     assert first.id.rpartition(".")[0] == "r1.000000001"
     assert second.id.rpartition(".")[0] == "r1.000000002"
     assert len({lease.id.rpartition(".")[2] for lease in (first, second)}) == 2
-
-
-def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
-    """Bring a running run that has one active lease into another state."""
-    if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
-        expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
-    steps = {
-        RunState.PENDING: [RunState.PAUSING, RunState.PENDING],
-        RunState.PAUSED: [RunState.PAUSING],
-        RunState.CANCELLED: [RunState.CANCELLING],
-    }
-    for step in steps.get(state, [state]):
-        change(ledger, change_state, "r1", step, 5.0)
-    assert read(ledger, fetch_run, "r1").state == state
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        RunState.PENDING,
-        RunState.PAUSING,
-        RunState.PAUSED,
-        RunState.CANCELLING,
-        RunState.CANCELLED,
-        RunState.FAILED,
-    ],
-)
-def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, deal: Deal, state: RunState) -> None:
-    """The dispatcher may act on a state that has just changed."""
-    lead_to(ledger, state, deal())
-    before = read(ledger, fetch_slices, "r1")
-    assert read(ledger, count_pending, "r1") > 0
-    assert deal_lease(ledger, "r1", 10, 6.0) is None
-    assert read(ledger, fetch_slices, "r1") == before
 
 
 def test_the_leases_that_are_out_are_listed(

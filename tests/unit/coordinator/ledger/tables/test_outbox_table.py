@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_part, expire
+from tests.kit.coordinators.leases import apply_batches, build_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
@@ -16,7 +16,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, take_batch
 from oku_coordinator.ledger.tables.run_table import find_owing
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
@@ -215,17 +215,6 @@ def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     change(ledger, change_state, "r1", RunState.PENDING, 3.0)
     change(ledger, change_state, "r1", RunState.CANCELLED, 4.0)
     assert read(ledger, find_owing) == ["r1"]
-
-
-def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> None:
-    """The event has its range and the reason."""
-    lease = deal(10)
-    empty(ledger)
-    expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 5.0)
-    line = json.loads(take(ledger)[0].text)
-    assert (line["type"], line["reason"]) == ("lease_expired", "not_taken")
-    assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
-    assert line["text"] == "10 requests between 0 and 9 were taken back from worker w1: not taken"
 
 
 def begin(ledger: Ledger) -> None:
