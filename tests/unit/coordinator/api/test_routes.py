@@ -5,7 +5,7 @@ import logging
 import re
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.nasty_headers import NASTY_HEADERS
@@ -25,7 +26,6 @@ from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.runs.notices import Troubles
 from oku_coordinator.runs.readiness import QueueFullError
@@ -34,9 +34,7 @@ from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.credentials import CredentialFault
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
@@ -47,9 +45,6 @@ from oku_core.summary.tick import Tick
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-Apply = Callable[..., list[MessageVerdict]]
 
 
 class ObstacleTwin(Troubles):

@@ -1,11 +1,11 @@
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_delivery
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import Deal, apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
@@ -16,7 +16,6 @@ from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.lifecycle import change_state
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
@@ -30,8 +29,6 @@ from oku_core.messaging.order import Control
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
-
-Deal = Callable[..., LeaseRecord]
 
 
 class World:

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.leases import BeginRun
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, read
 
@@ -12,8 +13,6 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.schedule_table import fetch_periods
 from oku_coordinator.watches.turn import Turn
 from oku_core.accounting.run_state import RunState
-
-BeginRun = Callable[..., RunRecord]
 
 
 class TurnTwin(Turn):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.counting_signals import CountingSignals
-from tests.kit.coordinators.leases import apply_batches, deal_lease, expire
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, deal_lease, expire
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 
@@ -13,7 +13,6 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run, fail
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.accounts.work_table import record_servers
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
@@ -23,7 +22,7 @@ from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt, HookReport
@@ -33,10 +32,6 @@ from oku_core.spec.values.url import Url
 from oku_core.summary.summary import ProcessSummary, Summary
 from oku_core.summary.tick import Tick
 from oku_core.summary.validity import Flag
-
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-Apply = Callable[..., list[MessageVerdict]]
 
 SCENARIO = CodeFile(f"scenario.py@sha256:{'0' * 64}:10:scenario.py")
 NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC

@@ -3,7 +3,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
+from tests.kit.coordinators.leases import (
+    Apply,
+    Deal,
+    MakeBatch,
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    deal_lease,
+    expire,
+)
 from tests.kit.coordinators.tampering import TAMPERINGS
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
@@ -19,10 +28,6 @@ from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 TABLES = ("runs", "slices", "leases", "lease_parts", "series", "workers", "flags")
 CHANGED_BY_FAILING = {"state", "reason", "is_broken", "ended_at", "active_s", "active_since"}

@@ -3,7 +3,17 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
+from tests.kit.coordinators.leases import (
+    Apply,
+    BeginRun,
+    Deal,
+    MakeBatch,
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    deal_lease,
+    expire,
+)
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
@@ -12,23 +22,16 @@ from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.leases.waves import open_period
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Hook, Spec
-
-Begin = Callable[..., RunRecord]
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
@@ -51,7 +54,7 @@ def test_a_reason_is_kept_until_the_next_state(ledger: Ledger) -> None:
     [(RunState.PAUSING, RunState.PAUSED), (RunState.CANCELLING, RunState.CANCELLED)],
 )
 def test_a_run_with_nothing_out_rests_at_once(
-    ledger: Ledger, begin_run: Begin, closing: RunState, closed: RunState
+    ledger: Ledger, begin_run: BeginRun, closing: RunState, closed: RunState
 ) -> None:
     """There is no worker to wait for."""
     begin_run()
@@ -168,7 +171,7 @@ def test_the_time_in_the_queue_is_summed_over_all_turns(ledger: Ledger) -> None:
 
 
 def test_a_wait_that_a_breach_or_a_teardown_ends_is_counted(
-    ledger: Ledger, begin_run: Begin, deal: Deal
+    ledger: Ledger, begin_run: BeginRun, deal: Deal
 ) -> None:
     """The first takes none of the ways of the table, and the second puts the run behind others."""
     change(ledger, create_run, "r1", Spec(requests=10), 0.0)

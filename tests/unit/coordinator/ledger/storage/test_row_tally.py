@@ -1,9 +1,9 @@
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch
 from tests.kit.coordinators.tampering import TAMPERINGS
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.coordinators.transactions import change as change_ledger
@@ -11,7 +11,6 @@ from tests.kit.coordinators.transactions import change as change_ledger
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.row_tally import RowTally
 from oku_coordinator.ledger.storage.transaction import Transaction
@@ -19,14 +18,8 @@ from oku_coordinator.ledger.tables.lease_table import count_held, fetch_open_lea
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, Slice
-from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 FAULTS = TAMPERINGS | {
     "a slice is leased to nobody": "UPDATE slices SET state = 'leased' WHERE state = 'pending'",

@@ -3,27 +3,25 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, deal_lease
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState, TransitionError
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
 
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
+if TYPE_CHECKING:
+    from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 
 
 def test_a_change_that_fails_half_way_is_undone_as_a_whole(

@@ -1,27 +1,18 @@
-from collections.abc import Callable
-
-from tests.kit.coordinators.leases import expire
+from tests.kit.coordinators.leases import Apply, BeginRun, Deal, MakeBatch, expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases.closing import fetch_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder
 from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.ledger.tables.lease_table import count_held, fetch_fleet, fetch_held, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
-
-Begin = Callable[..., RunRecord]
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> None:
@@ -37,7 +28,7 @@ def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> 
 
 
 def test_leases_that_are_dealt_together_share_the_allowance_of_their_process(
-    ledger: Ledger, begin_run: Begin
+    ledger: Ledger, begin_run: BeginRun
 ) -> None:
     """The first ones take it up."""
     begin_run(requests=100)

@@ -1,32 +1,25 @@
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_part
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, build_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, take_batch
 from oku_coordinator.ledger.tables.run_table import find_owing
-from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 HOUR_S = 3600.0
 

@@ -1,7 +1,14 @@
-from collections.abc import Callable
-
 import pytest
-from tests.kit.coordinators.leases import build_batch, build_checkpoint, expire, shorten_to_limits
+from tests.kit.coordinators.leases import (
+    Apply,
+    BeginRun,
+    Deal,
+    MakeBatch,
+    build_batch,
+    build_checkpoint,
+    expire,
+    shorten_to_limits,
+)
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
@@ -13,21 +20,13 @@ from oku_coordinator.ledger.rules.leases.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.summary.validity import Flag
-
-Apply = Callable[..., list[MessageVerdict]]
-Begin = Callable[..., RunRecord]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-
 
 RECORDED = {
     None: [(2, 3), (8, 9), (10, 15)],
@@ -197,7 +196,7 @@ def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
 
 
 def test_runs_at_rest_are_left_alone(
-    ledger: Ledger, begin_run: Begin, deal: Deal, make_batch: MakeBatch, apply: Apply
+    ledger: Ledger, begin_run: BeginRun, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """A completed, a cancelled, a failed and a paused run are the same after it."""
     for run in ("completed", "cancelled", "failed", "paused"):

@@ -1,5 +1,4 @@
 import logging
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -7,6 +6,9 @@ import msgspec
 import pytest
 from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.leases import (
+    Apply,
+    Deal,
+    MakeBatch,
     build_batch,
     build_checkpoint,
     build_part,
@@ -31,14 +33,10 @@ from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.outcome import Outcome, ReasonCount
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.messaging.checkpoint import Checkpoint
 from oku_core.results.lines import LineKind
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def build_spec_with_targets(*names: str) -> Spec:

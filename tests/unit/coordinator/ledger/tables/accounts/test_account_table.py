@@ -1,5 +1,5 @@
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules.lifecycle import change_state, requeue
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import (
     ACCOUNT_COLUMNS,
     build_account,
@@ -24,15 +24,10 @@ from oku_coordinator.ledger.tables.accounts.account_table import (
 )
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_core.accounting.account import Account
-from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Part
 from oku_core.summary.validity import Flag
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_workers_are_summed_up_by_name(
