@@ -151,21 +151,6 @@ async def test_nothing_is_dealt_before_the_user_code_is_loaded_with_what_the_set
     assert len(world.broker.batches) == 1
 
 
-async def test_a_worker_is_told_again_until_it_names_the_attempt(world: World) -> None:
-    """Orders may be lost; one that has arrived is not repeated."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    await world.step()
-    world.speak("w1")
-    await world.step()
-    assert world.take_calls() == [("w1-1", 1, "setup")] * 2
-    world.speak("w1", HookAttempt("r1", Hook.SETUP, 1))
-    for _ in range(5):
-        await world.step()
-    assert not world.take_calls()
-
-
 @pytest.mark.parametrize("how", ["dies", "leaves", "loses its process", "is mute"])
 async def test_a_setup_whose_worker_is_lost_goes_to_another_one(world: World, how: str) -> None:
     """The attempt has another number, and a late result of the first one does not count."""
@@ -206,22 +191,6 @@ async def test_a_setup_that_is_lost_again_and_again_fails_the_run(world: World) 
     assert world.reason() == (
         "setup failed: it was begun 5 times and never ended: its process has ended (SIGKILL)"
     )
-
-
-async def test_a_run_is_over_only_after_its_teardown(world: World) -> None:
-    """The teardown gets what the setup returned, and no time of the run counts any more."""
-    await world.reach_teardown()
-    assert world.state() == RunState.TEARING_DOWN
-    assert read(world.ledger, fetch_run, "r1").active_since is None
-    await world.step()
-    order = world.broker.hooks[-1]
-    assert isinstance(order, CallHook)
-    assert (order.attempt, order.setup_data) == (HookAttempt("r1", Hook.TEARDOWN, 1), "7")
-    world.report("w1", Hook.TEARDOWN, 1)
-    assert (world.state(), world.reason()) == (RunState.COMPLETED, "")
-    world.take_calls()
-    await world.step()
-    assert not world.take_calls()
 
 
 async def test_a_run_that_is_over_owes_no_hook(world: World) -> None:
@@ -292,18 +261,6 @@ async def test_a_run_that_is_being_torn_down_keeps_its_turn(world: World) -> Non
     world.take_calls()
     await world.step()
     assert world.take_calls() == [("w1-1", 1, "teardown")]
-
-
-async def test_a_run_without_a_setup_is_torn_down_if_any_of_it_was_dealt(world: World) -> None:
-    """One that was cancelled before is not."""
-    world.create(hooks=(Hook.TEARDOWN,))
-    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
-    assert world.state() == RunState.CANCELLED
-    world.create("r2", hooks=(Hook.TEARDOWN,))
-    world.speak("w1")
-    await world.step()
-    change(world.ledger, give_up_run, "r2", RunState.FAILED, world.now, "nobody can go on")
-    assert read(world.ledger, fetch_run, "r2").state == RunState.TEARING_DOWN
 
 
 async def test_a_run_that_nobody_can_tear_down_is_over_after_a_while(world: World) -> None:

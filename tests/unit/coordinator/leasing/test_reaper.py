@@ -154,20 +154,6 @@ async def test_a_process_that_died_with_a_lease_is_a_loss_of_its_run(
     assert world.pace.choose_allowance(Spec(), 1, rate_rps=1000.0, taken=10**6) == 1050
 
 
-async def test_what_was_in_doubt_when_a_worker_died_counts_as_sent_twice_at_most(
-    world: World, deal: Deal
-) -> None:
-    """What it has accounted stays so; beyond its limit it can not have sent anything."""
-    lease = deal(100, limit=30)
-    world.record(lease.id)
-    apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, 20, [7], is_final=False))], 2.0)
-    world.record(incarnation="b9", now=1.0)
-    await world.sweep(1.0)
-    lengths = check_ledger(world.ledger, "r1")
-    assert (lengths.accounted, lengths.leased, lengths.pending) == (19, 0, 81)
-    assert read(world.ledger, fetch_run, "r1").resent_at_most == 1 + 10
-
-
 async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world: World, deal: Deal) -> None:
     """Of a lease that it had, and of one that was on its way to it."""
     first, second = deal(20), deal(20)
@@ -181,21 +167,6 @@ async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world
         lease.id for lease in read(world.ledger, fetch_open_leases, "r1")
     } == set()
     assert check_ledger(world.ledger, "r1").pending == 100
-
-
-async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, deal: Deal) -> None:
-    """Of the run that has its turn; what others found of it again changes nothing."""
-    lease = deal(20)
-    world.record(lease.id)
-    world.roster.remove_silent(10.1)
-    await world.sweep(10.1)
-    assert read(world.ledger, fetch_run, "r1").resent_at_most == 20
-    record = FlightRecord(incarnation="b1", reached={lease.id: 7})
-    assert world.records.record([record, FlightRecord(incarnation="b7")])
-    for now in (11.0, 12.0):
-        await world.sweep(now)
-        assert read(world.ledger, fetch_run, "r1").resent_at_most == 7
-        assert not world.records.record([record])
 
 
 async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(

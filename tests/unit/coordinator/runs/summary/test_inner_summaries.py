@@ -26,15 +26,6 @@ def test_each_name_has_a_summary() -> None:
     assert build_inner_requests(fold(), 10.0) == []
 
 
-def test_the_warm_up_counts_but_is_not_measured() -> None:
-    """As that of a target."""
-    accounts = fold(
-        ("warm-up", build_inner("login", [9000] * 30)), ("main", build_inner("login", [1000] * 20))
-    )
-    (login,) = build_inner_requests(accounts, 10.0)
-    assert (login.requests, login.rate_rps, login.latency_ms.max) == (50, 2.0, 1.0)
-
-
 def test_the_reasons_of_a_name_are_the_most_frequent_first() -> None:
     """With the first and the last iteration of each, if they are known."""
     accounts = fold(
