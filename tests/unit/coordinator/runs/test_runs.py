@@ -1,6 +1,5 @@
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
@@ -32,6 +31,9 @@ from oku_core.spec.values.url import Url
 from oku_core.summary.summary import ProcessSummary, Summary
 from oku_core.summary.tick import Tick
 from oku_core.summary.validity import Flag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCENARIO = CodeFile(f"scenario.py@sha256:{'0' * 64}:10:scenario.py")
 NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC
