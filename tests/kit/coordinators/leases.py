@@ -10,7 +10,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.leases.expiring import FindLost, FindReached, find_no_record, find_nothing
-from oku_coordinator.ledger.rules.leases.intake import record_batches
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
@@ -88,7 +88,7 @@ def apply_batches(
 ) -> list[MessageVerdict]:
     """Take in what workers say; gives the verdicts on all of it."""
     with ledger.change(now) as transaction:
-        receipts = record_batches(transaction, batches, lambda _batch, _spec: allowance, now)
+        receipts = fold_batches(transaction, batches, lambda _batch, _spec: allowance, now)
     return [verdict for receipt in receipts for verdict in receipt.verdicts]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from oku_coordinator.ledger.rules.snapshots import Standing
 from oku_coordinator.ledger.rules.tick_lines import find_whole
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
-from oku_coordinator.runs.summary.part_summaries import MOST_IN_TICK, build_failure_summaries
+from oku_coordinator.runs.summary.part_summaries import MOST_IN_TICK, summarize_failures
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
@@ -129,7 +129,7 @@ class TickMaker:
             phase_left_s=plan.measure_left_s(clock_s),
             planned_in_flight=plan.find_in_flight(clock_s),
             not_sent=list(standing.not_sent),
-            failures=build_failure_summaries(record.spec, standing.reasons, MOST_IN_TICK),
+            failures=summarize_failures(record.spec, standing.reasons, MOST_IN_TICK),
             targets=list(targets),
             inner_requests=list(inner_requests),
         )

@@ -16,7 +16,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
-from oku_coordinator.ledger.rules.leases.intake import record_batches
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
@@ -98,9 +98,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
     batches = [_build_batch(lease) for lease in leases]
     for index in range(0, len(batches), _BATCH):
         some = batches[index : index + _BATCH]
-        watch.measure(
-            f"take {_BATCH} checkpoints in", partial(change, ledger, record_batches, some, _allow, now)
-        )
+        watch.measure(f"fold {_BATCH} checkpoints", partial(change, ledger, fold_batches, some, _allow, now))
     for second in range(_SECONDS):
         sample = Sample(
             at=now + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,

@@ -132,7 +132,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if state in _CLOSING_STATES:
         stop_clock(transaction, record, now + STOP_AHEAD_S)
     if state not in SENDING_STATES:
-        close_active_period(transaction, record, now, is_complete=is_complete)
+        end_active_period(transaction, record, now, is_complete=is_complete)
     if state in (RunState.COMPLETED, RunState.CANCELLED):
         forget_waves(transaction, run)
     if state == RunState.CANCELLED and record.spec.is_timed:
@@ -210,7 +210,7 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
     hook_table.give_up_unfinished(transaction, run, now)
     run_table.mark_broken(transaction, run)
-    close_active_period(transaction, record, now, is_complete=False)
+    end_active_period(transaction, record, now, is_complete=False)
     _record_state(transaction, run, RunState.FAILED, now, reason)
 
 
@@ -229,9 +229,7 @@ def stop_clock(transaction: Transaction, record: RunRecord, at: float) -> None:
         schedule_table.stop_period(transaction, record.run, _bound(record, period, at))
 
 
-def close_active_period(
-    transaction: Transaction, record: RunRecord, now: float, *, is_complete: bool
-) -> None:
+def end_active_period(transaction: Transaction, record: RunRecord, now: float, *, is_complete: bool) -> None:
     """Close the open period of activity, if there is one, and stop its clock.
 
     Args:

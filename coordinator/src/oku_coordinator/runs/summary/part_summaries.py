@@ -91,7 +91,7 @@ def measure_sent_rps(outcomes: Sequence[int], seconds: float) -> float:
     return round(measure_rate(count_sent(outcomes), seconds), 1)
 
 
-def build_target_summaries(spec: Spec, accounts: RunAccount, measured_s: float) -> list[TargetSummary]:
+def summarize_targets(spec: Spec, accounts: RunAccount, measured_s: float) -> list[TargetSummary]:
     """The summaries of all targets, in the order of the spec; none if the spec names none.
 
     Args:
@@ -115,7 +115,7 @@ def _build_target(target: Target, accounts: PartAccounts, measured_s: float) -> 
     )
 
 
-def build_phase_summaries(
+def summarize_phases(
     spec: Spec,
     accounts: RunAccount,
     clock_s: float,
@@ -245,7 +245,7 @@ def _build_inner(name: str, accounts: PartAccounts, measured_s: float) -> InnerS
     )
 
 
-def build_failure_summaries(
+def summarize_failures(
     spec: Spec,
     reasons: Iterable[tuple[str, ReasonCount]],
     most: int = MOST_FAILURES,

@@ -11,14 +11,14 @@ from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
 from oku_coordinator.runs.summary.part_summaries import (
     FigureCache,
     build_clock_counts,
-    build_failure_summaries,
     build_inner_requests,
-    build_phase_summaries,
     build_request_figures,
-    build_target_summaries,
     measure_part_rates,
     measure_planned_rps,
     measure_sent_rps,
+    summarize_failures,
+    summarize_phases,
+    summarize_targets,
 )
 from oku_coordinator.runs.summary.stretch_watch import list_ends
 from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
@@ -115,11 +115,11 @@ def build_summary(
         throughput_rps=measure_sent_rps(measured.outcomes, measured_s),
         completed_rps=measure_part_rates(measured, warm_up_s or 0.0, clock_s, counts).completed_rps,
         planned_rps=measure_planned_rps(record.spec, warm_up_s or 0.0, clock_s),
-        phases=build_phase_summaries(record.spec, snapshot.accounts, clock_s, snapshot.course, figures),
-        targets=build_target_summaries(record.spec, snapshot.accounts, measured_s),
+        phases=summarize_phases(record.spec, snapshot.accounts, clock_s, snapshot.course, figures),
+        targets=summarize_targets(record.spec, snapshot.accounts, measured_s),
         inner_requests=build_inner_requests(snapshot.accounts, measured_s),
         hooks=[_build_hook(hook) for hook in snapshot.hooks],
-        failures=build_failure_summaries(
+        failures=summarize_failures(
             record.spec, snapshot.accounts.list_reasons(), tracebacks=snapshot.tracebacks
         ),
         completes=_build_completes(snapshot),

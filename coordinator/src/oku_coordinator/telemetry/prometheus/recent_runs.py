@@ -16,11 +16,7 @@ from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import account_table
-from oku_coordinator.telemetry.prometheus.run_metrics import (
-    RunFigures,
-    build_active_run_figures,
-    build_run_figures,
-)
+from oku_coordinator.telemetry.prometheus.run_metrics import RunFigures, build_run_figures, build_tick_figures
 from oku_coordinator.telemetry.prometheus.target_metrics import (
     RequestFigures,
     build_inner_figures,
@@ -95,7 +91,7 @@ class RecentRuns:
 
     def _build_run(self, row: RunRow) -> RunFigures:
         if row.is_active and self._tick is not None and self._tick.run == row.run:
-            return build_active_run_figures(self._tick, row.queued_s)
+            return build_tick_figures(self._tick, row.queued_s)
         with self._ledger.read() as t:
             standing = snapshots.fetch_standing(t, row.run)
         return build_run_figures(standing)

@@ -10,7 +10,7 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
-from oku_coordinator.ledger.rules.leases.waves import open_wave_period
+from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -234,7 +234,7 @@ def begin(ledger: Ledger) -> Enter:
         change(ledger, create_run, run, spec, 0.0)
         change(ledger, change_state, run, RunState.RUNNING, 1.0)
         if spec.has_clock:
-            change(ledger, open_wave_period, run, 10.0, 0.0)
+            change(ledger, start_clock, run, 10.0, 0.0)
 
     return begin
 
@@ -315,7 +315,7 @@ def end(transaction: Transaction, run: str, sent: Mapping[int, int], ended_at: f
     series_table.add_seconds(transaction, run, counts)
     run_table.record_last_end(transaction, run, ended_at)
     record = run_table.fetch_run(transaction, run)
-    lifecycle.close_active_period(transaction, record, now, is_complete=True)
+    lifecycle.end_active_period(transaction, record, now, is_complete=True)
 
 
 def test_a_run_that_is_paused_without_a_clock_ends_with_its_last_answer(ledger: Ledger, begin: Enter) -> None:

@@ -53,12 +53,12 @@ _log = logging.getLogger(__name__)
 _HEARD = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
 
-def record_batches(
+def fold_batches(
     transaction: Transaction, batches: Sequence[CheckpointBatch], allow: Allow, now: float
 ) -> list[Receipt]:
     """Enter batches of checkpoints into the ledger; gives a receipt for each."""
     intake = _Intake(transaction, allow, now)
-    receipts = [intake.record_batch(batch) for batch in batches]
+    receipts = [intake.fold_batch(batch) for batch in batches]
     intake.finish()
     return receipts
 
@@ -75,7 +75,7 @@ class _Intake:
         self._ended_at: dict[str, float] = {}
         self._closed: set[str] = set()
 
-    def record_batch(self, batch: CheckpointBatch) -> Receipt:
+    def fold_batch(self, batch: CheckpointBatch) -> Receipt:
         """Enter a batch."""
         receipt = Receipt(batch=batch)
         for checkpoint in batch.checkpoints:
