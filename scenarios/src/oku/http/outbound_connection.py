@@ -64,7 +64,7 @@ class OutboundConnection(Http1Connection, OriginConnection):
             # The parser of the other one would wait for a body, or for none.
             reader = self.reader = ResponseReader(has_bodies=has_body)
         reader.kept_bytes = kept_bytes
-        reader.begin()
+        reader.reset()
         self._waiter = waiter
         self._write(request)
 

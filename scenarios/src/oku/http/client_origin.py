@@ -2,7 +2,7 @@
 
 from yarl import URL
 
-from oku.client.outbound_connection import OutboundConnection
+from oku.http.outbound_connection import OutboundConnection
 from oku_core.http_client.client_rules import build_basic
 from oku_core.http_client.connector import Connector, Way
 from oku_core.http_client.idle_pool import IdlePool
