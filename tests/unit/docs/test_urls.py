@@ -43,7 +43,7 @@ SAFE = {
         "url.path": "part of a URL",
     },
     "core/spec/values/url.py": {"format_value(text.lstrip(':/') or 'host/')": "for a message"},
-    "scenarios/oku/http/client_origin.py": {"self.host": "part of a URL"},
+    "scenarios/oku/http/outbound_connection.py": {"self.host": "part of a URL"},
     "scenarios/oku/http/request_plan.py": {
         "self.origin.host": "part of a URL",
         "self.build_target(index, row, query)": "a target as it is sent, which is escaped",

@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 
 from yarl import URL
 
-from oku.http.client_origin import ClientOrigin
-from oku.http.outbound_connection import OutboundConnection, TransportError
+from oku.http.outbound_connection import ClientOrigin, OutboundConnection, TransportError
 from oku.http.request_plan import RequestPlan, build_plan_url
 from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
 from oku_core.data.escape import IN_HEADER
