@@ -9,11 +9,11 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.summary.part_summaries import (
     MOST_INNER_FAILURES,
-    build_failures,
     build_inner_requests,
-    build_phases,
-    build_targets,
     measure_planned_rps,
+    summarize_failures,
+    summarize_phases,
+    summarize_targets,
 )
 from oku_core.accounting.account import Account
 from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount, build_outcome_counts
@@ -38,7 +38,7 @@ def fold(parts: Mapping[tuple[str, str], Part]) -> RunAccount:
 
 def test_a_run_with_one_phase_without_a_name_has_no_summaries_of_phases() -> None:
     """They would say what the summary of the run says."""
-    assert build_phases(build_spec(requests=10), fold({("", ""): build_closed_part([5])}), 1.0) == []
+    assert summarize_phases(build_spec(requests=10), fold({("", ""): build_closed_part([5])}), 1.0) == []
 
 
 def test_the_phases_of_a_schedule_come_in_its_order() -> None:
@@ -49,7 +49,7 @@ def test_the_phases_of_a_schedule_come_in_its_order() -> None:
         ("ramp", "cart"): build_open_part([1000, 1001]),
         ("ramp", ""): build_open_part([3000]),
     })  # fmt: skip
-    ramp, soak = build_phases(spec, accounts, 5.0)
+    ramp, soak = summarize_phases(spec, accounts, 5.0)
     assert (ramp.name, ramp.begin_s, ramp.end_s, ramp.due) == ("ramp", 0.0, 4.0, 20)
     assert (soak.name, soak.begin_s, soak.end_s, soak.due) == ("stage-2", 4.0, 12.0, 80)
     assert (ramp.requests, ramp.completed, soak.requests, soak.completed) == (3, 3, 5, 1)
@@ -66,7 +66,7 @@ def test_a_closed_run_has_as_many_requests_in_a_phase_as_were_taken_in_it() -> N
     """The last one ends with the last request if nothing else ends it."""
     spec = build_spec(**{"url": "http://shop.test/", "requests": 100, "warm-up": "2s"})
     accounts = fold({("warm-up", ""): build_closed_part([1000] * 6)})
-    warm_up, main = build_phases(spec, accounts, 3.0)
+    warm_up, main = summarize_phases(spec, accounts, 3.0)
     assert (warm_up.name, warm_up.begin_s, warm_up.end_s, warm_up.requests) == ("warm-up", 0.0, 2.0, 6)
     assert (main.name, main.begin_s, main.end_s, main.requests) == ("main", 2.0, None, 0)
     assert (warm_up.sent_rps, warm_up.completed_rps, main.sent_rps) == (3.0, 3.0, 0.0)
@@ -84,7 +84,7 @@ def test_a_phase_tells_of_each_target() -> None:
     accounts = fold({
         ("main", "item"): build_closed_part([1000, 2000]), ("warm-up", "item"): build_closed_part([9000])
     })  # fmt: skip
-    warm_up, main = build_phases(spec, accounts, 4.0)
+    warm_up, main = summarize_phases(spec, accounts, 4.0)
     assert [(target.name, target.requests) for target in warm_up.targets] == [("item", 1), ("buy", 0)]
     assert [(target.name, target.requests) for target in main.targets] == [("item", 2), ("buy", 0)]
     item, buy = main.targets
@@ -121,13 +121,13 @@ def test_a_run_whose_targets_have_no_names_has_no_summaries_of_targets() -> None
     """They would say what the summary of the run says."""
     spec = parse_spec(Source(None, {"url": "http://shop.test/", "requests": 10}))
     accounts = fold({("", ""): build_closed_part([1000])})
-    assert build_targets(spec, accounts, 1.0) == []
+    assert summarize_targets(spec, accounts, 1.0) == []
 
 
 def test_targets_come_in_the_order_of_the_spec() -> None:
     """One without a request yet is there, with zeros and without latencies."""
     accounts = fold({("", "buy"): build_closed_part([3001], 1), ("", "item"): build_closed_part([2000])})
-    item, buy, pay = build_targets(build_spec_of_targets(), accounts, 2.0)
+    item, buy, pay = summarize_targets(build_spec_of_targets(), accounts, 2.0)
     assert [(target.name, target.weight) for target in (item, buy, pay)] == [
         ("item", 8),
         ("buy", 7),
@@ -146,7 +146,7 @@ def test_the_warm_up_of_a_target_counts_but_is_not_measured() -> None:
         ("main", "item"): build_closed_part([1000, 2000]),
         ("warm-up", "buy"): build_closed_part([5000]),
     })  # fmt: skip
-    item, buy, _ = build_targets(build_spec_of_targets(**{"warm-up": "2s"}), accounts, 2.0)
+    item, buy, _ = summarize_targets(build_spec_of_targets(**{"warm-up": "2s"}), accounts, 2.0)
     assert (item.requests, item.rate_rps, item.latency_ms.max) == (6, 1.0, 2.0)
     assert (buy.requests, buy.rate_rps, buy.latency_ms.max) == (1, 0.0, None)
 
@@ -158,9 +158,9 @@ PARTS = st.builds(build_closed_part, st.lists(st.integers(0, 10_000), max_size=2
 def test_the_targets_sum_to_the_run(parts: dict[tuple[str, str], Part]) -> None:
     """So do the targets of each phase to the phase: by outcome, by status and in bytes."""
     spec, accounts = build_spec_of_targets(**{"warm-up": "2s"}), fold(parts)
-    phases = [phase.targets for phase in build_phases(spec, accounts, 3.0)]
+    phases = [phase.targets for phase in summarize_phases(spec, accounts, 3.0)]
     total = accounts.parts.fetch_whole()
-    for targets in (build_targets(spec, accounts, 1.0), [target for phase in phases for target in phase]):
+    for targets in (summarize_targets(spec, accounts, 1.0), [target for phase in phases for target in phase]):
         assert sum(target.requests for target in targets) == total.accounted
         assert sum(target.bytes_received for target in targets) == total.bytes_received
         for outcome, count in build_outcome_counts(total.outcomes).items():
@@ -171,7 +171,7 @@ def test_the_targets_sum_to_the_run(parts: dict[tuple[str, str], Part]) -> None:
             assert sum(msgspec.structs.astuple(target.outcomes)) == target.requests
 
 
-def fold_iterations(*parts: tuple[str, Part]) -> RunAccount:
+def fold_inner(*parts: tuple[str, Part]) -> RunAccount:
     """The account of ten iterations in which these inner requests were made, each with its phase."""
     accounts = RunAccount()
     accounts.parts.open(("", "")).add(build_iterations(10))
@@ -182,19 +182,17 @@ def fold_iterations(*parts: tuple[str, Part]) -> RunAccount:
 
 def test_each_name_has_a_summary() -> None:
     """They are sorted; a run that makes none has none."""
-    accounts = fold_iterations(
-        ("", build_inner("orders", [3001, 4000])), ("", build_inner("login", [1000] * 20))
-    )
+    accounts = fold_inner(("", build_inner("orders", [3001, 4000])), ("", build_inner("login", [1000] * 20)))
     login, orders = build_inner_requests(accounts, 10.0)
     assert (login.name, login.requests, login.outcomes.ok, login.rate_rps) == ("login", 20, 20, 2.0)
     assert (login.latency_ms.p50, login.latency_ms.max, login.failures) == (1.0, 1.0, [])
     assert (orders.name, orders.statuses, orders.bytes_received) == ("orders", {"200": 1}, 20)
-    assert build_inner_requests(fold_iterations(), 10.0) == []
+    assert build_inner_requests(fold_inner(), 10.0) == []
 
 
 def test_the_reasons_of_a_name_are_the_most_frequent_first() -> None:
     """With the first and the last iteration of each, if they are known."""
-    accounts = fold_iterations(
+    accounts = fold_inner(
         ("", build_failed_inner("login", 2, "slow")), ("", build_failed_inner("login", 5, "down"))
     )
     (login,) = build_inner_requests(accounts, 10.0)
@@ -214,7 +212,7 @@ def test_the_sample_of_a_reason_has_no_value_of_a_query() -> None:
     """It may be a token, and summaries go into reports and to Loki."""
     spec = Spec(urls=(Url("http://me:pw@h/items/{i}?token=abc&id={i}"),))
     count = ReasonCount(OUTCOMES.index(Outcome.CONNECT_ERROR), "refused", 2, 4, 9)
-    (failure,) = build_failures(spec, [("", count)])
+    (failure,) = summarize_failures(spec, [("", count)])
     assert failure.sample == "GET http://***@h/items/4?token=***&id=4"
 
 
@@ -225,7 +223,7 @@ def test_an_exception_has_a_traceback_and_no_request() -> None:
         ("", ReasonCount(OUTCOMES.index(Outcome.EXCEPTION), reason, requests, 4, 9))
         for reason, requests in (("ValueError: 7", 3), ("KeyError: 'x'", 2))
     ]
-    first, second = build_failures(spec, counts, tracebacks={"ValueError: 7": "File x.py, line 3"})
+    first, second = summarize_failures(spec, counts, tracebacks={"ValueError: 7": "File x.py, line 3"})
     assert (first.outcome, first.reason, first.traceback) == (
         Outcome.EXCEPTION, "ValueError: 7", "File x.py, line 3",
     )  # fmt: skip
