@@ -13,12 +13,10 @@ settings.register_profile("full", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)
 settings.load_profile("quick")
 
-_NOTHING_HIDDEN = SecretTexts()
-
 
 def pytest_runtest_setup() -> None:
     """A process hides values until it ends, and cuts a long text wherever one of them may begin."""
-    vars(redaction)["_hidden"] = _NOTHING_HIDDEN
+    vars(redaction)["_hidden"] = SecretTexts()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
