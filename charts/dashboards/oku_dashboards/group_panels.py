@@ -148,36 +148,35 @@ def build_variable() -> Json:
     )
 
 
-def build_target_panels() -> list[Panel]:
-    """The panels of a run that names its targets."""
-    return [
-        TARGETS.build_requests(
-            "Requests of each target when the ledger accounted for them: when their leases ended."
-        ),
-        TARGETS.build_share(
-            "The share of the accounted requests of each target that was ok; those that were not sent or"
-            " are lost count as not ok."
-        ),
-        TARGETS.build_quantile("p50_ms", "p50"),
-        TARGETS.build_quantile("p99_ms", "p99"),
-        _build_target_table(),
-    ]
+def build_target_requests() -> Panel:
+    """Requests by target."""
+    return TARGETS.build_requests(
+        "Requests of each target when the ledger accounted for them: when their leases ended."
+    )
 
 
-def build_inner_panels() -> list[Panel]:
-    """The panels of a run of user code, by the names of the requests that it makes within iterations."""
-    return [
-        NAMES.build_requests(
-            f"Requests that user code has made, by name, when their leases ended.{_BESIDE}",
-        ),
-        NAMES.build_share("The share of the requests of each name that was ok."),
-        NAMES.build_quantile("p50_ms", "p50"),
-        NAMES.build_quantile("p99_ms", "p99"),
-        _build_inner_table(),
-    ]
+def build_target_share() -> Panel:
+    """Share of ok by target."""
+    return TARGETS.build_share(
+        "The share of the accounted requests of each target that was ok; those that were not sent or"
+        " are lost count as not ok."
+    )
 
 
-def _build_target_table() -> Panel:
+def build_inner_requests() -> Panel:
+    """Requests of user code by name."""
+    return NAMES.build_requests(
+        f"Requests that user code has made, by name, when their leases ended.{_BESIDE}"
+    )
+
+
+def build_inner_share() -> Panel:
+    """Share of ok by name."""
+    return NAMES.build_share("The share of the requests of each name that was ok.")
+
+
+def build_target_table() -> Panel:
+    """A row for each target."""
     requests, ok = TARGETS.sum("requests"), TARGETS.sum(Outcome.OK)
     unsent = [TARGETS.sum(outcome) for outcome in (Outcome.NOT_SENT, Outcome.LOST)]
     return TARGETS.build_table(
@@ -200,7 +199,8 @@ def _build_target_table() -> Panel:
     )
 
 
-def _build_inner_table() -> Panel:
+def build_inner_table() -> Panel:
+    """A row for each name."""
     requests, ok = NAMES.sum("requests"), NAMES.sum(Outcome.OK)
     return NAMES.build_table(
         title="Requests of iterations",

@@ -170,8 +170,23 @@ def build_punctuality() -> Panel:
     ).colour({"clock bound": CAUTION, "event loop lag": PLAIN})
 
 
-def build_totals(field: str, title: str, shows: str) -> Panel:
-    """A distribution of the whole run, of this field of its summary."""
+def build_response_time_totals() -> Panel:
+    """Response times of the whole run."""
+    return _build_totals(
+        "response_time_ms",
+        "Response time of the whole run",
+        "From when requests were due to the end of their responses",
+    )
+
+
+def build_lateness_totals() -> Panel:
+    """Latenesses of the whole run."""
+    return _build_totals(
+        "lateness_ms", "Lateness of the whole run", "From when requests were due to when they were sent"
+    )
+
+
+def _build_totals(field: str, title: str, shows: str) -> Panel:
     summaries = Lines(ONE_RUN, LineKind.SUMMARY)
     return stat(
         title=title,

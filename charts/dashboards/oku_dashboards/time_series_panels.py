@@ -16,7 +16,6 @@ from oku_dashboards.grafana.visualizations import (
     DASHES,
     LOGARITHMIC,
     STACKED,
-    HeatScale,
     heatmap,
     lines,
 )
@@ -106,7 +105,6 @@ def build_quantiles() -> Panel:
 def build_heatmap() -> Panel:
     """Latencies as a heatmap."""
     return heatmap(
-        HeatScale(),
         title="Latencies",
         shows="How many responses took how long. Each row is a bucket, named by its upper bound;"
         " buckets that are empty in the whole time range have no row.",
