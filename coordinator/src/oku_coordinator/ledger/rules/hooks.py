@@ -40,7 +40,7 @@ def begin_attempt(
     return record
 
 
-def take_report(
+def build_report(
     transaction: Transaction, worker: str, incarnation: str, report: HookReport, now: float
 ) -> bool:
     """Enter what came of an attempt; whether it counts."""

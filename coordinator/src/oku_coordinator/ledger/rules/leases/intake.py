@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from oku_coordinator.ledger.rules.failed_requests import build_finder
-from oku_coordinator.ledger.rules.hooks import take_report
+from oku_coordinator.ledger.rules.hooks import build_report
 from oku_coordinator.ledger.rules.leases import closing
 from oku_coordinator.ledger.rules.leases.growth import (
     PartGrowth,
@@ -99,7 +99,7 @@ class _Intake:
     def _take_report(self, batch: CheckpointBatch, report: HookReport) -> None:
         names = f"{report.attempt.run} {batch.worker} {batch.incarnation} {report.error} {report.traceback}"
         if _is_writable(names):
-            take_report(self._transaction, batch.worker, batch.incarnation, report, self._now)
+            build_report(self._transaction, batch.worker, batch.incarnation, report, self._now)
 
     def _take_checkpoint(
         self, batch: CheckpointBatch, checkpoint: Checkpoint, receipt: Receipt
