@@ -28,7 +28,7 @@ _TICKS = tuple(
 )
 
 
-def build_account(whose: str, label: str) -> Sequence[Panel]:
+def build_account_of(whose: str, label: str) -> Sequence[Panel]:
     """The account of one of the runs."""
     stats = StatPanels(whose)
     panels = (
@@ -44,7 +44,7 @@ def _sum(ticks: Lines, field: str) -> str:
     return ticks.sum(field, SPAN, _BY)
 
 
-def build_rate() -> Panel:
+def compare_rates() -> Panel:
     """The rates of both runs."""
     return _build_overlay(
         "Rate, per second",
@@ -55,7 +55,7 @@ def build_rate() -> Panel:
     )
 
 
-def build_failures() -> Panel:
+def compare_failures() -> Panel:
     """The failures of both runs."""
     return _build_overlay(
         "Not ok, per second",
@@ -69,7 +69,7 @@ def build_failures() -> Panel:
     )
 
 
-def build_quantile(name: str) -> Panel:
+def compare_quantile(name: str) -> Panel:
     """A quantile of both runs."""
     return _build_overlay(
         LATENCIES[name],
@@ -101,7 +101,7 @@ def _build_overlay(title: str, shows: str, exprs: Sequence[str], unit: str, exac
     ).colour({"both": FAINT, "A more": PLAIN, "B more": CAUTION})
 
 
-def build_events(whose: str, label: str) -> Panel:
+def build_events_of(whose: str, label: str) -> Panel:
     """The events of one of the runs."""
     events = Lines(whose, LineKind.EVENT, needs=("type", "text"))
     return logs(
@@ -114,7 +114,7 @@ def build_events(whose: str, label: str) -> Panel:
     )
 
 
-def build_throughput_change() -> Panel:
+def compare_throughputs() -> Panel:
     """How much the throughputs differ."""
     a, b = (
         f"({ticks.max('accounted', SPAN)} / {ticks.max('active_s', SPAN)})"
@@ -133,7 +133,7 @@ def build_throughput_change() -> Panel:
     )
 
 
-def build_latency_changes() -> Panel:
+def compare_latencies() -> Panel:
     """How much the latencies differ."""
     a, b = Lines(RUN_A, LineKind.SUMMARY), Lines(RUN_B, LineKind.SUMMARY)
     return stat(

@@ -17,7 +17,7 @@ _SAID = {
 }
 
 
-def build_now() -> Panel:
+def build_now_panel() -> Panel:
     """The parts of the request space, as of the latest coverage."""
     coverage = Lines(ONE_RUN, LineKind.COVERAGE)
     return bar_chart(
@@ -33,7 +33,7 @@ def build_now() -> Panel:
     ).colour({part: PART_COLOURS[part] for part in _PARTS})
 
 
-def build_totals() -> Panel:
+def build_totals_panel() -> Panel:
     """The whole request space over time."""
     ticks = Lines(ONE_RUN, LineKind.TICK)
     return lines(
@@ -49,7 +49,7 @@ def build_totals() -> Panel:
     ).colour({part: PART_COLOURS[part] for part in _PARTS})
 
 
-def build_map(part: str) -> Panel:
+def build_map_panel(part: str) -> Panel:
     """One state of the request space over time, as a heatmap."""
     coverage = Lines(ONE_RUN, LineKind.COVERAGE)
     share = f"label_format share=`{{{{ divf .{part} (subf .stop .start) }}}}` | unwrap share"

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from oku_core.results.lines import LineKind
-from oku_dashboards import compare_panels as compare
+from oku_dashboards import compare_panels, group_panels, rate_panels, run_panels
 from oku_dashboards import coverage_panels as coverage
-from oku_dashboards import group_panels, rate_panels, run_panels
 from oku_dashboards import time_series_panels as series
 from oku_dashboards import worker_panels as workers
 from oku_dashboards.grafana.dashboard import (
@@ -27,10 +26,9 @@ _EVENTS = Lines(ONE_RUN, LineKind.EVENT)
 
 def build_files() -> dict[Path, str]:
     """The JSON of every dashboard by the path of its file."""
-    dashboards = (build_run(), build_workers(), build_coverage(), build_compare())
     return {
         FOLDER / f"{dashboard.uid}.json": json.dumps(dashboard.to_json(), indent=2, ensure_ascii=False) + "\n"
-        for dashboard in dashboards
+        for dashboard in (build_run(), build_workers(), build_coverage(), build_compare())
     }
 
 
@@ -59,14 +57,14 @@ def build_run() -> Dashboard:
             DashboardRow("Account", stats.build_account().wide(16), stats.build_sums().wide(8)),
             DashboardRow(
                 "Over time",
-                series.build_rate(),
-                series.build_in_flight(),
-                series.build_outcomes(),
-                series.build_failures(),
-                series.build_quantiles(),
-                series.build_heatmap(),
-                series.build_statuses(),
-                series.build_bytes(),
+                series.build_rate_panel(),
+                series.build_in_flight_panel(),
+                series.build_outcomes_panel(),
+                series.build_failures_panel(),
+                series.build_quantiles_panel(),
+                series.build_heatmap_panel(),
+                series.build_statuses_panel(),
+                series.build_bytes_panel(),
             ),
             DashboardRow(
                 "The run as a whole",
@@ -74,41 +72,41 @@ def build_run() -> Dashboard:
                 stats.build_queued().wide(4),
                 stats.build_outcomes().wide(8),
                 stats.build_statuses().wide(6),
-                run_panels.build_validity(),
-                run_panels.build_thresholds(),
-                run_panels.build_failures(),
+                run_panels.build_validity_panel(),
+                run_panels.build_thresholds_panel(),
+                run_panels.build_failures_panel(),
             ),
             DashboardRow(
                 "For runs with a rate, or with phases",
-                rate_panels.build_plan(),
-                rate_panels.build_sent(),
-                rate_panels.build_unsent(),
-                rate_panels.build_response_times(),
-                rate_panels.build_latenesses(),
-                rate_panels.build_response_time_totals(),
-                rate_panels.build_lateness_totals(),
-                rate_panels.build_punctuality(),
-                rate_panels.build_unsent_totals(),
-                rate_panels.build_phases(),
+                rate_panels.build_plan_panel(),
+                rate_panels.build_sent_panel(),
+                rate_panels.build_unsent_panel(),
+                rate_panels.build_response_times_panel(),
+                rate_panels.build_latenesses_panel(),
+                rate_panels.build_response_time_totals_panel(),
+                rate_panels.build_lateness_totals_panel(),
+                rate_panels.build_punctuality_panel(),
+                rate_panels.build_unsent_totals_panel(),
+                rate_panels.build_phases_panel(),
             ),
             DashboardRow(
                 "For runs that name their targets",
-                group_panels.build_target_requests(),
-                group_panels.build_target_share(),
+                group_panels.TARGETS.build_requests(),
+                group_panels.TARGETS.build_share(),
                 group_panels.TARGETS.build_quantile("p50_ms", "p50"),
                 group_panels.TARGETS.build_quantile("p99_ms", "p99"),
-                group_panels.build_target_table(),
+                group_panels.build_target_table_panel(),
             ),
             DashboardRow(
                 "For runs of user code",
-                group_panels.build_inner_requests(),
-                group_panels.build_inner_share(),
+                group_panels.NAMES.build_requests(),
+                group_panels.NAMES.build_share(),
                 group_panels.NAMES.build_quantile("p50_ms", "p50"),
                 group_panels.NAMES.build_quantile("p99_ms", "p99"),
-                group_panels.build_inner_table(),
+                group_panels.build_inner_table_panel(),
             ),
-            DashboardRow("Events", run_panels.build_events()),
-            DashboardRow("Runs in the time range", run_panels.build_runs()),
+            DashboardRow("Events", run_panels.build_events_panel()),
+            DashboardRow("Runs in the time range", run_panels.build_runs_panel()),
         ],
     )
 
@@ -139,24 +137,26 @@ def build_workers() -> Dashboard:
         rows=[
             DashboardRow(
                 "",
-                workers.build_living(),
-                workers.build_lost(),
-                workers.build_taken_back(),
-                workers.build_lag(),
-                workers.build_busy(),
+                workers.build_living_panel(),
+                workers.build_lost_panel(),
+                workers.build_taken_back_panel(),
+                workers.build_lag_panel(),
+                workers.build_busy_panel(),
             ),
             DashboardRow(
                 "Workers over time",
-                workers.build_rate(),
-                workers.build_in_flight(),
-                workers.build_cpu(),
-                workers.build_memory(),
-                workers.build_lags(),
-                workers.build_p99(),
+                workers.build_worker_rates_panel(),
+                workers.build_in_flight_panel(),
+                workers.build_cpu_panel(),
+                workers.build_memory_panel(),
+                workers.build_lags_panel(),
+                workers.build_worker_latencies_panel(),
             ),
-            DashboardRow("For runs with a rate", workers.build_lateness(), workers.build_clock_bound()),
-            DashboardRow("Totals", workers.build_table(), workers.build_ranges()),
-            DashboardRow("Events", workers.build_events()),
+            DashboardRow(
+                "For runs with a rate", workers.build_lateness_panel(), workers.build_clock_bound_panel()
+            ),
+            DashboardRow("Totals", workers.build_table_panel(), workers.build_ranges_panel()),
+            DashboardRow("Events", workers.build_worker_events_panel()),
         ],
     )
 
@@ -177,14 +177,14 @@ def build_coverage() -> Dashboard:
                 stats.build_progress().wide(3),
                 stats.build_account().wide(18),
             ),
-            DashboardRow("The request space now", coverage.build_now()),
+            DashboardRow("The request space now", coverage.build_now_panel()),
             DashboardRow(
                 "Over time",
-                coverage.build_totals(),
-                coverage.build_map("accounted"),
-                coverage.build_map("again"),
-                coverage.build_map("leased"),
-                coverage.build_map("pending"),
+                coverage.build_totals_panel(),
+                coverage.build_map_panel("accounted"),
+                coverage.build_map_panel("again"),
+                coverage.build_map_panel("leased"),
+                coverage.build_map_panel("pending"),
             ),
         ],
     )
@@ -210,20 +210,22 @@ def build_compare() -> Dashboard:
             ),
         ],
         rows=[
-            DashboardRow("", compare.build_throughput_change(), compare.build_latency_changes()),
-            DashboardRow("Run A", *compare.build_account(compare.RUN_A, "A")),
-            DashboardRow("Run B", *compare.build_account(compare.RUN_B, "B")),
+            DashboardRow("", compare_panels.compare_throughputs(), compare_panels.compare_latencies()),
+            DashboardRow("Run A", *compare_panels.build_account_of(compare_panels.RUN_A, "A")),
+            DashboardRow("Run B", *compare_panels.build_account_of(compare_panels.RUN_B, "B")),
             DashboardRow(
                 "Since the start",
-                compare.build_rate(),
-                compare.build_failures(),
-                compare.build_quantile("p50"),
-                compare.build_quantile("p90"),
-                compare.build_quantile("p99"),
-                compare.build_quantile("p99_9"),
+                compare_panels.compare_rates(),
+                compare_panels.compare_failures(),
+                compare_panels.compare_quantile("p50"),
+                compare_panels.compare_quantile("p90"),
+                compare_panels.compare_quantile("p99"),
+                compare_panels.compare_quantile("p99_9"),
             ),
             DashboardRow(
-                "Events", compare.build_events(compare.RUN_A, "A"), compare.build_events(compare.RUN_B, "B")
+                "Events",
+                compare_panels.build_events_of(compare_panels.RUN_A, "A"),
+                compare_panels.build_events_of(compare_panels.RUN_B, "B"),
             ),
         ],
     )

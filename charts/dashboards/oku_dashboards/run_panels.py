@@ -14,7 +14,7 @@ _MARGIN_MS = 30_000
 """A link to a run shows this much before its first and after its last range."""
 
 
-def build_validity() -> Panel:
+def build_validity_panel() -> Panel:
     """The validity flags of the run."""
     flags = Lines(ONE_RUN, LineKind.EVENT, where='type="validity"', needs=("type", "text"))
     return logs(
@@ -29,7 +29,7 @@ def build_validity() -> Panel:
     )
 
 
-def build_thresholds() -> Panel:
+def build_thresholds_panel() -> Panel:
     """A row for each threshold."""
     thresholds = Lines(ONE_RUN, LineKind.THRESHOLD)
     by = ("expression", "verdict", "unit")
@@ -62,7 +62,7 @@ def build_thresholds() -> Panel:
     )
 
 
-def build_failures() -> Panel:
+def build_failures_panel() -> Panel:
     """A row for each reason of failures."""
     failures = Lines(ONE_RUN, LineKind.FAILURE)
     by = ("outcome", "reason", "target", "request")
@@ -89,7 +89,7 @@ def build_failures() -> Panel:
     )
 
 
-def build_events() -> Panel:
+def build_events_panel() -> Panel:
     """The events of the run."""
     events = Lines(ONE_RUN, LineKind.EVENT, needs=("type", "text"))
     return logs(
@@ -104,7 +104,7 @@ def build_events() -> Panel:
     )
 
 
-def build_runs() -> Panel:
+def build_runs_panel() -> Panel:
     """A row for each run in the time range, with a link to it."""
     ranges = Lines(ALL_RUNS, LineKind.RANGE)
     by = ("run", "name")

@@ -21,7 +21,7 @@ _NO_WORKERS = "no workers in the time range"
 _EVENTS = (EventType.WORKER_JOINED, EventType.WORKER_LEFT, EventType.WORKER_LOST, EventType.LEASE_EXPIRED)
 
 
-def build_living() -> Panel:
+def build_living_panel() -> Panel:
     """The number of live workers."""
     return stat(
         title="Live workers",
@@ -32,7 +32,7 @@ def build_living() -> Panel:
     )
 
 
-def build_lost() -> Panel:
+def build_lost_panel() -> Panel:
     """The number of workers lost."""
     return _build_count(
         EventType.WORKER_LOST,
@@ -42,7 +42,7 @@ def build_lost() -> Panel:
     )
 
 
-def build_taken_back() -> Panel:
+def build_taken_back_panel() -> Panel:
     """The number of leases taken back."""
     return _build_count(
         EventType.LEASE_EXPIRED,
@@ -64,7 +64,7 @@ def _build_count(type_: EventType, title: str, shows: str, colour: str) -> Panel
     )
 
 
-def build_lag() -> Panel:
+def build_lag_panel() -> Panel:
     """The largest event loop lag of any worker."""
     return _build_worst(
         "max_lag_s",
@@ -75,7 +75,7 @@ def build_lag() -> Panel:
     )
 
 
-def build_busy() -> Panel:
+def build_busy_panel() -> Panel:
     """The busiest second of any worker."""
     return _build_worst(
         "busy_share",
@@ -109,7 +109,7 @@ def _build_worst(
     )
 
 
-def build_rate() -> Panel:
+def build_worker_rates_panel() -> Panel:
     """The rate of each worker."""
     rates = f"{_NAMED_LINES.sum('requests_ended', STEP, _BY)} / {_NAMED_LINES.sum('seconds', STEP, _BY)}"
     return _build_lines(
@@ -117,32 +117,32 @@ def build_rate() -> Panel:
     )
 
 
-def build_in_flight() -> Panel:
+def build_in_flight_panel() -> Panel:
     """Requests in flight by worker."""
     return _build_largest("in_flight", "In flight", "Requests sent and not yet answered", "short")
 
 
-def build_cpu() -> Panel:
+def build_cpu_panel() -> Panel:
     """CPU time by worker."""
     return _build_largest("cpu_share", "CPU", "CPU time per second; 100 % is one core", "percentunit")
 
 
-def build_memory() -> Panel:
+def build_memory_panel() -> Panel:
     """Memory by worker."""
     return _build_largest("rss_mb", "Memory", "Resident memory; 1 MB is 10⁶ bytes", "decmbytes")
 
 
-def build_lags() -> Panel:
+def build_lags_panel() -> Panel:
     """Event loop lag by worker."""
     return _build_largest("lag_s", "Event loop lag", "How late the worker's event loop was", "s")
 
 
-def build_p99() -> Panel:
+def build_worker_latencies_panel() -> Panel:
     """Latencies by worker."""
     return _build_largest("p99_ms", "p99", "99 of 100 of its responses arrived within this time", "ms")
 
 
-def build_lateness() -> Panel:
+def build_lateness_panel() -> Panel:
     """Lateness by worker, in runs with a rate."""
     return _build_largest(
         "lateness_p99_ms",
@@ -153,7 +153,7 @@ def build_lateness() -> Panel:
     )
 
 
-def build_clock_bound() -> Panel:
+def build_clock_bound_panel() -> Panel:
     """Bound of the clock's error by worker, in runs with a rate."""
     return _build_largest(
         "clock_bound_s",
@@ -194,7 +194,7 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
     return panel.add(override(name, colour=FAINT, custom_lineStyle=DASHES) for name in ("highest", "lowest"))
 
 
-def build_ranges() -> Panel:
+def build_ranges_panel() -> Panel:
     """Accounted ranges by worker."""
     ranges = Lines(ONE_RUN, LineKind.RANGE, where=_NAMED, needs=_BY).count(STEP, _BY)
     return lines(
@@ -213,7 +213,7 @@ def build_ranges() -> Panel:
     )
 
 
-def build_table() -> Panel:
+def build_table_panel() -> Panel:
     """A row for each worker."""
     ranges = Lines(ONE_RUN, LineKind.RANGE, where=_NAMED, needs=_BY)
     columns = {
@@ -247,7 +247,7 @@ def build_table() -> Panel:
     )
 
 
-def build_events() -> Panel:
+def build_worker_events_panel() -> Panel:
     """The events of workers and leases."""
     choice = f'type=~"{"|".join(_EVENTS)}"'
     events = Lines(ONE_RUN, LineKind.EVENT, where=choice, needs=("type", "text"))

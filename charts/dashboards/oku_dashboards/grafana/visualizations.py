@@ -65,7 +65,6 @@ def bar_gauge(*, is_by_row: bool = False, **settings: Any) -> Panel:
 
 
 def _reduce(*, values: bool = False, fields: str = "") -> Json:
-    """Each series as its last value."""
     return {"values": values, "calcs": ["lastNotNull"], "fields": fields}
 
 
