@@ -18,9 +18,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import get_body
-from oku_workers.engines.aiohttp.redirecting_client import RedirectingClient
 from oku_workers.engines.aiohttp.route import build_routes
-from oku_workers.engines.aiohttp.session import build_session, classify
+from oku_workers.engines.aiohttp.session import RedirectingClient, build_session, classify
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, GIVEN_BACK, Slot
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext
 from oku_workers.engines.http.http_engine import HttpEngine

@@ -1,10 +1,11 @@
-"""The client session of the aiohttp engine: its settings, and how it connects.
+"""The client session of the aiohttp engine: its settings, its connections, redirections and cookies.
 
 docs/decisions/0005-aiohttp-engine.md lists which parts of aiohttp are replaced, and why. An aiohttp without
 the names that are used here is refused at the start.
 """
 
 from collections.abc import Awaitable
+from time import time
 from typing import Any
 
 from aiohttp import (
@@ -12,21 +13,24 @@ from aiohttp import (
     ClientConnectionError,
     ClientConnectorError,
     ClientRequest,
+    ClientResponse,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
     NonHttpUrlClientError,
 )
-from multidict import istr
+from multidict import CIMultiDict, istr
 from yarl import URL
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 from oku_core.data.data_format import DataError
 from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Connector, Way
+from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.redirects import Hop, RedirectChain, RedirectError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
-from oku_workers.engines.aiohttp.protocol import ResponseProtocol
+from oku_workers.engines.aiohttp.protocol import ResponseProtocol, get_body
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
 
@@ -113,8 +117,45 @@ class _Connector(BaseConnector):
         return super().close(abort_ssl=abort_ssl)
 
 
-if not all(
-    hasattr(BaseConnector, name)
-    for name in ("_create_connection", "_update_proxy_auth_header_and_build_proxy_req")
-):
-    raise RuntimeError("this aiohttp cannot be told how to connect")
+class RedirectingClient:
+    """Sends requests with the cookies of their origin, and follows the redirections that the spec allows.
+
+    aiohttp would send headers to any origin, and quote the values of cookies as it sees fit.
+    """
+
+    def __init__(self, session: ClientSession, spec: Spec) -> None:
+        self._session = session
+        self._spec = spec
+        self._cookies = CookieJar(by_origin=True) if spec.cookies else None
+
+    async def request(self, method: str, url: URL, **arguments: Any) -> ClientResponse:
+        """Send a request as `ClientSession.request` does, and return the last response.
+
+        Raises:
+            RedirectError: the last redirection cannot be followed, or must not be.
+        """
+        headers, body = arguments.get("headers", CIMultiDict()), arguments.get("data")
+        hop, spec = Hop(method, url, has_body=body is not None), self._spec
+        most, has_certificate = spec.max_redirects, spec.cert is not None
+        chain = RedirectChain(hop, list(headers.items()), body, most, has_certificate=has_certificate)
+        response = await self._send(chain)
+        try:
+            while chain.follow(response.status, get_body(response).head):
+                response.release()
+                response = await self._send(chain)
+        except RedirectError:
+            response.release()
+            raise
+        return response
+
+    async def _send(self, chain: RedirectChain) -> ClientResponse:
+        (method, url, *_), cookies = chain.hop, self._cookies
+        headers = CIMultiDict[str](chain.headers)
+        if cookies is not None and (kept := cookies.find(str(url), time())):
+            headers["Cookie"] = merge_cookies("; ".join(headers.popall("Cookie", [])), kept)
+        response = await self._session.request(
+            method, url, headers=headers, data=chain.body, allow_redirects=False
+        )
+        if cookies is not None and may_set_cookies(head := get_body(response).head):
+            cookies.store(head, str(url), time())
+        return response
