@@ -60,7 +60,7 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
         reader = self._reader
         reader.has_bodies = not skip_payload
         reader.kept_bytes, self._should_close = CURRENT_SLOT.get().route.needs
-        reader.begin()
+        reader.reset()
         self._is_fresh, self._is_asked, self._body, self._first_ns = False, True, None, 0
         if self._early:  # not at once: the request is to be written before its response can fail
             self._loop.call_soon(self._read_early)
