@@ -59,24 +59,6 @@ def test_what_a_url_may_contain_is_sent_as_it_is_written(
     )
 
 
-@pytest.mark.parametrize(
-    ("template", "host", "port", "target"),
-    [
-        ("http://host", "host", 80, "/"),
-        ("http://host?x={i}", "host", 80, "/?x=7"),
-        ("http://HOST:80/{i}", "host", 80, "/7"),
-        ("https://host/{i}/{i}?{i}", "host", 443, "/7/7?7"),
-        ("https://host:8443/", "host", 8443, "/"),
-        ("http://[::1]:8080/{i}", "::1", 8080, "/7"),
-        ("http://straße.example/{i}", "xn--strae-oqa.example", 80, "/7"),
-    ],
-)
-def test_a_url_names_its_host(template: str, host: str, port: int, target: str) -> None:
-    """The host can be looked up as it stands; the port is that of the scheme unless the URL gives one."""
-    url = make_url(template, 7)
-    assert (url.raw_host, url.port, url.raw_path_qs) == (host, port, target)
-
-
 @given(index=INDICES, count=st.integers(1, 5))
 def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
     """Index `i` asks the URL at `i` modulo their number."""
