@@ -37,7 +37,7 @@ _TICKS = tuple(
 )
 
 
-def build() -> Dashboard:
+def build_compare_dashboard() -> Dashboard:
     """The dashboard."""
     return Dashboard(
         uid="oku-compare",

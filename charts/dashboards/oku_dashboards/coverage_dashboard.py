@@ -25,7 +25,7 @@ _SAID = {
 }
 
 
-def build() -> Dashboard:
+def build_coverage_dashboard() -> Dashboard:
     """The dashboard."""
     stats = StatPanels()
     return Dashboard(

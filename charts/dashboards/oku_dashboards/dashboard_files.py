@@ -13,9 +13,9 @@ def build_files() -> dict[Path, str]:
     return {
         FOLDER / f"{dashboard.uid}.json": json.dumps(dashboard.to_json(), indent=2, ensure_ascii=False) + "\n"
         for dashboard in (
-            run_dashboard.build(),
-            workers_dashboard.build(),
-            coverage_dashboard.build(),
-            compare_dashboard.build(),
+            run_dashboard.build_run_dashboard(),
+            workers_dashboard.build_workers_dashboard(),
+            coverage_dashboard.build_coverage_dashboard(),
+            compare_dashboard.build_compare_dashboard(),
         )
     }

@@ -47,7 +47,7 @@ def draw_plan(panel: Panel) -> Panel:
     return panel.add([override(PLANNED, colour=FAINT, **PLAN)])
 
 
-def build_plan() -> Panel:
+def build_plan_panel() -> Panel:
     """How a run kept to its plan."""
     summaries = Lines(ONE_RUN, LineKind.SUMMARY)
     planned = summaries.last("planned_rps", SPAN)
@@ -184,7 +184,7 @@ def build_totals(field: str, title: str, shows: str) -> Panel:
     )
 
 
-def build_phases() -> Panel:
+def build_phases_panel() -> Panel:
     """A row for each phase."""
     ranges = Lines(ONE_RUN, LineKind.RANGE, where='phase != ""', needs=_BY)
     phases = Lines(ONE_RUN, LineKind.PHASE)

@@ -14,7 +14,7 @@ from oku_dashboards.grafana.dashboard import (
 from oku_dashboards.grafana.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
 from oku_dashboards.grafana.panel import Exactness, Panel, override
 from oku_dashboards.grafana.visualizations import NOTHING, logs, table
-from oku_dashboards.stat_panels import StatPanels, build_mapping
+from oku_dashboards.stat_panels import StatPanels, build_value_mapping
 
 _MOST_RUNS = 100
 _NARROW = 150
@@ -23,7 +23,7 @@ _MARGIN_MS = 30_000
 """A link to a run shows this much before its first and after its last range."""
 
 
-def build() -> Dashboard:
+def build_run_dashboard() -> Dashboard:
     """The dashboard."""
     stats = StatPanels()
     return Dashboard(
@@ -53,11 +53,11 @@ def build() -> Dashboard:
                 [
                     series.build_rate(),
                     series.build_in_flight(),
-                    series.build_outcomes(),
-                    series.build_failures(),
+                    series.build_outcomes_panel(),
+                    series.build_failures_panel(),
                     series.build_quantiles(),
-                    series.build_heatmap(),
-                    series.build_statuses(),
+                    series.build_heatmap_panel(),
+                    series.build_statuses_panel(),
                     series.build_bytes(),
                 ],
             ),
@@ -76,7 +76,7 @@ def build() -> Dashboard:
             DashboardRow(
                 "For runs with a rate, or with phases",
                 [
-                    rate_panels.build_plan(),
+                    rate_panels.build_plan_panel(),
                     rate_panels.build_sent(),
                     rate_panels.build_unsent(),
                     rate_panels.build_response_times(),
@@ -93,7 +93,7 @@ def build() -> Dashboard:
                     ),
                     rate_panels.build_punctuality(),
                     rate_panels.build_unsent_totals(),
-                    rate_panels.build_phases(),
+                    rate_panels.build_phases_panel(),
                 ],
             ),
             DashboardRow(
@@ -146,7 +146,7 @@ def _build_thresholds() -> Panel:
         overrides=[
             override(
                 "verdict",
-                mappings=[build_mapping(VERDICT_COLOURS)],
+                mappings=[build_value_mapping(VERDICT_COLOURS)],
                 color={"mode": "thresholds"},
                 custom_cellOptions={"type": "color-text"},
             ),

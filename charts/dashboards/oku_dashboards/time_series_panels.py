@@ -58,7 +58,7 @@ def build_in_flight() -> Panel:
     return panel.colour({"in flight": PLAIN}).add([workers])
 
 
-def build_outcomes() -> Panel:
+def build_outcomes_panel() -> Panel:
     """All outcomes, stacked."""
     return lines(
         custom=STACKED,
@@ -71,7 +71,7 @@ def build_outcomes() -> Panel:
     ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
 
 
-def build_failures() -> Panel:
+def build_failures_panel() -> Panel:
     """All outcomes but `ok`, which would hide them."""
     return lines(
         title="Not ok",
@@ -103,7 +103,7 @@ def build_quantiles() -> Panel:
     )
 
 
-def build_heatmap() -> Panel:
+def build_heatmap_panel() -> Panel:
     """Latencies as a heatmap."""
     return heatmap(
         HeatScale(),
@@ -118,7 +118,7 @@ def build_heatmap() -> Panel:
     )
 
 
-def build_statuses() -> Panel:
+def build_statuses_panel() -> Panel:
     """Statuses over time."""
     statuses = Lines(ONE_RUN, LineKind.STATUS).sum("requests", STEP, ("status",))
     panel = lines(

@@ -30,7 +30,7 @@ _NO_WORKERS = "no workers in the time range"
 _EVENTS = (EventType.WORKER_JOINED, EventType.WORKER_LEFT, EventType.WORKER_LOST, EventType.LEASE_EXPIRED)
 
 
-def build() -> Dashboard:
+def build_workers_dashboard() -> Dashboard:
     """The dashboard."""
     return Dashboard(
         uid="oku-workers",

@@ -10,7 +10,7 @@ import pytest
 import oku_coordinator
 import oku_core.http_client
 import oku_workers
-from oku_core.process.supervision import Health, Supervisor, cancel, describe_error, keep_going
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks, describe_error, keep_going
 
 ALONE = {
     ("oku_coordinator/broker/sender.py", "_start_threads"): "each goes on with the next message",
@@ -124,7 +124,7 @@ async def test_a_trouble_is_shown_until_the_task_succeeds() -> None:
         steps.append(supervisor.troubles)
         if len(steps) < 3:
             raise OSError(28, "No space left on device")
-        health.note_well()
+        health.record_success()
         steps.append(supervisor.troubles)
         if len(steps) == 4:
             raise RuntimeError("again")
@@ -136,7 +136,7 @@ async def test_a_trouble_is_shown_until_the_task_succeeds() -> None:
             await asyncio.sleep(0)
     disk = ["publisher: OSError: [Errno 28] No space left on device"]
     assert steps == [[], disk, disk, [], ["publisher: RuntimeError: again"], []]
-    await cancel([task, None])
+    await cancel_tasks([task, None])
     assert supervisor.troubles == []
 
 
@@ -146,12 +146,12 @@ async def test_a_task_that_always_fails_does_not_fill_the_log(caplog: pytest.Log
     now = 0.0
     health = Health("task", clock=lambda: now)
     for _ in range(1000):
-        now += health.note_failure(RuntimeError("unforeseen"))
+        now += health.record_failure(RuntimeError("unforeseen"))
     assert len(caplog.records) == 10
     assert caplog.records[0].getMessage() == "task: RuntimeError: unforeseen; trying again in 0.5 s"
     assert all(record.exc_info for record in caplog.records)
     caplog.clear()
-    Health("task").note_failure(ConnectionRefusedError("nobody"))
+    Health("task").record_failure(ConnectionRefusedError("nobody"))
     assert not caplog.records[0].exc_info
 
 
@@ -160,13 +160,13 @@ def test_a_task_that_fails_every_other_time_does_not_spin(caplog: pytest.LogCapt
     now = 0.0
     health = Health("task", clock=lambda: now)
     for _ in range(100):
-        pause_s = health.note_failure(RuntimeError("unforeseen"))
+        pause_s = health.record_failure(RuntimeError("unforeseen"))
         now += pause_s
-        health.note_well()
+        health.record_success()
     assert pause_s == 10.0
     assert len(caplog.records) == 7
     now += 61.0
-    assert health.note_failure(RuntimeError("unforeseen")) == 0.5
+    assert health.record_failure(RuntimeError("unforeseen")) == 0.5
 
 
 async def test_a_fatal_error_is_raised_whichever_task_raises_it() -> None:
@@ -183,7 +183,7 @@ async def test_a_fatal_error_is_raised_whichever_task_raises_it() -> None:
     supervisor.start("other", fail)
     with pytest.raises(ValueError, match="does not pass"):
         await supervisor.wait(waiting)
-    await cancel([waiting])
+    await cancel_tasks([waiting])
 
 
 def test_a_thread_runs_until_it_is_told_to_end() -> None:

@@ -81,7 +81,7 @@ class _Slot:
 
     def take(self, feed: FeedProtocol) -> int:
         """Take the next request of a feed, and return its index; it is in flight from now on."""
-        self.tally, self.coordinate, index, due_ns = feed.take()
+        self.tally, self.coordinate, index, due_ns = feed.pop()
         self.sent_ns = now_ns = monotonic_ns()
         self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
         return index
@@ -243,7 +243,7 @@ class AiohttpEngine:
         if slot.tally is not None and not task.cancelled():
             slot.tally.execution.abandon(error)
         if isinstance(error, Exception):
-            pause_s = self._health.note_failure(error)
+            pause_s = self._health.record_failure(error)
             asyncio.get_running_loop().call_later(pause_s, self._restart_slot, slot)
 
     def _restart_slot(self, slot: _Slot) -> None:
@@ -345,7 +345,7 @@ class AiohttpEngine:
         for slot in stuck:
             self._replace(slot)
         if is_well:
-            self._health.note_well()
+            self._health.record_success()
 
     def _replace(self, stuck: _Slot) -> None:
         """Give back what did not end when it was cut off, and go on with another slot."""

@@ -172,7 +172,7 @@ class HttptoolsEngine:
             except DataError:  # `_fill` meets it, too, and reports it
                 request = b""
             if request:
-                tally, coordinate, _, due_ns = self.feed.take()
+                tally, coordinate, _, due_ns = self.feed.pop()
                 connection.begin_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
                 return
@@ -208,7 +208,7 @@ class HttptoolsEngine:
         self._connect_ahead()
         while True:
             self._fill()
-            health.note_well()
+            health.record_success()
             await self.feed.wait()
 
     def _fill(self) -> None:
@@ -229,7 +229,7 @@ class HttptoolsEngine:
             if connection is None and not self._connections.can_make:
                 return
             self._free -= 1
-            tally, coordinate, _, due_ns = feed.take()
+            tally, coordinate, _, due_ns = feed.pop()
             if connection is not None:
                 connection.begin_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
@@ -264,7 +264,7 @@ class HttptoolsEngine:
     def _fail_at_once(self, reason: str) -> None:
         """Take a request that cannot be sent."""
         now_ns = monotonic_ns()
-        tally, coordinate, _, due_ns = self.feed.take()
+        tally, coordinate, _, due_ns = self.feed.pop()
         tally.fail(CONNECT_ERROR, coordinate, reason, (now_ns - due_ns) // 1000 if due_ns else 0)
 
     def _connect(self, connection: Connection) -> None:
