@@ -20,7 +20,7 @@ from tests.kit.servers.proxy import Proxy
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.request_content import Header, parse_spec_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
@@ -201,7 +201,7 @@ async def test_cookies_stand_beside_those_of_the_spec(worker: EngineWorker, serv
     """Of two with one name, the server's counts; values go back as they came."""
     cookie = 'Set-Cookie: last="{1}"==; Path=/'
     server = await serve(always(build_response("200 OK", b"", cookie)))
-    headers = parse_spec_headers(["Cookie: lang=en; last=0", "X: 1"])
+    headers = parse_headers(["Cookie: lang=en; last=0", "X: 1"])
 
     account = await worker.run(build_spec(f"{server.url}/", cookies=True, concurrency=1, headers=headers), 2)
 
@@ -213,7 +213,7 @@ async def test_cookies_stand_beside_those_of_the_spec(worker: EngineWorker, serv
     assert [request.header("x") for request in server.requests] == [["1"], ["1"]]
 
 
-SECRETS = parse_spec_headers(["Cookie: session=secret", "X-Api-Key: secret", "X-Index: secret-{i}"])
+SECRETS = parse_headers(["Cookie: session=secret", "X-Api-Key: secret", "X-Index: secret-{i}"])
 
 
 def is_told(request: Request) -> bool:

@@ -10,7 +10,7 @@ from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, alw
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.request_content import Header, parse_spec_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.template import read_body
 from oku_core.spec.values.url import Url
 
@@ -84,9 +84,7 @@ async def test_headers(engine: Engine, worker: EngineWorker, serve: Serve) -> No
     server = await serve(always(OK))
     texts = ["X-Fixed: a", "X-Fixed: b", "X-Index: {i}", "X-Both: c", "X-Both: {i}-{i}", "X-Empty:"]
 
-    await worker.run(
-        build_spec(engine, server.url, headers=parse_spec_headers(texts), concurrency=1), 2, start=5
-    )
+    await worker.run(build_spec(engine, server.url, headers=parse_headers(texts), concurrency=1), 2, start=5)
 
     for index, request in enumerate(server.requests, 5):
         assert request.header("x-fixed") == ["a", "b"]

@@ -9,7 +9,7 @@ from tests.kit.servers.hostile_server import Request, Serve
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
-from oku_core.spec.values.request_content import Header, parse_spec_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.url import Url
 
 TYPE = Header("Content-Type: a/b")
@@ -21,11 +21,11 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "what must be encoded": ("/straße/a b|c?ü={i}", {}),
     "a user": ("/{i}", {"user": "me:secret@"}),
     "a user without a password": ("/{i}", {"user": "me@"}),
-    "headers": ("/{i}", {"headers": parse_spec_headers(["X-A: b", "X-A: {i}", "x-b:  c  ", "X-Empty:"])}),
-    "headers of UTF-8": ("/{i}", {"headers": parse_spec_headers("X-A: größe {i}")}),
+    "headers": ("/{i}", {"headers": parse_headers(["X-A: b", "X-A: {i}", "x-b:  c  ", "X-Empty:"])}),
+    "headers of UTF-8": ("/{i}", {"headers": parse_headers("X-A: größe {i}")}),
     "headers in the place of Oku's": (
         "/{i}",
-        {"headers": parse_spec_headers(OTHERS)},
+        {"headers": parse_headers(OTHERS)},
     ),
     "no body": ("/{i}", {"method": "POST"}),
     "an empty body": ("/{i}", {"method": "POST", "body": ""}),

@@ -24,7 +24,7 @@ from tests.kit.workers.measured_worker import measure
 from oku_core.accounting.measured_time import Time
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
-from oku_core.spec.values.request_content import Header, parse_spec_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.url import Url
 
 MIB = 1 << 20
@@ -61,7 +61,7 @@ async def test_each_index_is_sent_once(worker: EngineWorker, serve_http2: ServeH
 async def test_what_a_request_is_made_of(worker: EngineWorker, serve_http2: ServeHttp2) -> None:
     """Pseudo-header fields come first, each once; names are in lower case, and the host is the authority."""
     server = await serve_http2(always())
-    headers = parse_spec_headers(["X-Index: {i}", "X-Twice: a", "X-Twice: b"])
+    headers = parse_headers(["X-Index: {i}", "X-Twice: a", "X-Twice: b"])
 
     await worker.run(build_spec(f"{server.url}/ü", headers=headers, concurrency=1), 1, start=7)
 
@@ -86,7 +86,7 @@ async def test_headers_are_compressed_as_the_server_allows(
 ) -> None:
     """The server can read each of them, with a table and without."""
     server = await serve_http2(always(), settings={Setting.HEADER_TABLE_SIZE: size})
-    headers = parse_spec_headers(["X-Long: " + "long" * 100, "X-Index: {i}"])
+    headers = parse_headers(["X-Long: " + "long" * 100, "X-Index: {i}"])
 
     account = await worker.run(build_spec(server.url, headers=headers), 200)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oku_core.accounting.histogram import merge_histograms
+from oku_core.accounting.histogram import merge
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample, build_quantiles_ms
@@ -86,7 +86,7 @@ class TrendTracker:
 
     def _measure(self, time: Time) -> Quantiles:
         quantiles = build_quantiles_ms(
-            merge_histograms(sample.times[time] for sample in self._distributions if time in sample.times)
+            merge(sample.times[time] for sample in self._distributions if time in sample.times)
         )
         return Quantiles(quantiles["p50_ms"], quantiles["p99_ms"])
 

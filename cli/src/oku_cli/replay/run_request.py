@@ -84,9 +84,7 @@ async def fetch_request(
     return RunRequest(run, index, picked, row)
 
 
-async def fetch_run_files(
-    backend: RunBackend, run: str, wanted: Iterable[FileRef], folder: Path
-) -> SpecFiles:
+async def fetch_inputs(backend: RunBackend, run: str, wanted: Iterable[FileRef], folder: Path) -> SpecFiles:
     """Fetch files of a run into a private folder."""
     for file in wanted:
         (folder / file.digest).write_bytes(await backend.fetch_run_file(run, file.digest))

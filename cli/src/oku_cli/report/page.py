@@ -27,7 +27,7 @@ from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.markup import Html, build_titled_table, element
 from oku_cli.report.masking import has_mask, mask_spec
 from oku_cli.report.summary_sections import (
-    build_account_section,
+    build_balance,
     build_failure_section,
     build_head,
     build_name_section,
@@ -73,7 +73,7 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> list[Html]:
         over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
     bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
     sections = (
-        build_account_section(summary, load, clock_bound_s=max(bounds, default=None)),
+        build_balance(summary, load, clock_bound_s=max(bounds, default=None)),
         build_threshold_section(summary),
         _build_over_time(samples, over_time, read_out),
         build_phase_section(summary, load),

@@ -32,17 +32,12 @@ from oku_core.tables.formatting import (
     in_units,
 )
 from oku_core.tables.outcome_tables import (
-    build_failure_table,
+    build_failures,
     build_name_failures,
     build_outcomes,
     build_statuses,
 )
-from oku_core.tables.part_tables import (
-    build_names,
-    build_phase_table,
-    build_phase_targets,
-    build_target_table,
-)
+from oku_core.tables.part_tables import build_names, build_phase_targets, build_phases, build_targets
 from oku_core.tables.summary_tables import describe_processes, list_worker_tables
 from oku_core.tables.table import Table
 from oku_core.tables.threshold_tables import build_thresholds
@@ -59,13 +54,13 @@ def build_threshold_section(summary: Summary) -> Html | None:
 
 def build_phase_section(summary: Summary, load: Spec | None) -> Html | None:
     """Build the section on phases; None if the run has only one, without a name."""
-    return _build_section(build_phase_table(summary, load), "phases")
+    return _build_section(build_phases(summary, load), "phases")
 
 
 def build_target_section(summary: Summary) -> Html | None:
     """Build the section on targets, in the whole run and in each phase; None if the run names none."""
     phases = (build_folded_table(build_phase_targets(phase)) for phase in summary.phases if phase.targets)
-    return _build_section(build_target_table(summary), "targets", *phases)
+    return _build_section(build_targets(summary), "targets", *phases)
 
 
 def build_name_section(summary: Summary) -> Html | None:
@@ -101,7 +96,7 @@ def build_failure_section(summary: Summary) -> Html | None:
     if summary.completes is not None:
         parts.append(_build_completes(summary.completes, summary.unit))
     if summary.failures:
-        parts.append(build_html_table(build_failure_table(summary)))
+        parts.append(build_html_table(build_failures(summary)))
         parts += [_build_traceback(failure) for failure in summary.failures if failure.traceback]
     return build_section("Failures", *parts, id_="failures") if parts else None
 
@@ -189,9 +184,7 @@ def describe_state(summary: Summary) -> str:
     return " · ".join(filter(None, (summary.state, format_ok(summary.outcomes.ok, summary.accounted))))
 
 
-def build_account_section(
-    summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None
-) -> Html:
+def build_balance(summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None) -> Html:
     """Build the account: how much is accounted, whether that balances, the validity flags and the metrics.
 
     `clock_bound_s` is how well all workers knew the coordinator's clock; None in a closed run.

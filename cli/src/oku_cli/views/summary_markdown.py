@@ -10,9 +10,9 @@ from oku_cli.views.summary_view import MOST_TRACEBACKS, shorten_traceback
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.summary.summary import Summary
 from oku_core.tables.formatting import format_count, format_ok
-from oku_core.tables.outcome_tables import build_failure_table, build_outcomes
-from oku_core.tables.part_tables import build_names, build_phase_table, build_target_table
-from oku_core.tables.summary_tables import build_figure_table
+from oku_core.tables.outcome_tables import build_failures, build_outcomes
+from oku_core.tables.part_tables import build_names, build_phases, build_targets
+from oku_core.tables.summary_tables import build_figures
 from oku_core.tables.table import Rank, Role, Table, cut_rows
 from oku_core.tables.threshold_tables import build_thresholds
 from oku_core.tables.time_tables import build_times
@@ -47,13 +47,9 @@ def _iter_lines(summary: Summary, reasons: Sequence[ExitReason]) -> Iterator[str
     yield from _list_table(build_thresholds(summary.thresholds))
     if summary.failures:
         yield from _list_failures(summary)
-    for table in (build_figure_table(summary), build_outcomes(summary), build_times(summary)):
+    for table in (build_figures(summary), build_outcomes(summary), build_times(summary)):
         yield from _list_table(table)
-    for table in (
-        build_phase_table(summary),
-        build_target_table(summary),
-        build_names(summary.inner_requests),
-    ):
+    for table in (build_phases(summary), build_targets(summary), build_names(summary.inner_requests)):
         if table.rows:
             yield from ("", f"### {table.title}", *_list_table(table))
             yield from (("", _escape(table.note)) if table.note else ())
@@ -82,7 +78,7 @@ def _list_reasons(reasons: Sequence[ExitReason]) -> Iterator[str]:
 
 def _list_failures(summary: Summary) -> Iterator[str]:
     """Why requests were not ok: the most frequent reasons."""
-    table = cut_rows(build_failure_table(summary), _MOST_REASONS)
+    table = cut_rows(build_failures(summary), _MOST_REASONS)
     yield from _list_table(table)
     yield from _list_tracebacks(summary)
     if table.left_out:

@@ -34,8 +34,8 @@ from oku_core.tables.formatting import (
     format_share,
     in_units,
 )
-from oku_core.tables.outcome_tables import build_failure_table, build_name_failures, build_outcomes
-from oku_core.tables.part_tables import MOST_ROWS, build_names, build_phase_table, build_target_table
+from oku_core.tables.outcome_tables import build_failures, build_name_failures, build_outcomes
+from oku_core.tables.part_tables import MOST_ROWS, build_names, build_phases, build_targets
 from oku_core.tables.summary_tables import list_worker_tables
 from oku_core.tables.table import Table, cut_rows
 from oku_core.tables.threshold_tables import build_thresholds
@@ -89,9 +89,9 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 def _iter_parts(summary: Summary) -> Iterator[RenderableType]:
     """The tables that have the whole width."""
     if summary.phases:
-        yield TableView(build_phase_table(summary))
+        yield TableView(build_phases(summary))
     if summary.targets:
-        yield TableView(build_target_table(summary, most=MOST_ROWS), longest_name=LONGEST_NAME)
+        yield TableView(build_targets(summary, most=MOST_ROWS), longest_name=LONGEST_NAME)
     if summary.inner_requests:
         names = build_names(summary.inner_requests, most=MOST_ROWS)
         failures = build_name_failures(summary.inner_requests)
@@ -205,7 +205,7 @@ _CERTIFICATE_ADVICE = "--cacert trusts another issuer, --insecure any certificat
 def build_reason_list(summary: Summary) -> RenderableType:
     """List reasons with their counts and the first and last index of each, and what to do about some."""
     failures = summary.failures
-    lines = list_reasons(build_failure_table(summary), MOST_SHOWN)
+    lines = list_reasons(build_failures(summary), MOST_SHOWN)
     if any(failure.reason.startswith(UNTRUSTED) for failure in failures):
         lines.append(Text(_CERTIFICATE_ADVICE))
     traced = [failure for failure in failures[:MOST_SHOWN] if failure.traceback]

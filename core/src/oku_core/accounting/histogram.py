@@ -389,7 +389,7 @@ def sum_histograms(histograms: Iterable[Histogram]) -> Histogram:
     )
 
 
-def merge_histograms(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
+def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
     """Merge snapshots with the same result as a `Histogram`, but faster when they have few buckets."""
     counts: dict[int, int] = {}
     sum_us, max_us, min_us = 0, 0, HIGHEST_US

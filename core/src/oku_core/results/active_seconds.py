@@ -210,7 +210,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
     )
 
 
-def find_sample_busy_to(sample: Sample) -> float:
+def find_busy_end(sample: Sample) -> float:
     """Up to when requests were certainly left to be sent, as a sample shows; minus infinity if it does not.
 
     It is made of what workers told up to a second before.

@@ -153,10 +153,8 @@ def find_step(end: float, step_s: int) -> int:
 
 def merge_steps(samples: Iterable[Sample], step_s: int) -> list[Sample]:
     """The same samples, in order of time, with those merged whose last second is in the same step."""
-    return [
-        merge_samples(list(group))
-        for _, group in groupby(samples, lambda sample: find_step(sample.at, step_s))
-    ]
+    groups = groupby(samples, lambda sample: find_step(sample.at, step_s))
+    return [merge_samples(list(group)) for _, group in groups]
 
 
 def merge_samples(samples: Sequence[Sample]) -> Sample:
@@ -245,7 +243,7 @@ def _merge_times(
 ) -> dict[Time, HistogramSnapshot]:
     present = {time for times in distributions for time in times}
     return {
-        time: histogram.merge_histograms(times[time] for times in distributions if time in times)
+        time: histogram.merge(times[time] for times in distributions if time in times)
         for time in LIVE_TIMES
         if time in present
     }

@@ -26,7 +26,7 @@ from oku_core.spec.values.file_reference import find_file_reference, parse_code_
 from oku_core.spec.values.load_values import parse_late, parse_stages, parse_stop_when_down
 from oku_core.spec.values.pattern import parse_patterns
 from oku_core.spec.values.quantity import parse_count, parse_duration_s, parse_rate
-from oku_core.spec.values.request_content import parse_body, parse_spec_headers
+from oku_core.spec.values.request_content import parse_body, parse_headers
 from oku_core.spec.values.scalar import parse_method, parse_name, parse_names, parse_text
 from oku_core.spec.values.threshold import parse_thresholds
 from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
@@ -160,7 +160,7 @@ FIELDS: tuple[Field, ...] = (
         short=("-m", "-X"), default="GET, or POST with a body",
     ),
     Field(
-        "header", "headers", FieldGroup.TARGET, parse_spec_headers, "'NAME: VALUE'",
+        "header", "headers", FieldGroup.TARGET, parse_headers, "'NAME: VALUE'",
         "Header to send; {i} is the index.",
         short=("-H",), repeatable=True,
     ),

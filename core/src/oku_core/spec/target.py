@@ -21,13 +21,7 @@ from oku_core.spec.values.check import (
 )
 from oku_core.spec.values.pattern import parse_patterns
 from oku_core.spec.values.quantity import parse_count, parse_duration_between
-from oku_core.spec.values.request_content import (
-    JSON_TYPE,
-    Header,
-    find_body_type,
-    parse_body,
-    parse_spec_headers,
-)
+from oku_core.spec.values.request_content import JSON_TYPE, Header, find_body_type, parse_body, parse_headers
 from oku_core.spec.values.scalar import LONGEST_NAME, parse_method, parse_name, parse_scalar, read_json_value
 from oku_core.spec.values.template import check_secrets
 from oku_core.spec.values.url import parse_reference
@@ -242,7 +236,7 @@ _PARSER_BY_TARGET_KEY: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "weight": ("weight", _parse_weight),
     "method": ("method", parse_method),
     "url": ("url", parse_reference),
-    "header": ("headers", parse_spec_headers),
+    "header": ("headers", parse_headers),
     "body": ("body", parse_body),
     "json": ("json", _parse_json),
     "expect": ("expect", parse_expectation),

@@ -5,13 +5,7 @@ from functools import lru_cache
 import msgspec
 
 from oku_core.accounting.account import Account
-from oku_core.accounting.histogram import (
-    Histogram,
-    HistogramSnapshot,
-    bucket_bounds_us,
-    merge_histograms,
-    subtract,
-)
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, merge, subtract
 from oku_core.accounting.measured_time import Time
 
 SUMMARY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
@@ -122,7 +116,7 @@ def build_first_byte(
             min_us=max(rest.min_us, bucket_bounds_us(rest.buckets[0])[0]),
             max_us=min(rest.max_us, bucket_bounds_us(rest.buckets[-2])[1]),
         )
-    return merge_histograms([rest, split_first_byte])
+    return merge([rest, split_first_byte])
 
 
 def build_transfer(answered: int, transfer: HistogramSnapshot) -> HistogramSnapshot:
@@ -133,7 +127,7 @@ def build_transfer(answered: int, transfer: HistogramSnapshot) -> HistogramSnaps
         transfer: of those among them that were split; the others took no time for it.
     """
     whole = answered - transfer.total
-    return merge_histograms([transfer, HistogramSnapshot(buckets=[0, whole])]) if whole else transfer
+    return merge([transfer, HistogramSnapshot(buckets=[0, whole])]) if whole else transfer
 
 
 @lru_cache(1024)

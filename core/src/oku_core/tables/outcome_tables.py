@@ -71,7 +71,7 @@ def build_statuses(summary: Summary) -> Table:
     return build_table("statuses", "Responses by status", columns, rows)
 
 
-def build_failure_table(summary: Summary) -> Table:
+def build_failures(summary: Summary) -> Table:
     """Build the table of why requests are not ok, the most frequent reasons first."""
     failures = summary.failures
     has_targets = any(failure.target for failure in failures)

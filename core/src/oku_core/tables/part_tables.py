@@ -69,7 +69,7 @@ class _Figures(NamedTuple):
         return failed, self.times_ms[0].p99 or 0.0
 
 
-def build_target_table(summary: Summary, *, most: int | None = None) -> Table:
+def build_targets(summary: Summary, *, most: int | None = None) -> Table:
     """Build the table of targets in the order of the spec; of more than `most`, the worst and a sum."""
     has_warm_up = any(phase.name == WARM_UP for phase in summary.phases)
     table = _build_targets(summary.targets, most)
@@ -199,7 +199,7 @@ def _describe_statuses(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{status}: {format_count(count)}" for status, count in statuses.items())
 
 
-def build_phase_table(summary: Summary, load: Spec | None = None) -> Table:
+def build_phases(summary: Summary, load: Spec | None = None) -> Table:
     """Build the table; it has no rows if the run has only one phase, without a name.
 
     The load says how many requests a stage of a closed run keeps in flight.

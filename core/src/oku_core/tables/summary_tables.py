@@ -11,17 +11,12 @@ from oku_core.summary.request_summary import measure_rate
 from oku_core.summary.summary import Summary, Unit, WorkerSummary, count_bytes_received
 from oku_core.tables.formatting import format_count, format_rate, format_requests, in_units
 from oku_core.tables.outcome_tables import (
-    build_failure_table,
+    build_failures,
     build_name_failures,
     build_outcomes,
     build_statuses,
 )
-from oku_core.tables.part_tables import (
-    build_names,
-    build_phase_table,
-    build_phase_targets,
-    build_target_table,
-)
+from oku_core.tables.part_tables import build_names, build_phase_targets, build_phases, build_targets
 from oku_core.tables.table import (
     Cell,
     Column,
@@ -62,7 +57,7 @@ def list_phase_tables(summary: Summary, phase: str) -> list[Table]:
     raise UnknownPhaseError(f"phase: {format_value(phase)} is not in run {summary.run}, which has {names}")
 
 
-def build_figure_table(summary: Summary) -> Table:
+def build_figures(summary: Summary) -> Table:
     """Build the table of what a run has done in all: each value has a quantity of its own."""
     columns = [Column(key=key, head=key, role=role) for key, role in _FIGURE_COLUMNS.items()]
     return build_table("figures", "", columns, _iter_figures(summary))
@@ -86,17 +81,17 @@ def _iter_figures(summary: Summary) -> Iterator[tuple[str, Cell]]:
 
 
 def _iter_tables(summary: Summary, load: Spec | None) -> Iterator[Table]:
-    yield build_figure_table(summary)
+    yield build_figures(summary)
     yield build_outcomes(summary, load)
     yield build_statuses(summary)
     yield build_thresholds(summary.thresholds)
-    yield build_failure_table(summary)
+    yield build_failures(summary)
     yield build_times(summary)
     if summary.unit is Unit.REQUEST:
         yield build_steps(summary)
         yield build_target_steps(summary.targets)
-    yield build_phase_table(summary, load)
-    yield build_target_table(summary)
+    yield build_phases(summary, load)
+    yield build_targets(summary)
     yield build_names(summary.inner_requests)
     yield build_name_failures(summary.inner_requests)
     yield from list_worker_tables(summary, MOST_LISTED)

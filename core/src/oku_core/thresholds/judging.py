@@ -21,9 +21,7 @@ FEWEST_STRAINED = Fraction(1, 100)
 _US_PER_MS = 1000
 
 
-def judge_threshold(
-    threshold: Threshold, measured: Measurement, *, is_lost: bool = False
-) -> ThresholdSummary:
+def judge(threshold: Threshold, measured: Measurement, *, is_lost: bool = False) -> ThresholdSummary:
     """Judge a threshold over the whole of a run or of its phase; one that was lost for certain stays so."""
     is_count = threshold.kind in (FigureKind.QUANTILE, FigureKind.OUTCOMES)
     summary = _judge_count(threshold, measured) if is_count else _judge_figure(threshold, measured)

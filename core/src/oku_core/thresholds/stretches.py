@@ -16,7 +16,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.threshold import FigureKind, FigureUnit, Threshold
 from oku_core.thresholds.counting import compare
-from oku_core.thresholds.judging import judge_threshold
+from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 
 _LONGEST_GAP_S = 0.95
@@ -137,7 +137,7 @@ class Stretch:
         """Measure the value by the requests that ended."""
         is_live = looks_live(self.threshold)
         parts = [second.counts for second in self._seconds] if is_live else [self._totals.build_counts()]
-        summary = judge_threshold(self.threshold, Measurement(parts=parts, is_over=True))
+        summary = judge(self.threshold, Measurement(parts=parts, is_over=True))
         if summary.holds is None:
             return None
         return StretchValue(math.inf if summary.value is None else summary.value, summary.holds)

@@ -10,7 +10,7 @@ from oku_cli.report.markup import (
     join_html,
 )
 from oku_core.summary.judgement import Judgement
-from oku_core.tables.part_tables import build_target_table
+from oku_core.tables.part_tables import build_targets
 from oku_core.tables.table import (
     Cell,
     Column,
@@ -84,7 +84,7 @@ def test_a_part_of_a_bar_that_is_not_zero_is_visible() -> None:
 def test_groups_of_columns_have_a_head_above_them() -> None:
     """The columns before and after them have none."""
     buy = make_target(name="<buy>", requests=500, outcomes=make_outcomes(ok=480, failed_check=15, timeout=5))
-    page = read(build_html_table(build_target_table(build_summary(targets=[make_target(), buy]))))
+    page = read(build_html_table(build_targets(build_summary(targets=[make_target(), buy]))))
     text = " ".join(page.text.split())
     assert text.startswith("latency target requests ok failed rate p50 p95 p99 bytes item")
     assert "<buy> 5 timeout, 15 failed check 500" in text

@@ -8,7 +8,7 @@ from typing import Any
 from oku_cli.report.history_reader import RunHistory
 from oku_core.summary.request_summary import PhaseSummary
 from oku_core.summary.summary_lines import build_phase_lines
-from oku_core.tables.part_tables import build_phase_table
+from oku_core.tables.part_tables import build_phases
 from oku_dashboards.rate_panels import build_phases_panel as build_panel
 
 FIGURES = {
@@ -35,7 +35,7 @@ def test_every_place_has_the_same_figures(make_open_history: Callable[..., RunHi
         for target in each["targets"]
     ]
     heads: dict[str, Any] = {
-        "table": [column.head for column in build_phase_table(summary).columns],
+        "table": [column.head for column in build_phases(summary).columns],
         "dashboard": list(panel.queries),
     }
     fields: dict[str, Any] = {

@@ -35,7 +35,7 @@ from oku_core.summary.latency_summary import LatencySummary, build_latency_summa
 from oku_core.summary.summary import Summary
 from oku_core.summary.summary_lines import build_threshold_lines
 from oku_core.tables.time_tables import LATENCY
-from oku_core.thresholds.judging import judge_threshold
+from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 
 NAMES = ("p50", "p90", "p95", "p99", "p99_9")
@@ -132,12 +132,12 @@ def pick_ms(figures: Mapping[str, float | None]) -> dict[str, float | None]:
 
 def judge_value(name: str, histogram: Histogram, total: int) -> float | None:
     """The value of a threshold on a quantile of a run whose requests were all answered."""
-    return judge_threshold(build_threshold(name), build_measurement(histogram, total)).value
+    return judge(build_threshold(name), build_measurement(histogram, total)).value
 
 
 def find_line_value(name: str, histogram: Histogram, total: int) -> float | None:
     """What Loki is told of such a threshold."""
-    judged = judge_threshold(build_threshold(name), build_measurement(histogram, total))
+    judged = judge(build_threshold(name), build_measurement(histogram, total))
     [line] = build_threshold_lines([judged])
     return float(json.loads(json.dumps(line["value"])))
 

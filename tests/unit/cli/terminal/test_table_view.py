@@ -10,7 +10,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_core.summary.judgement import Judgement
 from oku_core.summary.latency_summary import LatencySummary
-from oku_core.tables.part_tables import build_names, build_phase_table
+from oku_core.tables.part_tables import build_names, build_phases
 from oku_core.tables.table import (
     BarPart,
     Cell,
@@ -102,9 +102,9 @@ def test_spare_columns_are_left_out_first_and_no_line_is_too_wide(render: Render
 def test_groups_of_columns_continue_below_where_they_do_not_fit(render: Render) -> None:
     """Each group has a head; the name stands in both parts."""
     phase = make_phase(due=10**6, planned_rps=510.0, **TIMES)
-    wide = render(TableView(build_phase_table(build_summary(phases=[phase]))), width=140)
+    wide = render(TableView(build_phases(build_summary(phases=[phase]))), width=140)
     assert [line.split()[0] for line in wide] == ["latency", "phase", "soak"]
-    lines = render(TableView(build_phase_table(build_summary(phases=[phase]))), width=80)
+    lines = render(TableView(build_phases(build_summary(phases=[phase]))), width=80)
     assert [line.split() for line in lines] == [
         ["phase", "due", "completed", "ok", "planned/s", "sent/s", "completed/s"],
         ["soak", "1,000,000", "990", "100", "%", "510", "500", "480"],
@@ -116,7 +116,7 @@ def test_groups_of_columns_continue_below_where_they_do_not_fit(render: Render) 
     ends = [lines[4].index("p99", place) + 3 for place in (0, 30, 48)]
     heads = ("latency", "response time", "lateness")
     assert [lines[3].index(head) + len(head) for head in heads] == ends
-    narrow = render(TableView(build_phase_table(build_summary(phases=[phase]))), width=46)
+    narrow = render(TableView(build_phases(build_summary(phases=[phase]))), width=46)
     assert [line.split() for line in narrow[-2:]] == [
         ["phase", *["p99"] * 3],
         ["soak", *["20.0", "ms"] * 3],

@@ -17,7 +17,7 @@ from oku_core.accounting.histogram import (
     bucket_index,
     coarsen,
     find_rank,
-    merge_histograms,
+    merge,
     subtract,
 )
 
@@ -439,7 +439,7 @@ def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
     added = Histogram()
     for latency in latencies:
         added.add(latency)
-    assert merge_histograms(latencies) == added.build_latency()
+    assert merge(latencies) == added.build_latency()
 
 
 @few

@@ -22,7 +22,7 @@ ALONE = {
     ("oku_workers/engines/user_code/host_process.py", "__init__"): "one host: the engine starts another one",
     ("oku_workers/engines/user_code/host_process.py", "close"): "waits for the end of one process, and ends",
     ("oku_workers/engines/user_code/hook_caller.py", "call_hook"): "awaited where it is made",
-    ("oku_workers/leases/hook_runner.py", "take"): "one attempt: the coordinator has another one made",
+    ("oku_workers/leases/hook_runner.py", "accept"): "one attempt: the coordinator has another one made",
     ("oku_workers/process.py", "_leave"): "ends with the process",
     ("oku_workers/zygote.py", "_fork_worker"): "waits for the end of the zygote, and ends the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
@@ -30,7 +30,7 @@ ALONE = {
     ("oku_workers/runs/run_sources.py", "fetch_for"): "awaited where it is made",
     ("oku_workers/runs/engine_switch.py", "load_ahead"): "one loading: the coordinator asks for it again",
     ("oku_workers/files/file_fetcher.py", "_have"): "awaited where it is made",
-    ("oku_workers/files/run_files.py", "_begin"): "one file: whoever needs it hears of a failure",
+    ("oku_workers/files/run_files.py", "_begin"): "one file: each waiter receives its failure",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
 }
 """What is started without a supervisor, by module and function, with the reason."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.seconds import START, draw_seconds, make_second
 
-from oku_core.accounting.histogram import bucket_index, coarse_bounds_us, coarsen, merge_histograms
+from oku_core.accounting.histogram import bucket_index, coarse_bounds_us, coarsen, merge
 from oku_core.accounting.measured_time import Time
 from oku_core.statistics.block_bootstrap import (
     RESAMPLES,
@@ -24,7 +24,7 @@ def test_a_sum_of_bins_is_the_merged_distribution(seconds: list[list[int]]) -> N
     """Its counts are cumulative, over the buckets that occur."""
     samples = [make_second(START + place + 1, values) for place, values in enumerate(seconds)]
     packed = pack_seconds(samples, Time.LATENCY)
-    merged = merge_histograms(sample.histogram(Time.LATENCY) for sample in samples)
+    merged = merge(sample.histogram(Time.LATENCY) for sample in samples)
     assert list(packed.unpack(sum(packed.bins))) == list(accumulate(merged.buckets[1::2]))
     assert packed.total == sum(map(len, seconds))
     assert packed.length_s == len(seconds)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.account import Account
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge_histograms
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
 from oku_core.accounting.measured_time import Time
 from oku_core.summary.latency_summary import (
     StepSummary,
@@ -128,10 +128,8 @@ def test_the_first_bytes_of_parts_sum_to_those_of_the_whole(
 ) -> None:
     """It makes no difference whether parts are merged before or after, or which two of them at first."""
     whole = build_first([*first, *second, *third])
-    left = merge_histograms([merge_histograms([build_first(first), build_first(second)]), build_first(third)])
-    right = merge_histograms(
-        [build_first(first), merge_histograms([build_first(second), build_first(third)])]
-    )
+    left = merge([merge([build_first(first), build_first(second)]), build_first(third)])
+    right = merge([build_first(first), merge([build_first(second), build_first(third)])])
     assert left == right
     assert (left.buckets, left.sum_us) == (whole.buckets, whole.sum_us)
 

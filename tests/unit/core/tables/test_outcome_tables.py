@@ -8,7 +8,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.summary.request_summary import FailureSummary, NotSentCounts
 from oku_core.summary.summary import Unit
 from oku_core.tables.outcome_tables import (
-    build_failure_table,
+    build_failures,
     build_name_failures,
     build_outcomes,
     build_statuses,
@@ -76,12 +76,12 @@ def test_a_run_that_has_not_begun_has_no_shares() -> None:
     """Nothing is divided by zero."""
     summary = build_summary(accounted=0, outcomes=make_outcomes(), failures=[build_failure()])
     assert list_texts(build_outcomes(summary))[1:] == [["ok", "0", "0 %"]]
-    assert list_texts(build_failure_table(summary))[1][3] == "-"
+    assert list_texts(build_failures(summary))[1][3] == "-"
 
 
 def test_a_reason_has_its_count_and_its_first_and_last_index() -> None:
     """They say where to look, and are written as users write them."""
-    table = build_failure_table(build_summary(failures=[build_failure(), build_failure(first_index=None)]))
+    table = build_failures(build_summary(failures=[build_failure(), build_failure(first_index=None)]))
     assert list_texts(table) == [
         ["outcome", "reason", "requests", "share", "first index", "last index"],
         ["connect error", "refused", "120", "12.00 %", "3", "9000"],
@@ -91,7 +91,7 @@ def test_a_reason_has_its_count_and_its_first_and_last_index() -> None:
 
 def test_targets_and_examples_have_columns_where_they_are_known() -> None:
     """The columns stay in their order."""
-    table = build_failure_table(build_summary(failures=[build_failure(target="buy", sample="GET http://h/")]))
+    table = build_failures(build_summary(failures=[build_failure(target="buy", sample="GET http://h/")]))
     heads, row = list_texts(table)
     assert (heads[0], row[0]) == ("target", "buy")
     assert (heads[-1], row[-1]) == ("request of the first", "GET http://h/")

@@ -25,9 +25,9 @@ from oku_core.tables.part_tables import (
     NAMES_NOTE,
     build_live_targets,
     build_names,
-    build_phase_table,
     build_phase_targets,
-    build_target_table,
+    build_phases,
+    build_targets,
     describe_worst_target,
 )
 
@@ -51,7 +51,7 @@ def test_targets_have_counts_rates_times_and_bytes_in_the_order_of_the_spec() ->
         name="gone", requests=0, outcomes=make_outcomes(), rate_rps=0.0, bytes_received=0,
         latency_ms=LatencySummary(),
     )  # fmt: skip
-    table = build_target_table(build_summary(targets=[make_target(), buy, none]))
+    table = build_targets(build_summary(targets=[make_target(), buy, none]))
     times = ["latency p50", "latency p95", "latency p99"]
     assert list_texts(table) == [
         ["target", "requests", "ok", "failed", "rate", *times, "bytes"],
@@ -67,7 +67,7 @@ def test_targets_have_counts_rates_times_and_bytes_in_the_order_of_the_spec() ->
 def test_a_bar_is_as_long_as_the_requests_are_many_and_has_each_outcome() -> None:
     """That of the target with the most is the longest."""
     buy = make_target(name="buy", requests=500, outcomes=make_outcomes(ok=400, timeout=100))
-    table = build_target_table(build_summary(targets=[make_target(), buy]))
+    table = build_targets(build_summary(targets=[make_target(), buy]))
     bars = [[(part.kind, part.share) for part in row.cells[2].parts] for row in table.rows]
     assert bars == [[("ok", 1.0)], [("ok", 0.4), ("timeout", 0.1)]]
 
@@ -78,7 +78,7 @@ def test_the_targets_of_a_run_with_a_rate_have_all_three_times() -> None:
         response_time_ms=LatencySummary(p99=25.0, max=26.0), lateness_ms=LatencySummary(p99=0.25, max=1.0)
     )
     phase = make_phase(name="warm-up", targets=[target])
-    table = build_target_table(build_summary(targets=[target], phases=[phase]))
+    table = build_targets(build_summary(targets=[target], phases=[phase]))
     shown = dict(zip(*list_texts(table), strict=True))
     assert (shown["response time p99"], shown["lateness p99"]) == ("25.0 ms", "250 µs")
     assert "include the warm-up" in table.note
@@ -158,7 +158,7 @@ def test_the_phases_of_a_closed_run_have_counts_rates_and_latencies() -> None:
         latency_ms=LatencySummary(),
     )  # fmt: skip
     phases = [make_phase(name="warm-up", outcomes=make_outcomes(ok=990, timeout=10)), later]
-    table = build_phase_table(build_summary(phases=phases, active_s=3.0))
+    table = build_phases(build_summary(phases=phases, active_s=3.0))
     assert list_texts(table) == [
         ["phase", "time", "completed", "ok", "sent/s", "completed/s", "latency p50", "latency p99"],
         ["warm-up", "2 s to 4 s", "990", "99.00 %", "500", "480", "1.50 ms", "20.0 ms"],
@@ -174,7 +174,7 @@ def test_the_phases_of_a_run_with_a_rate_have_its_plan_and_all_three_times() -> 
         due=1020, planned_rps=510.0, response_time_ms=LatencySummary(p50=2.0, p99=25.0, max=30.0),
         lateness_ms=LatencySummary(p50=0.1, p99=0.25, max=0.5),
     )  # fmt: skip
-    heads, row = list_texts(build_phase_table(build_summary(phases=[phase])))
+    heads, row = list_texts(build_phases(build_summary(phases=[phase])))
     shown = dict(zip(heads, row, strict=True))
     assert [shown[head] for head in ("due", "completed", "planned/s", "sent/s", "completed/s")] == [
         "1,020", "990", "510", "500", "480",
@@ -189,11 +189,11 @@ def test_stages_of_concurrency_are_planned_in_flight() -> None:
     """Such a run has no due times."""
     load = parse_spec(Source("spec", {"url": "http://h/", "stages": ["up=2s:0..50", "hold=8s:50"]}))
     phases = [make_phase(name="up", begin_s=0.0), make_phase(name="hold")]
-    heads, *rows = list_texts(build_phase_table(build_summary(phases=phases), load))
+    heads, *rows = list_texts(build_phases(build_summary(phases=phases), load))
     place = heads.index("planned")
     assert [row[place] for row in rows] == ["0 to 50 in flight", "50 in flight"]
 
 
 def test_a_run_of_one_phase_has_no_rows() -> None:
     """The account says it all."""
-    assert build_phase_table(build_summary()).rows == []
+    assert build_phases(build_summary()).rows == []

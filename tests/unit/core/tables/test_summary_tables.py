@@ -16,7 +16,7 @@ from oku_core.summary.request_summary import FailureSummary
 from oku_core.summary.summary import ProcessSummary, Summary, Unit, WorkerSummary
 from oku_core.tables.summary_tables import (
     UnknownPhaseError,
-    build_figure_table,
+    build_figures,
     describe_processes,
     list_phase_tables,
     list_tables,
@@ -85,7 +85,7 @@ def test_every_number_has_a_unit() -> None:
 def test_what_a_run_has_done_in_all_comes_first() -> None:
     """A run that has not begun has no throughput."""
     summary = build_summary(unit=Unit.ITERATION, planned_rps=10.0, resent_at_most=1200)
-    assert list_texts(build_figure_table(summary)) == [
+    assert list_texts(build_figures(summary)) == [
         ["figure", "value"],
         ["accounted", "1,000 of 1,000 iterations"],
         ["throughput", "16/s sent, 0/s completed over 61.2 s"],
@@ -93,7 +93,7 @@ def test_what_a_run_has_done_in_all_comes_first() -> None:
         ["received", "13.0 kB"],
         ["resent", "at most 1,200"],
     ]
-    figures = build_figure_table(build_summary(active_s=0.0))
+    figures = build_figures(build_summary(active_s=0.0))
     assert [row.cells[0].text for row in figures.rows] == ["accounted", "received", "resent"]
 
 

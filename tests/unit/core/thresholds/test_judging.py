@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.core.thresholds.parts import build_requests
 
 from oku_core.spec.values.threshold import FigureUnit, Threshold
-from oku_core.thresholds.judging import judge_threshold
+from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
@@ -14,7 +14,7 @@ _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
 
 
 def _judge(text: str, *parts: Any, **known: Any) -> tuple[ThresholdVerdict, float | None]:
-    summary = judge_threshold(Threshold(text), Measurement(parts=parts, is_over=True, **known))
+    summary = judge(Threshold(text), Measurement(parts=parts, is_over=True, **known))
     return summary.verdict, summary.value
 
 
@@ -58,7 +58,7 @@ def test_shares_are_of_all_requests_and_a_limit_that_is_met_is_met_exactly() -> 
 @pytest.mark.parametrize("text", ["p99 < 1s", "ok >= 1%", "ok >= 1", "mean < 1s", "rate >= 1/s"])
 def test_without_data_nothing_is_decided(text: str) -> None:
     """A run that has sent nothing has not passed."""
-    summary = judge_threshold(Threshold(text), Measurement(parts=[], is_over=True, seconds=1.0))
+    summary = judge(Threshold(text), Measurement(parts=[], is_over=True, seconds=1.0))
 
     assert (summary.verdict, summary.holds) == (_UNDECIDED, None)
     assert summary.detail == "there is no request to judge by"
@@ -70,7 +70,7 @@ def test_an_account_that_does_not_balance_decides_nothing(text: str) -> None:
     measured = Measurement(parts=[build_requests([1])], is_over=True, seconds=1.0, is_balanced=False)
 
     for is_lost in (False, True):
-        summary = judge_threshold(Threshold(text), measured, is_lost=is_lost)
+        summary = judge(Threshold(text), measured, is_lost=is_lost)
         assert (summary.verdict, summary.detail) == (_UNDECIDED, "the account does not balance")
 
 
@@ -118,8 +118,7 @@ def test_a_run_that_was_cut_short_decides_only_what_is_certain() -> None:
     known: dict[str, Any] = {"parts": [requests], "rest": 880, "is_cut_short": True}
 
     summaries = [
-        judge_threshold(Threshold(text), Measurement(**known))
-        for text in ("p99 < 1s", "p90 < 1s", "mean < 1s")
+        judge(Threshold(text), Measurement(**known)) for text in ("p99 < 1s", "p90 < 1s", "mean < 1s")
     ]
     assert [summary.verdict for summary in summaries] == [_FAILED, _UNDECIDED, _UNDECIDED]
     assert all("cut short" in summary.detail for summary in summaries[1:])
@@ -130,21 +129,19 @@ def test_what_was_lost_for_certain_stays_lost() -> None:
     measured = Measurement(parts=[build_requests([9] * 5)], rest=5, strained=10)
     threshold = Threshold("p60 < 1ms")
 
-    assert judge_threshold(threshold, measured).verdict is _UNDECIDED
-    assert judge_threshold(threshold, measured, is_lost=True).verdict is _FAILED
+    assert judge(threshold, measured).verdict is _UNDECIDED
+    assert judge(threshold, measured, is_lost=True).verdict is _FAILED
 
 
 def test_how_far_a_threshold_is_from_being_lost_is_a_number_of_requests() -> None:
     """It is not known before it is known how many requests there are."""
     requests = build_requests([1] * 97 + [9] * 2, timeout=1)
 
-    summary = judge_threshold(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=900))
+    summary = judge(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=900))
     assert (summary.against, summary.allowed, summary.verdict) == (3, 10, _UNDECIDED)
     assert (summary.value, summary.limit, summary.unit) == (9.0, 2.0, FigureUnit.MS)
     assert summary.holds is False
-    open_ended = judge_threshold(
-        Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=9, is_rest_exact=False)
-    )
+    open_ended = judge(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=9, is_rest_exact=False))
     assert (open_ended.against, open_ended.allowed) == (3, None)
 
 
@@ -171,6 +168,6 @@ def test_a_verdict_that_is_given_before_the_end_is_that_of_the_end(
             is_over=number == len(latencies),
         )
 
-    early = judge_threshold(threshold, measure(so_far, len(latencies) - so_far + surplus))
+    early = judge(threshold, measure(so_far, len(latencies) - so_far + surplus))
     assume(early.verdict is not _UNDECIDED)
-    assert judge_threshold(threshold, measure(len(latencies), 0)).verdict is early.verdict
+    assert judge(threshold, measure(len(latencies), 0)).verdict is early.verdict

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge_histograms
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OK, TIMEOUT, UNEXPECTED_STATUS
 from oku_core.messaging.lease import Lease
@@ -156,7 +156,7 @@ def test_the_seconds_together_are_what_was_recorded(
         assert latency.find_fault() is None
         found.add(latency)
         expected.append(here.build_latency())
-    assert found.build_latency().buckets == merge_histograms(expected).buckets
+    assert found.build_latency().buckets == merge(expected).buckets
 
 
 def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:

@@ -122,9 +122,7 @@ def fetch_busy_to(transaction: Transaction, run: str) -> float:
     rows = transaction.select(
         "SELECT body FROM samples WHERE run = ? ORDER BY at DESC LIMIT ?", run, _MOST_AT_END
     )
-    return max(
-        (active_seconds.find_sample_busy_to(decode_kept(row["body"])) for row in rows), default=-math.inf
-    )
+    return max((active_seconds.find_busy_end(decode_kept(row["body"])) for row in rows), default=-math.inf)
 
 
 def fetch_settled_to(transaction: Transaction, run: str) -> float:

@@ -22,7 +22,7 @@ from oku_core.spec.request_template import count_target_requests
 from oku_core.spec.spec import OPEN_END, Engine, Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.summary.validity import Flag
-from oku_core.thresholds.judging import judge_threshold
+from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 from oku_core.thresholds.stretches import Stretch, looks_live
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -55,7 +55,7 @@ def _judge(
         if basis.record.spec.runs_user_code and threshold.target is not None:
             return _judge_inner(threshold, basis, kept, clock_s, is_balanced=is_balanced)
         measured = _measure(threshold, basis, clock_s, is_balanced=is_balanced)
-        return judge_threshold(threshold, measured, is_lost=kept.lost_at is not None)
+        return judge(threshold, measured, is_lost=kept.lost_at is not None)
     return _judge_stretches(threshold, basis, kept, is_balanced=is_balanced)
 
 
@@ -64,7 +64,7 @@ def _judge_inner(
 ) -> ThresholdSummary:
     """Judge by the inner requests of a name; if none was counted under it, that is said."""
     measured = _measure_inner(threshold, basis, clock_s, is_balanced=is_balanced)
-    summary = judge_threshold(threshold, measured, is_lost=kept.lost_at is not None)
+    summary = judge(threshold, measured, is_lost=kept.lost_at is not None)
     if measured.is_over and not measured.total and summary.verdict is ThresholdVerdict.UNDECIDED:
         detail = f"no request was counted under the name {threshold.target}"
         return msgspec.structs.replace(summary, detail=detail)

@@ -10,7 +10,7 @@ import msgspec
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonError, JsonLimitError, decode_json
 from oku_core.spec.values.quantity import parse_size
-from oku_core.spec.values.request_content import Header, parse_spec_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.scalar import list_given, parse_scalar, parse_text, read_json_value
 
 _STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
@@ -157,7 +157,7 @@ def parse_json_values(value: object) -> tuple[JsonValue, ...]:
 
 def parse_expected_headers(value: object) -> tuple[Header, ...]:
     """Parse headers that an answer must have: `Name: value`, or `Name:` if any value will do."""
-    headers = parse_spec_headers(value)
+    headers = parse_headers(value)
     if not headers:
         raise ValueError("no header is given")
     for name in (header.name for header in headers):

@@ -69,7 +69,7 @@ CLOSE = Header("Connection: close")
 """Asks for a new connection for each request."""
 
 
-def parse_spec_headers(value: object) -> tuple[Header, ...]:
+def parse_headers(value: object) -> tuple[Header, ...]:
     """Parse one `Name: value`, a list of them, or a mapping of names to values."""
     if isinstance(value, Mapping):
         texts = [f"{parse_text(name)}: {parse_scalar(content)}" for name, content in value.items()]

@@ -19,7 +19,7 @@ from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 from oku_core.spec.values.check import parse_expect_status
-from oku_core.spec.values.request_content import parse_spec_headers
+from oku_core.spec.values.request_content import parse_headers
 
 BOMB = "a: &a [x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
@@ -108,7 +108,7 @@ def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
     assert read(path) == Spec(
         requests=10, name="2020-01-01", method="POST", body="no", timeout_s=10.0,
         expect_status=parse_expect_status("200,404"),
-        headers=parse_spec_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]),
+        headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]),
         insecure=True, concurrency=1000,
     )  # fmt: skip
 

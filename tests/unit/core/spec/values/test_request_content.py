@@ -9,7 +9,7 @@ from oku_core.spec.values.request_content import (
     find_body_type,
     find_framing_fault,
     parse_body,
-    parse_spec_headers,
+    parse_headers,
 )
 
 OWN = "; leave the header out, Oku sends it"
@@ -36,7 +36,7 @@ REFUSED = [
 def read_fault(value: object) -> str:
     """Return the error for a wrong value."""
     with pytest.raises(ValueError, match=r".") as caught:
-        parse_spec_headers(value)
+        parse_headers(value)
     return str(caught.value)
 
 
@@ -55,7 +55,7 @@ def read_fault(value: object) -> str:
 )
 def test_headers_are_lines_or_a_mapping(value: object, headers: tuple[str, ...]) -> None:
     """A file may have them as a YAML mapping, in which a number stays a number."""
-    assert parse_spec_headers(value) == headers
+    assert parse_headers(value) == headers
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_header_is_a_name_and_one_line(value: object, fault: str) -> None:
 def test_no_header_makes_a_second_line(name: str, content: str) -> None:
     """An accepted header has a colon, no line break, and no control character but the tab."""
     try:
-        [header] = parse_spec_headers({name: content})
+        [header] = parse_headers({name: content})
     except ValueError:
         return
     assert header == f"{name}: {content}"
@@ -138,7 +138,7 @@ def test_a_length_is_allowed_if_it_is_that_of_the_bytes(body: str, length: int) 
 @pytest.mark.parametrize("name", ["Host", "Content-Length"])
 def test_a_header_that_may_occur_once_is_not_repeated(name: str) -> None:
     """The target would have to choose one of the values."""
-    headers = parse_spec_headers([f"{name}: 0", f"{name.lower()}: 0"])
+    headers = parse_headers([f"{name}: 0", f"{name.lower()}: 0"])
     assert find_framing_fault(headers, None) == f"{name}: is given twice"
 
 
@@ -151,8 +151,8 @@ def test_the_error_names_the_place_of_the_header() -> None:
 
 def test_a_request_to_close_the_connection_is_recognized() -> None:
     """Case and other options do not matter."""
-    assert asks_to_close(parse_spec_headers(["A: b", "CONNECTION: keep-alive , Close"]))
-    assert not asks_to_close(parse_spec_headers(["Connection: keep-alive", "X: close"]))
+    assert asks_to_close(parse_headers(["A: b", "CONNECTION: keep-alive , Close"]))
+    assert not asks_to_close(parse_headers(["Connection: keep-alive", "X: close"]))
 
 
 @pytest.mark.parametrize("body", ["", "\r\n", "\ufeffa\n", '{"a": {"b": 1}}', "a\x00b"])

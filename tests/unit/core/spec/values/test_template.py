@@ -12,7 +12,7 @@ from oku_core.spec.values.request_content import (
     find_body_type,
     find_framing_fault,
     parse_body,
-    parse_spec_headers,
+    parse_headers,
 )
 from oku_core.spec.values.template import (
     SECRET_PLACEHOLDER,
@@ -74,7 +74,7 @@ def read_fault(parse: Callable[[object], object], value: object) -> str:
     [
         (parse_urls, "http://{env:USER}:{file:pass.txt}@h:8080/{env:PATH_1}/{i}?token={file:a-b_c}"),
         (parse_proxy, "http://me:{env:PASSWORD}@proxy:3128"),
-        (parse_spec_headers, "Authorization: Bearer {env:TOKEN}"),
+        (parse_headers, "Authorization: Bearer {env:TOKEN}"),
         (parse_body, '{"key": "{file:key}", "n": {i}}'),
     ],
 )
@@ -85,7 +85,7 @@ def test_secrets_may_be_named(parse: Callable[[object], object], text: str) -> N
 
 @pytest.mark.parametrize("name", ["", "A-B", "1A", "A:B", "A"])
 @pytest.mark.parametrize(
-    ("parse", "start"), [(parse_urls, "http://h/?a="), (parse_spec_headers, "A: "), (parse_body, "")]
+    ("parse", "start"), [(parse_urls, "http://h/?a="), (parse_headers, "A: "), (parse_body, "")]
 )
 def test_a_malformed_placeholder_of_a_secret_is_refused(
     parse: Callable[[object], object], start: str, name: str
@@ -130,8 +130,8 @@ def test_a_url_may_have_literal_text_in_path_and_query() -> None:
 
 def test_the_length_of_a_body_is_what_is_sent() -> None:
     """A mark of literal text is not."""
-    assert find_framing_fault(parse_spec_headers("Content-Length: 3"), "{literal:i}") is None
-    assert find_framing_fault(parse_spec_headers("Content-Length: 11"), "{literal:i}") is not None
+    assert find_framing_fault(parse_headers("Content-Length: 3"), "{literal:i}") is None
+    assert find_framing_fault(parse_headers("Content-Length: 11"), "{literal:i}") is not None
     assert find_body_type('{"a": "{literal:i}"}') == JSON_TYPE
 
 
