@@ -27,7 +27,7 @@ from oku_cli.live.trend import TrendTracker
 from oku_cli.local.local_run import build_stack_plan
 from oku_cli.local.stack import LocalStack
 from oku_cli.terminal.console import ACCENT, Terminal
-from oku_cli.views.summary_view import build_end_screen
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
@@ -168,7 +168,7 @@ def main() -> int:
     frame = build_frame(start.build_title(spec.name), shown, shown.seen_at_s)
     images = [
         draw("run", Padding(Group(*head), (0, 1)), frame, ""),
-        draw("summary", build_end_screen(summary)),
+        draw("summary", build_screen(summary)),
     ]
     for image in images:
         sys.stdout.write(f"wrote {image.relative_to(_IMAGES.parents[1])}\n")

@@ -79,7 +79,7 @@ def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
         yield "clock", Text(f"a worker knows it to within {format_latency(bound_s * 1000)}", style=style)
 
 
-def list_live_distributions(tick: Tick, trend: Trend) -> Iterator[tuple[str, RenderableType]]:
+def list_live_times(tick: Tick, trend: Trend) -> Iterator[tuple[str, RenderableType]]:
     """The three distributions of a run with a rate, with labels; none of another run."""
     if has_rate(tick):
         for time, quantiles in trend.times.items():

@@ -26,7 +26,7 @@ from oku_cli.live.live_figures import (
     describe_total,
     list_causes,
     list_failures,
-    list_live_distributions,
+    list_live_times,
     list_plan,
 )
 from oku_cli.live.plain import PlainView, View
@@ -204,7 +204,7 @@ def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:
 
 
 def _build_distributions(tick: Tick, trend: Trend, columns: int) -> Iterator[RenderableType]:
-    if rows := Labelled(list_live_distributions(tick, trend), columns):
+    if rows := Labelled(list_live_times(tick, trend), columns):
         yield from (rows, "")
 
 

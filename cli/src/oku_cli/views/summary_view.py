@@ -52,11 +52,11 @@ BAR_COLUMNS = 22
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
-    """Write the end screen to the console; the arguments are those of `build_end_screen`."""
-    console.print(build_end_screen(summary, hint=hint))
+    """Write the end screen to the console; the arguments are those of `build_screen`."""
+    console.print(build_screen(summary, hint=hint))
 
 
-def build_end_screen(summary: Summary, *, hint: str | None = None) -> RenderableType:
+def build_screen(summary: Summary, *, hint: str | None = None) -> RenderableType:
     """Build the end screen of a run in any state; the hint, such as how to resume, is under the headline."""
     sections: list[RenderableType] = [build_headline(summary, hint)]
     columns = len("throughput" if summary.planned_rps is None else Time.RESPONSE_TIME.label)

@@ -13,7 +13,7 @@ from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.runs_view import ListedRun, build_runs_table
-from oku_cli.views.summary_view import build_end_screen
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.measured_time import Time
@@ -190,7 +190,7 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
         for bar in build_bars(LATENCY.decode(summary)):
             numbers.append(format_count(bar.count))
 
-    lines = render(build_end_screen(summary), width)
+    lines = render(build_screen(summary), width)
 
     check(lines, width, numbers)
 

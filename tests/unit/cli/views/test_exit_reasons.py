@@ -14,7 +14,7 @@ from oku_cli.views.account_view import build_headline
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok, list_exit_reasons
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
-from oku_cli.views.summary_view import build_end_screen
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.http_client.error_reason import NO_HTTP2
@@ -109,7 +109,7 @@ def test_a_run_that_sent_nothing_says_so_everywhere(render: Callable[..., list[s
         assert text in Page(build_head(run)).text
         assert text in build_markdown(run).decode()
         assert text in build_junit(run).decode()
-    screen = "\n".join(render(build_end_screen(make_run(RunState.COMPLETED, (0, 0, 0), None))))
+    screen = "\n".join(render(build_screen(make_run(RunState.COMPLETED, (0, 0, 0), None))))
     assert "no requests were sent" in screen
 
 
