@@ -34,7 +34,7 @@ from oku_core.tables.formatting import (
     format_share,
     in_units,
 )
-from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
+from oku_core.tables.outcome_tables import build_failures, build_name_failures, build_outcomes
 from oku_core.tables.part_tables import MOST_ROWS, build_names, build_phases, build_targets
 from oku_core.tables.summary_tables import list_worker_tables
 from oku_core.tables.table import Table, cut_rows
