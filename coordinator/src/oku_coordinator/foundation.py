@@ -83,9 +83,7 @@ class Foundation:
         self.troubles = FoundationTroubles(self, rejections)
 
     async def settle_clock(self) -> None:
-        """Continue the clock of the active run, from the workers' clocks if necessary; the broker may be
-        down.
-        """
+        """Continue the clock of the active run, if necessary from the workers; the broker may be down."""
         if self.clock_store.is_settled:
             return
         for _ in range(_LONGEST_CONNECT_S):

@@ -26,9 +26,7 @@ _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
 """The defaults of Python 3.11."""
 _LONGEST_PAUSE_S = 1.0
-"""The pause between attempts of the main loop and the ticker, so that runs continue as soon as the ledger is
-usable.
-"""
+"""The pause between attempts of the main loop and the ticker, until the ledger is usable."""
 _LAST_ANSWERS_S = 1.0
 """How long to wait at the end for the broker to accept the last messages to workers."""
 

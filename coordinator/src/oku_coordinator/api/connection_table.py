@@ -180,9 +180,7 @@ class ConnectionTable:
 
 
 def find_client(host: str) -> str:
-    """The client behind an address: the address itself, its /64 network for IPv6, or the IPv4 address that it
-    maps.
-    """
+    """The client behind an address: itself, its /64 network for IPv6, or the IPv4 address that it maps."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

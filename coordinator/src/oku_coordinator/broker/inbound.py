@@ -20,9 +20,7 @@ from oku_core.process.supervision import Supervisor
 _LISTENER_ENDS_S = 5.0
 _MOST_PARTS = 500
 _MOST_ACCOUNTS = 100
-"""The most accounts in one transaction. A worker with many targets reports hundreds of parts, and each of
-these updates an account; the parts of thousands of workers may all update the same one.
-"""
+"""The most accounts in one transaction: a worker with many targets updates hundreds at once."""
 LONGEST_TURN_S = 1.0
 """How long each transaction of checkpoints waits for the event loop."""
 

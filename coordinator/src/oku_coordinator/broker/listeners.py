@@ -52,9 +52,7 @@ _GATHER_S = 0.1
 _MOST_EVENTS = 500
 _SILENCE_S = 5.0
 _SILENT_INTERVALS = 1.5
-"""After a silence of this long, or of this many heartbeat intervals, either all workers have left or the
-connection is dead without an error.
-"""
+"""After a silence of this many heartbeat intervals, all workers have left or the connection is dead."""
 _LEAVES_S = 1.0
 _PUT_BACK_POLL_S = 0.02
 

@@ -1,4 +1,4 @@
-"""Messages that wait to be sent to workers, oldest first; a newer one replaces an older one of its kind."""
+"""Messages to workers, oldest first; a newer one replaces a waiting one of its kind."""
 
 import threading
 from collections import OrderedDict
@@ -29,9 +29,7 @@ class OutboundQueue:
         self._has_ended = False
 
     def put(self, messages: Iterable[Outbound]) -> None:
-        """Add messages. Control is merged with waiting control for the same process; an order replaces one of
-        its kind.
-        """
+        """Add messages; they are merged with waiting control, or replace waiting orders of their kind."""
         with self._changed:
             for message in messages:
                 key = self._find_key(message)

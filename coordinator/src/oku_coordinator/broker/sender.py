@@ -88,9 +88,7 @@ class Broker:
         files: FilesAddress | None = None,
         run: str = "",
     ) -> None:
-        """Send all workers the intervals of their reports, the time, the address of files, and the active
-        run.
-        """
+        """Send all workers their intervals, the time, the address of files, and the active run."""
         # Above the numbers of an earlier coordinator, unless the clock was set back.
         self._interval_number = max(self._interval_number + 1, time.time_ns())
         self.send(

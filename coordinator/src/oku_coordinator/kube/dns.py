@@ -22,9 +22,7 @@ _log = logging.getLogger(__name__)
 NAMED_WITHIN_S = 60.0
 """After this long, the name is accepted as it is."""
 LOOKUPS = 32
-"""DNS has replicas with separate caches, and clients cannot choose one. If one of two is stale, this many
-lookups miss it once in 4,000,000,000 times; of five, once in 1,300.
-"""
+"""DNS has replicas with separate caches. If one of two is stale, this many lookups miss it once in 2**32."""
 _SETTLE_S = 0.5
 """The least time from listing the pods to a lookup: DNS would cache that it did not know them."""
 PATIENCE_S = 10.0

@@ -1,7 +1,6 @@
 """Sends leases to their workers, with the spec until the worker confirms that it has it.
 
-Nothing here waits for the broker, and every message may be lost: a lease that its worker does not report is
-sent again.
+Nothing here waits for the broker. Messages may be lost: a lease that is not reported is sent again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,8 +60,7 @@ class Delivery:
     def send(self, run: RunRecord, leases: Iterable[LeaseRecord]) -> None:
         """Send open leases of a run, one message to each live worker.
 
-        None is sent while the broker is down: messages would pile up. The leases are found missing and sent
-        again.
+        None is sent while the broker is down: the leases are found missing later and sent again.
         """
         if self.is_away:
             return

@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 _QUEUED_TICKS = 60
 SILENCE_S = 2.0
-"""How often a follower without a tick gets None: this detects closed connections and missed announcements."""
+"""How often a follower without a tick gets None: it may have gone, or missed an announcement."""
 
 
 class Followers:

@@ -66,15 +66,11 @@ class Transaction:
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed; they are checked at the end."""
         self.folded: dict[str, dict[PartName, None]] = {}
-        """Parts of runs with changed accounts, in the order of their first change, which their rows keep.
-        They are written and checked at the end.
-        """
+        """Parts with changed accounts by run, in the order of their rows; written and checked at the end."""
         self.folded_inner: dict[str, dict[PartName, None]] = {}
         """The same of inner requests."""
         self.seconds: dict[str, dict[int, list[int]]] = {}
-        """The growth of seconds of runs: counts of outcomes, followed by the number of requests sent. It is
-        written at the end.
-        """
+        """Growth of seconds by run: counts of outcomes, then of sent requests; written at the end."""
 
     @property
     def has_changed(self) -> bool:

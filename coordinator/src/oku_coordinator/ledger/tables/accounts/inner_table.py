@@ -20,9 +20,7 @@ MOST_NAMES = 256
 MOST_TRACEBACKS = 64
 """The most tracebacks per run."""
 MOST_BYTES = 1 << 53
-"""The most bytes counted per phase and name: user code is untrusted, and no figure may exceed the integers of
-messages and JSON.
-"""
+"""The most bytes counted per phase and name: user code is untrusted, and sums must fit into JSON."""
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_counts = msgspec.msgpack.Decoder(Counts).decode
 _unpack_part = msgspec.msgpack.Decoder(Part).decode
