@@ -107,7 +107,7 @@ def _finish(
 ) -> ThresholdRecord:
     """Complete the record of a threshold with the remaining seconds of a run at rest."""
     periods = list_ends(course.periods, is_complete=record.state == RunState.COMPLETED)
-    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods, course.settled_to)
+    seconds = SeriesSeconds(build_load_plan(record.spec)).list_new(course.series, periods, course.settled_to)
     return advance(Stretch(threshold), seconds, kept)
 
 
