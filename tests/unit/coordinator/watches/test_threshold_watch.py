@@ -135,12 +135,6 @@ def answer(deal: Deal, make_batch: MakeBatch, apply: Callable[..., Any]) -> Call
     return answer
 
 
-def test_a_run_without_thresholds_is_left_alone(build_world: Callable[..., World]) -> None:
-    """Its ticks say nothing of any."""
-    world = build_world()
-    assert (world.look(), world.lost, world.summarize()) == ([], [], [])
-
-
 def test_a_threshold_is_lost_as_soon_as_too_many_requests_count_against_it(
     build_world: Callable[..., World], answer: Callable[..., None]
 ) -> None:

@@ -104,14 +104,6 @@ def test_a_run_that_is_being_paused_when_its_time_ends_is_paused(
     assert (record.state, record.requests) == (RunState.COMPLETED, 6)
 
 
-def test_a_run_whose_time_ends_without_a_request_has_none(ledger: Ledger) -> None:
-    """No worker took anything."""
-    begin(ledger)
-    assert change(ledger, end_time, "r1", 11.0)
-    record = read(ledger, fetch_run, "r1")
-    assert (record.state, record.requests) == (RunState.COMPLETED, 0)
-
-
 def test_only_the_time_of_an_active_run_that_is_bounded_by_it_can_end(
     ledger: Ledger, begin_run: Callable[..., object]
 ) -> None:

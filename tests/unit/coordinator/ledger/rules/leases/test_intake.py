@@ -68,29 +68,6 @@ def build_progress(lease: LeaseRecord, done: int, *in_flight: int, sequence: int
     return build_checkpoint(lease, done, in_flight, sequence=sequence, is_final=False)
 
 
-def test_what_was_given_back_untouched_was_not_sent(ledger: Ledger, deal: Deal) -> None:
-    """It is pending again as all that was given back, but it counts as sent by nobody."""
-    lease = deal(20)
-    say(ledger, lease, 5.0, build_checkpoint(lease, 10, [4, 5, 7], untouched=[5]))
-    assert check_ledger(ledger, "r1") == Lengths(pending=93, leased=0, accounted=7)
-    assert fetch_resent(ledger) == 2
-    assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (7, 8)]
-
-
-def test_what_was_given_back_untouched_stays_so_when_its_lease_is_taken_back(
-    ledger: Ledger, deal: Deal
-) -> None:
-    """Of what its worker says no more, all else up to its limit may have been sent."""
-    lease = deal(20, limit=12)
-    progress = msgspec.structs.replace(build_progress(lease, 10, 4, 5, 7), untouched=[5, 7])
-    say(ledger, lease, 5.0, progress)
-    assert fetch_open(ledger, lease).at_risk == 1 + 2
-    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert fetch_resent(ledger) == 3
-    assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (10, 12)]
-    assert check_ledger(ledger, "r1") == Lengths(pending=93, leased=0, accounted=7)
-
-
 @pytest.mark.parametrize(
     ("untouched", "verdict"),
     [
@@ -120,16 +97,6 @@ def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
 
 
 # What comes again, too late or from others
-
-
-def test_an_overtaken_checkpoint_changes_nothing(ledger: Ledger, deal: Deal) -> None:
-    """The newest one counts, in whatever order they come; the worker hears which one that is."""
-    lease = deal()
-    newer, older = build_progress(lease, 8, sequence=3), build_progress(lease, 4, 1, sequence=2)
-    receipt = say(ledger, lease, 5.0, newer, older)
-    assert receipt.verdicts == [MessageVerdict.ACCOUNTED, MessageVerdict.REPEATED]
-    assert receipt.confirmed == {lease.id: 3}
-    assert check_ledger(ledger, "r1").accounted == 8
 
 
 def test_what_such_a_worker_did_not_send_was_not_sent_in_vain(ledger: Ledger, deal: Deal) -> None:
@@ -171,19 +138,6 @@ def test_a_last_word_that_cannot_be_true_changes_nothing(ledger: Ledger, deal: D
     change_ledger(ledger, change_state, "r1", RunState.PAUSING, 8.0)
     say(ledger, lease, 9.0, build_checkpoint(lease, 15, sequence=3, end=15))
     assert fetch_resent(ledger) == 32
-
-
-def test_only_the_process_that_has_a_lease_may_speak_of_it(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """A restarted worker has the same name and is another process."""
-    batch = make_batch(deal())
-    others = [
-        msgspec.structs.replace(batch, incarnation="b2"),
-        msgspec.structs.replace(batch, worker="w2"),
-    ]
-    assert apply(others, 5.0) == [MessageVerdict.FOREIGN, MessageVerdict.FOREIGN]
-    assert check_ledger(ledger, "r1").accounted == 0
 
 
 @pytest.mark.parametrize("field", ["lease", "worker", "incarnation"])
