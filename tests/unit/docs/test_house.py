@@ -124,9 +124,8 @@ def test_public_names_that_occur_twice() -> None:
         },
         **{"cli__src__oku_cli____main____.py": ""},
     )
-    assert shapes.list_repeated_classes(tree) == ["A"]
-    assert shapes.list_repeated_functions(tree) == ["build"]
-    assert shapes.list_repeated_modules(tree) == ["b"]
+    for kind in ("classes", "functions", "modules"):
+        assert measure(f"repeated_{kind}", tree) == 1, kind
 
 
 def test_habits_are_counted_in_docstrings_and_comments() -> None:
