@@ -1,5 +1,5 @@
 from docs.tools.house.tree import Tree
-from docs.tools.unique_names import ROLES, find_faults, find_repeated
+from docs.tools.unique_names import find_faults
 
 ACCOUNT, OTHER = "core/src/oku_core/accounting/account.py", "cli/src/oku_cli/views/account.py"
 
@@ -22,9 +22,3 @@ def test_a_role_repeats_within_its_folder_alone() -> None:
     assert list(find_faults(Tree(dict.fromkeys([*engines, elsewhere], "")))) == [
         f"module engine has several places: {engines[0]}:1, {engines[1]}:1, {elsewhere}:1"
     ]
-
-
-def test_a_package_and_an_entry_point_share_their_names_with_others() -> None:
-    """Every package has an `__init__`."""
-    assert not find_repeated(Tree({f"core/src/oku_core/{name}/__init__.py": "" for name in "ab"}))
-    assert "function main" in ROLES
