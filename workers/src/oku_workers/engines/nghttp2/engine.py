@@ -190,7 +190,7 @@ class Nghttp2Engine(HttpEngine):
         if stream.refusals >= MOST_REFUSALS:
             self.fail(stream, outcome, error)
             return
-        stream.begin_again()
+        stream.prepare_retry()
         stream.refused_by = connection
         connection.origin.waiting.append(stream)
 
