@@ -45,9 +45,7 @@ class World:
         change(self.ledger, create_run, run, spec, self.now)
         change(self.ledger, change_state, run, RunState.RUNNING, self.now + queued_s)
         self.now += queued_s
-        lease = deal_lease(self.ledger, run, 10, self.now)
-        assert lease is not None
-        return lease
+        return deal_lease(self.ledger, run, 10, self.now)
 
     def complete(self, run: str, spec: Spec | None = None, **changes: object) -> None:
         """Let a run begin, and end at once."""

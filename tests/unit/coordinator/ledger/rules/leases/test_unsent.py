@@ -54,9 +54,7 @@ def run(ledger: Ledger) -> str:
 
 def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
     """Deal the first pending indices."""
-    lease = deal_lease(ledger, "r1", size, 2.0)
-    assert lease is not None
-    return lease
+    return deal_lease(ledger, "r1", size, 2.0)
 
 
 def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -> None:
