@@ -31,6 +31,7 @@ SAFE = {
         "place.authority": "part of a URL",
     },
     "core/http_client/redirects.py": {"parts.netloc": "part of a URL"},
+    "core/http_client/request_head.py": {"origin.host_port_subcomponent": "part of a URL"},
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",
@@ -43,9 +44,8 @@ SAFE = {
         "url.path": "part of a URL",
     },
     "core/spec/values/url.py": {"format_value(text.lstrip(':/') or 'host/')": "for a message"},
-    "scenarios/oku/http/outbound_connection.py": {"self.host": "part of a URL"},
     "scenarios/oku/http/request_plan.py": {
-        "self.origin.host": "part of a URL",
+        "self.place.host_port_subcomponent": "part of a URL",
         "self.build_target(index, row, query)": "a target as it is sent, which is escaped",
     },
 }

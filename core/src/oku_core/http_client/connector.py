@@ -155,8 +155,7 @@ class _Tunnel(asyncio.Protocol):
         try:
             self._reader.feed(data)
         except MalformedResponseError as error:
-            error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold what was read
-            self.status.set_exception(ProxyError(error))
+            self.status.set_exception(ProxyError(error.without_response()))
             return
         if self._reader.is_complete:
             self.status.set_result(self._reader.status)

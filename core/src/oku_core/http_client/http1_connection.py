@@ -7,6 +7,7 @@ writing, even if it has not read the response yet; `read_rest` reads it neverthe
 import asyncio
 import os
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from typing import cast
 
@@ -38,6 +39,8 @@ class Http1Connection(asyncio.Protocol):
 
     __slots__ = NO_SLOTS
 
+    _write_now: Callable[[int, bytes], int] = staticmethod(os.write)
+    """Writes to a socket that does not block, and returns how many bytes it took."""
     _file: int
     """The file descriptor of the socket; `NO_FILE` while only the transport may write."""
     _is_paused: bool
@@ -79,6 +82,17 @@ class Http1Connection(asyncio.Protocol):
         else:
             self._write_piece()
 
+    def _write(self, request: bytes, body: bytes = b"") -> None:
+        """Send at once what the socket takes; the transport would first serve all other connections."""
+        sent = 0
+        if self._file != NO_FILE:
+            try:  # noqa: SIM105  # `suppress` takes longer than all else here
+                sent = self._write_now(self._file, request)
+            except OSError:  # it is full, or `_write_in_pieces` meets the error, too
+                pass
+        if sent < len(request) or body:
+            self._write_in_pieces(request, sent, body)
+
     def _write_in_pieces(self, request: bytes, sent: int, body: bytes = b"") -> None:
         """Send the rest of a request after its first `sent` bytes, and the body that follows it."""
         self._file = NO_FILE  # what follows must not overtake the rest
@@ -118,8 +132,7 @@ class Http1Connection(asyncio.Protocol):
         try:
             reader.feed(data)
         except MalformedResponseError as error:
-            error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold what was read
-            self._fail(PROTOCOL_ERROR, error)
+            self._fail(PROTOCOL_ERROR, error.without_response())
             return False
         return reader.is_complete
 

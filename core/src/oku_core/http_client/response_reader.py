@@ -8,6 +8,7 @@ follows.
 
 import re
 from collections.abc import Sequence
+from typing import Self
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -42,6 +43,11 @@ _BLANKS_BEFORE_COLON = re.compile(rb"(\n[!#$%&'*+\-.^_`|~0-9A-Za-z]++)([ \t]++)(
 
 class MalformedResponseError(Exception):
     """What arrived is not HTTP, or has no end."""
+
+    def without_response(self) -> Self:
+        """The error without its traceback and causes, which hold the bytes of the response."""
+        self.__traceback__ = self.__cause__ = self.__context__ = None
+        return self
 
 
 class ResponseReader:

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from time import monotonic_ns
 from typing import NamedTuple, Protocol
@@ -15,6 +15,7 @@ from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
 from oku_core.data.escape import IN_HEADER
 from oku_core.http_client.client_rules import build_origin
 from oku_core.http_client.connector import Way
+from oku_core.http_client.request_head import list_own_headers, write_headers
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
 from oku_core.spec.values.template import Rows, Template
@@ -88,11 +89,8 @@ class HttpClient:
         self._headers = [
             (header.name, Template.parse(header.value, self.columns, IN_HEADER)) for header in spec.headers
         ]
-        self._has_constant_headers = all(value.is_constant for _, value in self._headers)
-        self._spec_names = {name.lower() for name, _ in self._headers}
-        self._common_names = self._spec_names.union(
-            map(str.lower, DEFAULT_HEADERS), ("host", "proxy-authorization")
-        )
+        names = [*DEFAULT_HEADERS, "Host", "Proxy-Authorization", *(name for name, _ in self._headers)]
+        self._common_names = frozenset(map(str.lower, names))
         self._plans: dict[tuple[str, str], RequestPlan] = {}
         self._origins: dict[tuple[str, str | None, int | None], ClientOrigin] = {}
         self._busy: set[OutboundConnection] = set()
@@ -131,7 +129,13 @@ class HttpClient:
         return origin
 
     def build_head(
-        self, plan: RequestPlan, line: bytes, own: Sequence[tuple[str, str]], index: int | None
+        self,
+        plan: RequestPlan,
+        line: bytes,
+        own: Sequence[tuple[str, str]],
+        index: int | None,
+        *,
+        is_foreign: bool = False,
     ) -> bytes:
         """Request line and headers of a request.
 
@@ -140,42 +144,29 @@ class HttpClient:
             line: its request line.
             own: its own headers, which replace those of all requests that have the same name.
             index: of its iteration; None outside of iterations.
+            is_foreign: whether redirections have led to another origin: it has no headers of the run then.
         """
-        common, replaced = plan.origin.common, [name.lower() for name, _ in own]
-        if common is None or not self._common_names.isdisjoint(replaced) or plan.authorization:
-            common = self._build_common(plan, replaced, index)
+        build_common, replaced = plan.origin.build_common, [name.lower() for name, _ in own]
+        if is_foreign or plan.has_credentials or not self._common_names.isdisjoint(replaced):
+            build_common = self._bind_common(plan, replaced, is_foreign=is_foreign)
+        elif build_common is None:
+            build_common = plan.origin.build_common = self._bind_common(plan, replaced)
+        common = build_common(index or 0)
         if not own:
             return b"%b%b\r\n" % (line, common)
         written = "".join([f"{name}: {value}\r\n" for name, value in own])
         return b"%b%b%b\r\n" % (line, common, written.encode("utf-8", "surrogateescape"))
 
-    def build_foreign_head(
-        self, plan: RequestPlan, line: bytes, own: Sequence[tuple[str, str]], _: int | None
-    ) -> bytes:
-        """The same of a request to where a redirection leads: it has no headers of the run."""
-        pairs = [
-            ("Host", plan.origin.host),
-            *DEFAULT_HEADERS.items(),
-            *plan.origin.list_proxy_headers(),
-            *own,
-        ]
-        return line + "".join([*(f"{name}: {value}\r\n" for name, value in pairs), "\r\n"]).encode(
-            "utf-8", "surrogateescape"
-        )
-
-    def _build_common(self, plan: RequestPlan, replaced: Sequence[str], index: int | None) -> bytes:
-        """The headers of all requests but those of these names, which one has itself."""
-        pairs = [("Host", plan.origin.host), *DEFAULT_HEADERS.items(), *plan.origin.list_proxy_headers()]
-        pairs = [pair for pair in pairs if pair[0].lower() not in self._spec_names]
-        if plan.authorization and "authorization" not in self._spec_names:
-            pairs.append(("Authorization", plan.authorization))
-        pairs += [(name, value.bind(self.rows)(index or 0)) for name, value in self._headers]
-        kept = "".join([f"{name}: {value}\r\n" for name, value in pairs if name.lower() not in replaced])
-        common = kept.encode("utf-8", "surrogateescape")
-        is_for_all = not plan.authorization and self._common_names.isdisjoint(replaced)
-        if is_for_all and self._has_constant_headers:
-            plan.origin.common = common
-        return common
+    def _bind_common(
+        self, plan: RequestPlan, replaced: Collection[str], *, is_foreign: bool = False
+    ) -> Callable[[int], bytes]:
+        """A function from an index to the headers of all requests, but those that one replaces."""
+        place = plan.place.with_user(None) if is_foreign else plan.place
+        headers = [] if is_foreign else self._headers
+        given = {*replaced, *(name.lower() for name, _ in headers)}
+        kept = [header for header in headers if header[0].lower() not in replaced]
+        own = list_own_headers(place, given, proxy=plan.origin.proxy)
+        return write_headers([*own, *kept]).bind_bytes(self.rows)
 
     def find_header(self, name: str, index: int | None) -> str:
         """The value of a header of all requests, whose name is in lower case; empty if there is none."""
@@ -254,7 +245,7 @@ class HttpClient:
 async def _connect(origin: ClientOrigin, deadline_ns: int) -> OutboundConnection:
     try:
         async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
-            return await origin.connect()
+            return await origin.open()
     except TimeoutError as error:
         # The system may give up first; its error has a number.
         outcome = CONNECT_ERROR if error.errno else TIMEOUT

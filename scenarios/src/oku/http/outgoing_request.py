@@ -183,10 +183,12 @@ class OutgoingRequest:
                 own = []
             value = cookies.find(self._url, time())
             headers = self._add_cookies(own, value, is_foreign=hop.is_foreign) if value else own
-            build_head = client.build_foreign_head if hop.is_foreign else client.build_head
             answer = await client.exchange(
                 plan.origin,
-                build_head(plan, plan.build_line(None, _NO_ROW), headers, self._index) + body,
+                client.build_head(
+                    plan, plan.build_line(None, _NO_ROW), headers, self._index, is_foreign=hop.is_foreign
+                )
+                + body,
                 deadline_ns,
                 has_body=hop.method != "HEAD",
                 kept_bytes=self._kept_bytes,
