@@ -18,6 +18,8 @@ from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 NO_FILE = -1
+WriteNow = Callable[[int, bytes], int]
+"""Writes to a socket that does not block, and returns how many bytes it took."""
 
 
 def read_rest(transport: asyncio.BaseTransport, error: BaseException | None) -> bytes:
@@ -39,8 +41,7 @@ class Http1Connection(asyncio.Protocol):
 
     __slots__ = NO_SLOTS
 
-    _write_now: Callable[[int, bytes], int] = staticmethod(os.write)
-    """Writes to a socket that does not block, and returns how many bytes it took."""
+    _write_now: WriteNow = staticmethod(os.write)
     _file: int
     """The file descriptor of the socket; `NO_FILE` while only the transport may write."""
     _is_paused: bool

@@ -1,19 +1,20 @@
 """The connections of scenarios: at most one request is in flight on each; an origin keeps the idle ones."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable
+from time import monotonic_ns
 
 from yarl import URL
 
-from oku_core.accounting.outcome import DISCONNECTED, TIMEOUT
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_core.http_client.connector import OriginConnection, ProxyError, Way
 from oku_core.http_client.error_reason import CUT_SHORT
 from oku_core.http_client.http1_connection import Http1Connection
 from oku_core.http_client.idle_pool import PooledConnector
 from oku_core.http_client.response_reader import ResponseReader
 
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
+BuildHeaders = Callable[[int], bytes]
+"""Makes the headers of the request of an index, each with its line break."""
 
 
 class TransportError(Exception):
@@ -58,7 +59,7 @@ class OutboundConnection(Http1Connection, OriginConnection):
         """Whether a request can be sent on it."""
         return not self._transport.is_closing()
 
-    def ask(self, request: bytes, waiter: "asyncio.Future[None]", *, has_body: bool, kept_bytes: int) -> None:
+    def ask(self, request: bytes, waiter: asyncio.Future[None], *, has_body: bool, kept_bytes: int) -> None:
         """Send a request.
 
         Args:
@@ -125,19 +126,25 @@ class ClientOrigin(PooledConnector[OutboundConnection]):
 
     Attributes:
         proxy: the one of its requests; None without one.
-        build_common: gives the headers that are the same for all requests of an index; None until they are
-            known.
-        idle: the connections that wait for a request.
+        build_common: makes the headers of all requests; None until they are known.
     """
 
     def __init__(self, url: URL, way: Way) -> None:
         super().__init__(url, way)
         self.proxy = way.proxy
-        self.build_common: Callable[[int], bytes] | None = None
+        self.build_common: BuildHeaders | None = None
         self._is_forwarded = way.proxy is not None and url.scheme != "https"
 
-    async def open(self) -> OutboundConnection:
-        """Make a connection, which may raise an `OSError`."""
+    async def open(self, deadline_ns: int) -> OutboundConnection:
+        """Make a connection until a time of the monotonic clock; `TransportError` if there is none."""
         connection = OutboundConnection(is_forwarded=self._is_forwarded)
-        await self.connect(connection)
+        try:
+            async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
+                await self.connect(connection)
+        except TimeoutError as error:
+            # The system may give up first; its error has a number.
+            outcome = CONNECT_ERROR if error.errno else TIMEOUT
+            raise TransportError(outcome, error) from None
+        except (OSError, ValueError) as error:
+            raise TransportError(CONNECT_ERROR, error) from None
         return connection

@@ -1,8 +1,10 @@
 import pytest
 from yarl import URL
 
+from oku_core.http_client.client_rules import build_origin
 from oku_core.http_client.request_head import build_line_start, list_own_headers, write_headers
 from oku_core.spec.values.template import Template
+from oku_core.spec.values.url import Url
 
 PROXY = URL("http://ann:secret@proxy:3128")
 
@@ -17,8 +19,21 @@ def test_only_a_proxy_that_forwards_gets_the_target_in_absolute_form() -> None:
         assert "Proxy-Authorization" not in dict(list_own_headers(origin, (), proxy=proxy))
 
 
+def test_the_host_and_the_credentials_are_those_of_the_url() -> None:
+    """The host has its port unless that is the one of the scheme; user and password become a header."""
+    expected = {
+        "http://h:80/": ("h", None), "https://h:443/": ("h", None), "https://h:80/": ("h:80", None),
+        "http://H.Example:8080/": ("h.example:8080", None), "http://[::1]/": ("[::1]", None),
+        "http://[::1]:8080/": ("[::1]:8080", None), "http://straße.example/": ("xn--strae-oqa.example", None),
+        "http://me:secret@h:8080/": ("h:8080", "Basic bWU6c2VjcmV0"), "http://me@h/": ("h", "Basic bWU6"),
+        "http://a%40b:c%3A@h/": ("h", "Basic YUBiOmM6"),
+    }  # fmt: skip
+    own = {url: dict(list_own_headers(build_origin(Url(url)), ())) for url in expected}
+    assert {url: (each["Host"], each.get("Authorization")) for url, each in own.items()} == expected
+
+
 def test_a_header_of_the_user_replaces_that_of_oku() -> None:
-    """Whichever it is; the host comes first, and user and password of the URL become a header."""
+    """Whichever it is; the host comes first."""
     origin = URL("http://ann:x@h:81")
     own = list_own_headers(origin, {"accept"}, has_body=True)
     assert own[0] == ("Host", "h:81")

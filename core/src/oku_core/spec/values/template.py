@@ -161,11 +161,6 @@ class Template:
         return all(isinstance(part, str) for part in self._parts)
 
     @property
-    def has_text(self) -> bool:
-        """Whether it has any text or placeholder."""
-        return bool(self._parts)
-
-    @property
     def literal(self) -> str:
         """Its literal text."""
         return "".join(part for part in self._parts if isinstance(part, str))

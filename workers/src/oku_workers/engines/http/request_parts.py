@@ -31,7 +31,8 @@ class TargetParts(NamedTuple):
 
     def join(self) -> Template:
         """Path and query as one text."""
-        return self.path + "?" + self.query if self.query.has_text else self.path
+        has_query = self.query.literal or self.query.places
+        return self.path + "?" + self.query if has_query else self.path
 
 
 class RequestParts(NamedTuple):
@@ -75,13 +76,7 @@ def take_apart(template: RequestTemplate) -> RequestParts:
 def list_all_headers(
     template: RequestTemplate, origin: URL, parts: RequestParts
 ) -> Iterator[tuple[str, Template]]:
-    """Oku's own headers and those of a template, in the order in which they are sent.
-
-    Args:
-        template: of the requests.
-        origin: where they go; its user and password become a header.
-        parts: of the template.
-    """
+    """Oku's own headers for an origin and those of a template, in the order in which they are sent."""
     given = {header.name.lower() for header in template.headers}
     for name, value in list_own_headers(origin, given, has_body=template.body is not None):
         yield name, Template([value])
