@@ -8,7 +8,7 @@ import contextlib
 from abc import abstractmethod
 from typing import ClassVar
 
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks
 
 
 class LoopSignals:
@@ -60,7 +60,7 @@ class BackgroundService:
 
     async def end(self) -> None:
         """Stop."""
-        await cancel([self._task])
+        await cancel_tasks([self._task])
 
     @abstractmethod
     async def _work(self, health: Health) -> None:

@@ -19,7 +19,7 @@ from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.settings import CoordinatorSettings
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Coordinator:
         try:
             await supervisor.wait(working)
         finally:
-            await cancel([ticking, working])
+            await cancel_tasks([ticking, working])
             await self._shutdown()
 
     def end(self) -> None:

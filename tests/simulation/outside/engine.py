@@ -144,7 +144,7 @@ class SimulatedEngine:
     async def _fill(self) -> None:
         while True:
             while not self._is_sated and self._feed.current is not None:
-                self._send(*self._feed.take())
+                self._send(*self._feed.pop())
             if not self._is_sated:
                 await self._feed.wait()
             else:

@@ -45,7 +45,7 @@ async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> N
         ("dispatcher", StorageError(StorageFault.DISK_FULL, "full")),
         ("retention", RuntimeError("unforeseen")),
     ):
-        parts.base.supervisor.enlist(name).note_failure(error)
+        parts.base.supervisor.enlist(name).record_failure(error)
     parts.base.ledger.storage.record_space(Space(0, 10))
     notices = parts.runs.build_notices(read(parts.base.ledger, fetch_run, "r1"))
     assert [notice.partition(":")[0] for notice in notices] == [

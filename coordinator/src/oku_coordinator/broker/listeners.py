@@ -144,7 +144,7 @@ class CheckpointListener(_Listener):
                     self._fill_batch(connection)
                     self.refusal = ""
                     self._finish_batch()
-                    self._health.note_well()
+                    self._health.record_success()
             _put_back(connection, channel, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
@@ -214,7 +214,7 @@ class ProgressListener(_Listener):
                 while not self._ending.is_set():
                     has_heard = self._receive_burst(connection)
                     self.refusal = ""
-                    self._health.note_well()
+                    self._health.record_success()
                     if time.monotonic() - self._heard_at > self._silence_s:
                         _log.info("no worker has been heard for a while: reconnecting")
                         self.is_connected = False

@@ -91,7 +91,7 @@ class ClockService(threading.Thread):
         answer = ClockAnswer(nonce=question.nonce, kernel=self._kernel, monotonic_ns=self._monotonic_ns())
         with contextlib.suppress(OSError):  # as lost as on the way; whoever asked asks again
             self._socket.sendto(seal_answer(self._signer, answer), address)
-        self._health.note_well()
+        self._health.record_success()
 
 
 def open_clock(

@@ -141,7 +141,7 @@ class Scaler(BackgroundService):
     async def _work(self, health: Health) -> None:
         while True:
             await self.scale()
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(LOOK_S)
 
     async def _rest(self) -> None:

@@ -98,7 +98,7 @@ class MainLoop:
                 await self.step(now)
             except BreachError as error:
                 self._followers.announce_breach(error)
-            health.note_well()
+            health.record_success()
             round_cpu_s = time.thread_time() - began_cpu_s
             await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
             await self._signals.wait(now + _ROUND_S - time.monotonic())

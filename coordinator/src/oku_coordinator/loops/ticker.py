@@ -114,7 +114,7 @@ class Ticker:
                 self.tick()
             except BreachError as error:
                 self._runs.followers.announce_breach(error)
-            health.note_well()
+            health.record_success()
 
     def tick(self) -> None:
         """Make a tick of the run that has its turn, and of each other run that is followed."""

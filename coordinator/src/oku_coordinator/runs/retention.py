@@ -23,7 +23,7 @@ from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
-from oku_core.spec.spec_digest import digest_spec, list_differences
+from oku_core.spec.spec_digest import digest_spec, list_differing_keys
 
 
 class KeyTakenError(Exception):
@@ -67,7 +67,7 @@ def find_submitted(
             return None
         run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
     if record.digest != digest_spec(spec):
-        raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
+        raise KeyTakenError(record, [] if run is None else list_differing_keys(run.spec, spec))
     if run is None:
         raise RunDeletedError(record)
     return run
@@ -172,7 +172,7 @@ class Retention(BackgroundService):
                     self._files.sweep()
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S
             await self.clear()
-            health.note_well()
+            health.record_success()
             await sleep(_LOOK_S)
 
 

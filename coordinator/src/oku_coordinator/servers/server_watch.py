@@ -144,7 +144,7 @@ class ServerWatch(BackgroundService):
     async def _work(self, health: Health) -> None:
         while True:
             await self.check()
-            health.note_well()
+            health.record_success()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await self._is_asked.wait()

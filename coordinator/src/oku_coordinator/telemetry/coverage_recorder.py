@@ -56,7 +56,7 @@ class CoverageRecorder(BackgroundService):
         while True:
             began = self._timer()
             await asyncio.to_thread(self.record)
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(max(COVERAGE_S, (self._timer() - began) / _SHARE))
 
 

@@ -102,7 +102,7 @@ class Publisher(BackgroundService):
             while True:
                 lines = await asyncio.to_thread(self._fetch_lines)
                 if not lines:
-                    health.note_well()
+                    health.record_success()
                     await asyncio.sleep(LOOK_S)
                     continue
                 entries = {_build_entry(line): line for line in lines}
@@ -117,7 +117,7 @@ class Publisher(BackgroundService):
                     await asyncio.sleep(EARLY_PAUSE_S)
                 elif self.trouble == _EARLY:
                     self._record_trouble("")
-                health.note_well()
+                health.record_success()
 
     def _measure(self) -> OutboxSize:
         with self._ledger.read() as t:

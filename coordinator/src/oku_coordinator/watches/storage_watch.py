@@ -48,5 +48,5 @@ class StorageWatch(BackgroundService):
     async def _work(self, health: Health) -> None:
         while True:
             self.check()
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(_LOOK_S)

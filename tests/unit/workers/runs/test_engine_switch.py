@@ -501,7 +501,7 @@ class FilledFetcher:
         """Have it."""
         if held := self._cache.hold(BODY):
             return held
-        partial = self._cache.begin(BODY)
+        partial = self._cache.open_partial(BODY)
         assert partial is not None
         partial.append(BODY_BYTES)
         return partial.finish()

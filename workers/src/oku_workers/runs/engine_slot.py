@@ -160,7 +160,7 @@ class EngineSlot:
             await self.close()
         raise EngineError("another program keeps removing or changing the files of the run")
 
-    def begin(self, spec: Spec) -> None:
+    def start(self, spec: Spec) -> None:
         """Have the engine take from the feed, unless it does already."""
         if not self._has_begun:
             assert self.engine is not None

@@ -23,7 +23,7 @@ from oku_core.results.sample import (
     encode_kept,
     merge_steps,
 )
-from oku_core.results.series import join
+from oku_core.results.series import join_series
 
 MOST_EVENTS = 10_000
 """Kept for one run. Loki gets further ones all the same."""
@@ -114,7 +114,7 @@ def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
     samples = [decode_kept(row["body"]) for row in rows]
     row = transaction.select_one("SELECT requests FROM runs WHERE run = ?", run)
-    return join(samples, series_table.fetch_series(transaction, run), row["requests"] if row else 0)
+    return join_series(samples, series_table.fetch_series(transaction, run), row["requests"] if row else 0)
 
 
 def fetch_busy_to(transaction: Transaction, run: str) -> float:
@@ -122,7 +122,7 @@ def fetch_busy_to(transaction: Transaction, run: str) -> float:
     rows = transaction.select(
         "SELECT body FROM samples WHERE run = ? ORDER BY at DESC LIMIT ?", run, _MOST_AT_END
     )
-    return max((active_seconds.find_busy_to(decode_kept(row["body"])) for row in rows), default=-math.inf)
+    return max((active_seconds.find_busy_end(decode_kept(row["body"])) for row in rows), default=-math.inf)
 
 
 def fetch_settled_to(transaction: Transaction, run: str) -> float:

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.rules.snapshots import StretchBasis
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_core.accounting.run_state import RunState
-from oku_core.results.active_seconds import SeriesSeconds, build_live, find_busy_to
+from oku_core.results.active_seconds import SeriesSeconds, build_live, find_busy_end
 from oku_core.results.sample import Sample
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
@@ -112,11 +112,11 @@ class StretchWatch:
         if not self._plan.has_rate:
             # It may run out of requests before its clock says so.
             told_to = settled_to if look.basis.untaken else -math.inf
-            self._busy_to = max(self._busy_to, told_to, find_busy_to(look.sample))
+            self._busy_to = max(self._busy_to, told_to, find_busy_end(look.sample))
             settled_to = min(settled_to, self._busy_to)
         if not self._settled or not periods:
             return []
-        return self._seconds.take(look.basis.series, periods, settled_to)
+        return self._seconds.list_new(look.basis.series, periods, settled_to)
 
 
 def build_stretches(spec: Spec) -> dict[int, Stretch]:

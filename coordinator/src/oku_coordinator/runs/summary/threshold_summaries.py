@@ -107,7 +107,7 @@ def _finish(
 ) -> ThresholdRecord:
     """What is kept of a threshold, with the seconds of a run at rest that nobody has looked at yet."""
     periods = list_ends(course.periods, is_complete=record.state == RunState.COMPLETED)
-    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods, course.settled_to)
+    seconds = SeriesSeconds(build_load_plan(record.spec)).list_new(course.series, periods, course.settled_to)
     return advance(Stretch(threshold), seconds, kept)
 
 

@@ -11,7 +11,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
-from oku_core.results.sample import Sample, merge
+from oku_core.results.sample import Sample, merge_samples
 from oku_core.results.sample import build_sample as build
 
 MOST = 200
@@ -50,8 +50,8 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
     kept = read(ledger, fetch_history, "r1").samples
-    assert merge(kept).histogram(Time.LATENCY) == merge(whole).histogram(Time.LATENCY)
-    assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
+    assert merge_samples(kept).histogram(Time.LATENCY) == merge_samples(whole).histogram(Time.LATENCY)
+    assert merge_samples(kept).in_flight == pytest.approx(merge_samples(whole).in_flight)
     assert {each.seconds for each in kept[1:30]} == {4.0}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from oku_core.messaging.process_ends import HostEndReason
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec
 from oku_core.user_code.messages import (
@@ -214,7 +214,7 @@ class UserCodeEngine:
     async def close(self) -> None:
         """Stop, end the host, and give back what it had."""
         self._is_closing = True
-        await cancel(self._chores)
+        await cancel_tasks(self._chores)
         if self._host is not None:
             self._host.send(StopHost())
         await self._end_host()
@@ -225,7 +225,7 @@ class UserCodeEngine:
     async def _follow_feed(self, health: Health) -> None:
         while True:
             self._fill()
-            health.note_well()
+            health.record_success()
             await self._feed.wait()
 
     def _fill(self) -> None:
@@ -238,7 +238,7 @@ class UserCodeEngine:
             host.send(SetUsers(self.window))
         numbers: list[int] = []
         while self._wanted > 0 and handouts.has_room and feed.current is not None:
-            tally, coordinate, index, due_ns = feed.take()
+            tally, coordinate, index, due_ns = feed.pop()
             slot = handouts.put(Handed(tally, coordinate, due_ns))
             host.slots.clear(slot)
             numbers += (slot, index, due_ns)
@@ -368,7 +368,7 @@ class UserCodeEngine:
             except EngineError as error:
                 self._break(str(error))
                 return
-            health.note_well()
+            health.record_success()
 
     def _break(self, fault: str) -> None:
         """Take nothing any more: the leases are given back, and further ones refused."""
@@ -415,7 +415,7 @@ class UserCodeEngine:
         while True:
             await asyncio.sleep(_SWEEP_S)
             self.sweep()
-            health.note_well()
+            health.record_success()
 
     def find_execution(self) -> Execution | None:
         """One that has begun and is not finished."""
