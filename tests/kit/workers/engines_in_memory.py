@@ -79,7 +79,7 @@ class FakeEngine:
     async def open(self) -> None:
         """There is nothing to wait for."""
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Note in which execution the last requests count."""
         self.farewells.append(execution)
 

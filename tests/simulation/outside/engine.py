@@ -133,7 +133,7 @@ class SimulatedEngine:
     def sweep(self) -> None:
         """Nothing takes longer than the limit here."""
 
-    async def take_farewell(self, _: Execution) -> None:
+    async def run_farewell(self, _: Execution) -> None:
         """There is nobody to take leave of."""
 
     async def close(self) -> None:

@@ -25,13 +25,15 @@ SAFE = {
         "parts.port or 80": "a number",
         "parts.path": "part of a URL",
     },
-    "core/http_client/client_rules.py": {"url.authority": "part of a URL"},
     "core/http_client/cookies.py": {
         "authority": "part of a URL",
         "place.authority": "part of a URL",
     },
     "core/http_client/redirects.py": {"parts.netloc": "part of a URL"},
-    "core/http_client/request_head.py": {"origin.host_port_subcomponent": "part of a URL"},
+    "core/http_client/request_head.py": {
+        "url.authority": "part of a URL",
+        "origin.host_port_subcomponent": "part of a URL",
+    },
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",

@@ -12,7 +12,7 @@ from time import monotonic_ns
 from yarl import URL
 
 from oku_core.http_client.addresses import Addresses, LentSocket
-from oku_core.http_client.client_rules import build_basic
+from oku_core.http_client.request_head import build_basic
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_core.http_client.tls import server_name
 

@@ -12,12 +12,14 @@ from contextlib import suppress
 from typing import cast
 
 from oku_core.accounting.outcome import DISCONNECTED, PROTOCOL_ERROR
-from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.connector import NO_SLOTS
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 NO_FILE = -1
+PIECE_BYTES = 65_536
+"""Longer requests are sent in pieces of this size: a transport may copy everything it is given, while other
+connections wait."""
 WriteNow = Callable[[int, bytes], int]
 """Writes to a socket that does not block, and returns how many bytes it took."""
 

@@ -4,9 +4,10 @@ from typing import Generic, Protocol, TypeVar
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Connector, Way
 
+KEEPALIVE_S = 15.0
+"""Idle connections are closed after this, before most servers close them."""
 _KEEPALIVE_NS = int(KEEPALIVE_S * 1e9)
 
 

@@ -4,17 +4,51 @@ A header of the user replaces Oku's own of the same name. A proxy that forwards 
 in absolute form (RFC 9112, section 3.2.2).
 """
 
+import base64
 import re
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
+from urllib.parse import quote
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import build_basic
 from oku_core.spec.values.request_content import BODY_TYPE, DEFAULT_HEADERS
 from oku_core.spec.values.template import Template
+from oku_core.spec.values.url import Url
 
+METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+"""Requests of other methods say that their body is empty when there is none: nobody waits for it then."""
 REQUEST_LINE_END = " HTTP/1.1\r\n"
 _MALFORMED = re.compile(r"[\r\n\0]")
+_KEPT = "/%:@!$&'()*+,;=?[]{}"
+"""What is sent as it is written, beside letters, digits and `-._~` (RFC 3986, section 2), and the index."""
+
+
+class RequestTarget(NamedTuple):
+    """Path and query of a URL as a request line has them, the placeholders of the index still in them."""
+
+    path: str
+    query: str
+
+
+def build_origin(url: Url) -> URL:
+    """Scheme, user, host and port of a URL; `ValueError` when there is nobody to ask."""
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"{url} is not a URL of http or https with a host")
+    return URL(f"{url.scheme}://{url.authority}")
+
+
+def build_basic(user: str | bytes | None, password: str | bytes | None) -> str:
+    """The value of an `Authorization` header with user and password; empty without both."""
+    if user is None and password is None:
+        return ""
+    parts = [part if isinstance(part, bytes) else (part or "").encode() for part in (user, password)]
+    return f"Basic {base64.b64encode(b':'.join(parts)).decode()}"
+
+
+def build_target(url: Url) -> RequestTarget:
+    """What to ask for; the path is at least `/`."""
+    return RequestTarget(quote(url.path or "/", safe=_KEPT), quote(url.query, safe=_KEPT))
 
 
 def build_line_start(method: str, origin: URL, proxy: URL | None = None) -> str:

@@ -11,9 +11,8 @@ from yarl import URL
 from oku.http.outbound_connection import BuildHeaders, ClientOrigin, OutboundConnection
 from oku.http.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.client_rules import build_origin
 from oku_core.http_client.connector import Way
-from oku_core.http_client.request_head import list_own_headers, write_headers
+from oku_core.http_client.request_head import build_origin, list_own_headers, write_headers
 from oku_core.http_client.tls import SpecTls
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close

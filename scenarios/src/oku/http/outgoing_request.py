@@ -11,7 +11,6 @@ from oku.http.outbound_connection import TransportError
 from oku.http.request_body import Body, encode_data, encode_fields, encode_files, encode_json
 from oku.http.request_plan import RequestPlan, check_value
 from oku_core.accounting.outcome import PROTOCOL_ERROR
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, build_basic
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
 from oku_core.http_client.redirects import (
     NOT_A_URL,
@@ -22,6 +21,7 @@ from oku_core.http_client.redirects import (
     drop_content_headers,
     next_hop,
 )
+from oku_core.http_client.request_head import METHODS_WITHOUT_BODY, build_basic
 from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
 MOST_REDIRECTS = 10

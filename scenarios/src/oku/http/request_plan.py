@@ -7,8 +7,13 @@ from urllib.parse import quote
 from oku.http.outbound_connection import ClientOrigin
 from oku_core.data.data_format import INDEX_NAME
 from oku_core.errors import format_value
-from oku_core.http_client.client_rules import build_origin, build_target
-from oku_core.http_client.request_head import REQUEST_LINE_END, build_line_start, check_header
+from oku_core.http_client.request_head import (
+    REQUEST_LINE_END,
+    build_line_start,
+    build_origin,
+    build_target,
+    check_header,
+)
 from oku_core.process.redaction import redact
 from oku_core.spec.values.template import NAMED_PLACEHOLDER, read_literally
 from oku_core.spec.values.url import Url, is_absolute, join_url

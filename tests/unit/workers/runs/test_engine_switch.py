@@ -367,9 +367,9 @@ class FarewellEngine(FakeEngine):
         self.has_farewell = True
         self.may_end = asyncio.Event()
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Take as long as the test says."""
-        await super().take_farewell(execution)
+        await super().run_farewell(execution)
         await self.may_end.wait()
 
 

@@ -115,7 +115,7 @@ class EngineSlot:
     def take_host_late_s(self) -> float:
         """The largest lateness of the event loop of that other process since the last call."""
         load = self.host_load
-        return load.take_late_s() if load else 0.0
+        return load.pop_late_s() if load else 0.0
 
     def flush_counts(self) -> None:
         """Count responses that are buffered in this turn of the event loop."""

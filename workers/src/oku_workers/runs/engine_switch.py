@@ -185,7 +185,7 @@ class EngineSwitch:
     async def _take_farewell(self, execution: Execution) -> None:
         try:
             if self.slot.engine is not None:
-                await self.slot.engine.take_farewell(execution)
+                await self.slot.engine.run_farewell(execution)
         finally:
             self._kept = self._farewell = None
             execution.release()

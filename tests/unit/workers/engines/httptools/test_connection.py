@@ -20,9 +20,10 @@ from oku_core.accounting.outcome import (
     TIMEOUT,
     UNEXPECTED_STATUS,
 )
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, PIECE_BYTES
 from oku_core.http_client.connector import Way
+from oku_core.http_client.http1_connection import PIECE_BYTES
 from oku_core.http_client.idle_pool import PooledConnector
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec

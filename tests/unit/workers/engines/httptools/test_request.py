@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import Header

@@ -10,7 +10,7 @@ from yarl import URL
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import AS_TEXT, IN_HEADER
 from oku_core.data.row_reader import Value
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec

@@ -14,10 +14,9 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import CUT_SHORT, ReasonError
-from oku_core.http_client.http1_connection import read_rest
+from oku_core.http_client.http1_connection import PIECE_BYTES, read_rest
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
 
@@ -70,7 +69,8 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
         reader = self._reader
         if self._is_fresh:  # the first request is about to be sent
             self._early += data
-            self._pause_reading_for_buffer()
+            if self.transport is not None:
+                self.transport.pause_reading()
             return
         if not self._is_asked:
             self._give_up()
@@ -78,8 +78,7 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
         try:
             reader.feed(data)
         except MalformedResponseError as error:
-            error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold the data
-            self._fail(error)
+            self._fail(error.without_response())
             return
         if not (reader.is_complete or self._first_ns):
             self._first_ns = monotonic_ns()
@@ -109,7 +108,8 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
     def _read_early(self) -> None:
         early, self._early = self._early, b""
         self.data_received(early)
-        self._resume_reading_for_buffer()
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _finish(self, reader: ResponseReader) -> None:
         """The response is complete, and so is its body."""

@@ -24,9 +24,9 @@ from yarl import URL
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 from oku_core.data.data_format import DataError
-from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Connector, Way
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.idle_pool import KEEPALIVE_S
 from oku_core.http_client.redirects import Hop, RedirectChain, RedirectError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
@@ -55,8 +55,8 @@ def build_session(spec: Spec, context: EngineContext) -> ClientSession:
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
-    if not hasattr(session, "_retry_connection"):
-        raise EngineError("this aiohttp cannot be kept from sending requests twice")
+    if not (hasattr(session, "_retry_connection") and hasattr(BaseConnector, "_create_connection")):
+        raise EngineError("this aiohttp cannot be kept from sending requests twice, or told how to connect")
     session._retry_connection = False  # noqa: SLF001
     return session
 

@@ -8,8 +8,7 @@ from yarl import URL
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
 from oku_core.data.row_reader import RowReader, Value
-from oku_core.http_client.client_rules import build_target
-from oku_core.http_client.request_head import list_own_headers
+from oku_core.http_client.request_head import build_target, list_own_headers
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
@@ -63,7 +62,7 @@ def split_target(url: Url, columns: Collection[str] = ()) -> TargetParts:
     )
 
 
-def take_apart(template: RequestTemplate) -> RequestParts:
+def split_request(template: RequestTemplate) -> RequestParts:
     """Take the texts of a template apart, with every value escaped as its place demands."""
     columns, in_body = template.columns, IN_JSON if template.is_json else AS_TEXT
     return RequestParts(
@@ -85,7 +84,7 @@ def list_all_headers(
 
 def list_values(spec: Spec) -> list[Value]:
     """What the requests of a spec need of each row, each once; empty without data, or if none is used."""
-    parts = map(take_apart, RequestMix(spec).templates)
+    parts = map(split_request, RequestMix(spec).templates)
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 

@@ -8,11 +8,16 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, PIECE_BYTES
-from oku_core.http_client.request_head import REQUEST_LINE_END, build_line_start, write_headers
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.request_head import (
+    METHODS_WITHOUT_BODY,
+    REQUEST_LINE_END,
+    build_line_start,
+    write_headers,
+)
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import RequestParts, list_all_headers, take_apart
+from oku_workers.engines.http.request_parts import RequestParts, list_all_headers, split_request
 
 BuildRequest = Callable[[int], bytes]
 
@@ -45,7 +50,7 @@ def share_body(template: RequestTemplate, origin: URL, rows: Rows | None = None)
         origin: where it goes.
         rows: the rows of the run, if it has data that its requests use.
     """
-    parts = take_apart(template)
+    parts = split_request(template)
     head = _build_head(template, parts, origin)
     body = Template() if parts.body is None else parts.body
     if _has_header(template, "content-length") or (

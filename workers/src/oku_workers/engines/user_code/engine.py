@@ -148,7 +148,7 @@ class UserCodeEngine:
             self._wanted = self.host_load.idle_users = 0  # the host asks anew
             self._host.send(SetUsers(window))
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Have all users stop; others come once there is something to take."""
         host = self._host
         if host is None or self.fault or self._is_closing or self._are_gone.is_set():
@@ -259,7 +259,7 @@ class UserCodeEngine:
         self._heard_at = asyncio.get_running_loop().time()
         if isinstance(message, Report):
             self._reader.read(message)
-            self._note_load(message)
+            self._record_load(message)
             if self._host is not None:  # one that is ending gets no more iterations
                 self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
                 self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
@@ -275,7 +275,7 @@ class UserCodeEngine:
         elif isinstance(message, Deserted) and self._leaving is not None:
             self._are_gone.set()
 
-    def _note_load(self, report: Report) -> None:
+    def _record_load(self, report: Report) -> None:
         load = self.host_load
         # They never fall: user code may report for its host, as a process that it has forked does.
         load.cpu_s = max(load.cpu_s, self._ended_cpu_s + report.cpu_us / 1e6)
@@ -403,7 +403,7 @@ class UserCodeEngine:
             how = self._why_killed or how
             return how
         finally:
-            in_hand = self._handouts.take_all()
+            in_hand = self._handouts.pop_all()
             if is_unexpected and not self.fault:
                 self._context.host_ends.record(self._context.run, how, len(in_hand))
             for slot, handed in in_hand:
