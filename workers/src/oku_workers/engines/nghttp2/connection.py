@@ -266,7 +266,7 @@ class Connection(RoomyConnection):
     ) -> bool:
         """Count requests that have ended, and put the next one in the place of each that was answered.
 
-        As `_finish`, `Owner.go_on`, `Feed.take` and `Session.open`, whose calls would take a third of the
+        As `_finish`, `Owner.go_on`, `Feed.pop` and `Session.open`, whose calls would take a third of the
         time of a request.
 
         Args:
