@@ -11,7 +11,7 @@ from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_cli.backends.run_backend import RunData, RunPlace, fetch_spec, find_run, open_failures
+from oku_cli.backends.run_backend import RunData, RunPlace, fetch_run_spec, find_run, open_failures
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
@@ -165,7 +165,7 @@ async def test_the_head_comes_first_and_then_the_ranges() -> None:
 async def test_the_spec_of_a_run_is_in_the_head() -> None:
     """No range is read for it."""
     backend: Any = Backend()
-    assert await fetch_spec(backend, "r1") == SPEC
+    assert await fetch_run_spec(backend, "r1") == SPEC
 
 
 async def list_failed(backend: Any) -> list[FailedRange]:

@@ -11,7 +11,7 @@ from tests.kit.runs.summaries import build_summary
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, classify, run_async, try_add_intervals
+from oku_cli.follow.follower import Follower, find_exit_code, run_async, try_add_intervals
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
@@ -53,14 +53,14 @@ async def send_no_ticks(request: web.Request) -> web.StreamResponse:
 )
 def test_the_exit_code_says_how_the_run_ended(state: RunState, code: ExitCode) -> None:
     """It is 0 for completed and 3 for everything less."""
-    assert classify(msgspec.structs.replace(SUMMARY, state=state)) == code
+    assert find_exit_code(msgspec.structs.replace(SUMMARY, state=state)) == code
 
 
 def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
     """The state does not matter."""
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
 
-    assert classify(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
+    assert find_exit_code(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_a_run_that_has_not_passed_has_a_code_of_its_own(
 ) -> None:
     """It comes before that of a run that was cut short, and behind that of a wrong account."""
     summary = msgspec.structs.replace(SUMMARY, verdict=verdict)
-    assert classify(summary, allows_undecided=allows_undecided) == code
+    assert find_exit_code(summary, allows_undecided=allows_undecided) == code
 
     cut_short = msgspec.structs.replace(summary, state=RunState.CANCELLED)
     expected = ExitCode.CUT_SHORT if code is ExitCode.COMPLETED else code
-    assert classify(cut_short, allows_undecided=allows_undecided) == expected
+    assert find_exit_code(cut_short, allows_undecided=allows_undecided) == expected
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
     broken = msgspec.structs.replace(cut_short, validity=[flag])
-    assert classify(broken, allows_undecided=allows_undecided) == ExitCode.UNBALANCED
+    assert find_exit_code(broken, allows_undecided=allows_undecided) == ExitCode.UNBALANCED
 
 
 @pytest.mark.parametrize("verdict", [None, *ThresholdVerdict])
@@ -96,9 +96,9 @@ def test_a_run_that_is_paused_is_cut_short_whatever_its_thresholds_say(
 ) -> None:
     """It can go on, so it has not failed its test; a wrong account stays wrong."""
     paused = msgspec.structs.replace(SUMMARY, verdict=verdict, state=RunState.PAUSED)
-    assert classify(paused) == classify(paused, allows_undecided=True) == ExitCode.CUT_SHORT
+    assert find_exit_code(paused) == find_exit_code(paused, allows_undecided=True) == ExitCode.CUT_SHORT
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
-    assert classify(msgspec.structs.replace(paused, validity=[flag])) == ExitCode.UNBALANCED
+    assert find_exit_code(msgspec.structs.replace(paused, validity=[flag])) == ExitCode.UNBALANCED
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Group
 from tests.kit.outcomes import make_counts
 
-from oku_cli.live.live_figures import list_causes, list_distributions, list_plan
+from oku_cli.live.live_figures import list_causes, list_live_times, list_plan
 from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.plain import build_line
 from oku_cli.live.trend import TrendTracker
@@ -80,7 +80,7 @@ def test_a_run_with_a_rate_shows_the_plan_beside_what_was_sent(render: Render, m
 def test_a_run_without_a_rate_has_no_plan(render: Render, make_tick: MakeTick) -> None:
     """It has one distribution, which stands among the figures."""
     tick = make_tick()
-    assert not [*list_plan(tick), *list_causes(tick), *list_distributions(tick, TrendTracker().add(tick))]
+    assert not [*list_plan(tick), *list_causes(tick), *list_live_times(tick, TrendTracker().add(tick))]
     text = "\n".join(draw(render, tick))
     assert "planned" not in text
     assert "lateness" not in text

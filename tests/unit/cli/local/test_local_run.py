@@ -28,11 +28,11 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("processors")
 def test_half_the_processors_send_and_half_answer() -> None:
     """The spec may say otherwise; a run against other servers starts no delay server."""
-    plan = local_run.build_plan(Spec())
+    plan = local_run.build_stack_plan(Spec())
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
-    plan = local_run.build_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
+    plan = local_run.build_stack_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local_run.build_plan(Spec(urls=(Url("http://h/"),))).servers == 0
+    assert local_run.build_stack_plan(Spec(urls=(Url("http://h/"),))).servers == 0
 
 
 @pytest.mark.usefixtures("processors")
@@ -52,7 +52,7 @@ def test_many_connections_take_more_servers_and_addresses(
 ) -> None:
     """No process opens more files than it may, no address gives more connections than it has ports."""
     monkeypatch.setattr("sys.platform", "linux")
-    plan = local_run.build_plan(Spec(**changes))
+    plan = local_run.build_stack_plan(Spec(**changes))
     assert (plan.servers, plan.spreads_addresses) == (servers, spreads)
 
 
@@ -60,15 +60,15 @@ def test_many_connections_take_more_servers_and_addresses(
 def test_servers_that_cannot_hold_the_connections_are_refused() -> None:
     """The line says how many are needed."""
     with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
-        local_run.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
+        local_run.build_stack_plan(Spec(workers=2, concurrency=16_000, servers=1))
 
 
 @pytest.mark.usefixtures("processors")
 def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
     """The line says how many are allowed."""
-    local_run.build_plan(Spec(concurrency=19_900))
+    local_run.build_stack_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
-        local_run.build_plan(Spec(concurrency=19_901))
+        local_run.build_stack_plan(Spec(concurrency=19_901))
 
 
 @pytest.mark.usefixtures("processors")
@@ -80,22 +80,22 @@ def test_users_are_over_all_workers() -> None:
         "requests": 10**6,
         "shares_concurrency": True,
     }
-    plan = local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
+    plan = local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
     assert (plan.workers, plan.servers) == (4, 0)
     with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
-        local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
+        local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
 
 
 @pytest.mark.usefixtures("processors")
 def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     """Nobody has asked for it; where files are few, the worker lowers it."""
     open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
-    plan = local_run.build_plan(Spec(**open_run, workers=1, concurrency=100_000))
+    plan = local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=100_000))
     assert plan.spreads_addresses
-    plan = local_run.build_plan(Spec(**open_run, workers=8, concurrency=12_000))
+    plan = local_run.build_stack_plan(Spec(**open_run, workers=8, concurrency=12_000))
     assert not plan.spreads_addresses
     with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
-        local_run.build_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
+        local_run.build_stack_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
 
 
 @pytest.mark.usefixtures("processors")
@@ -106,16 +106,16 @@ def test_stages_of_concurrency_are_over_all_workers() -> None:
         "shares_concurrency": True,
         "concurrency": 30_000,
     }
-    assert local_run.build_plan(Spec(**stages, workers=2)).workers == 2
+    assert local_run.build_stack_plan(Spec(**stages, workers=2)).workers == 2
     with pytest.raises(
         UserError, match="--stage: 30000 in flight for each worker are more than the 19900 con"
     ):
-        local_run.build_plan(Spec(**stages, workers=1))
+        local_run.build_stack_plan(Spec(**stages, workers=1))
 
 
 def test_a_run_needs_files_for_its_requests_only() -> None:
     """Its concurrency may be higher than its number of requests."""
-    plan = local_run.build_plan(Spec(concurrency=1_000_000, requests=10))
+    plan = local_run.build_stack_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
 
 
@@ -133,5 +133,7 @@ async def test_a_local_run_cannot_outlive_its_command(tmp_path: Path) -> None:
     start = RunStart.submit(Spec())
     watch = Watch(on_sigterm=SignalAction.DETACH)
     with pytest.raises(UserError, match=r"^--on-sigterm: detach needs --coordinator or --kube; a local run"):
-        await local_run.run_locally(DataDir(tmp_path / "data"), local_run.build_plan(Spec()), start, watch)
+        await local_run.run_locally(
+            DataDir(tmp_path / "data"), local_run.build_stack_plan(Spec()), start, watch
+        )
     assert not (tmp_path / "data").exists()

@@ -31,7 +31,7 @@ async def test_what_cannot_be_taken_back_may_end() -> None:
     await asyncio.sleep(0)
 
     assert await interrupts.let_end(work(0.05), "unknown") == "done"
-    await asyncio.wait_for(interrupts.take(), 1)
+    await asyncio.wait_for(interrupts.next_signal(), 1)
 
 
 async def test_what_does_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,10 +60,10 @@ async def test_each_signal_is_taken_once() -> None:
     """The next call waits for another signal."""
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)
-    await asyncio.wait_for(interrupts.take(), 1)
+    await asyncio.wait_for(interrupts.next_signal(), 1)
 
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(interrupts.take(), 0.02)
+        await asyncio.wait_for(interrupts.next_signal(), 0.02)
 
 
 async def test_a_signal_says_what_it_does_to_the_run() -> None:
@@ -75,13 +75,13 @@ async def test_a_signal_says_what_it_does_to_the_run() -> None:
         (signal.SIGHUP, SignalAction.PAUSE),
     ):
         os.kill(os.getpid(), number)
-        assert await asyncio.wait_for(interrupts.take(), 1) is action
+        assert await asyncio.wait_for(interrupts.next_signal(), 1) is action
 
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.sleep(0)
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0)
-    assert await asyncio.wait_for(interrupts.take(), 1) is SignalAction.DETACH
+    assert await asyncio.wait_for(interrupts.next_signal(), 1) is SignalAction.DETACH
 
 
 async def test_a_command_that_only_waits_leaves_the_run_alone() -> None:
@@ -89,4 +89,4 @@ async def test_a_command_that_only_waits_leaves_the_run_alone() -> None:
     interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         os.kill(os.getpid(), number)
-        assert await asyncio.wait_for(interrupts.take(), 1) is SignalAction.DETACH
+        assert await asyncio.wait_for(interrupts.next_signal(), 1) is SignalAction.DETACH

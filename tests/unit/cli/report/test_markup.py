@@ -7,7 +7,7 @@ from oku_cli.report.markup import (
     build_html_table,
     build_titled_table,
     element,
-    join,
+    join_html,
 )
 from oku_core.summary.judgement import Judgement
 from oku_core.tables.part_tables import build_targets
@@ -33,7 +33,7 @@ def test_text_is_escaped_in_markup() -> None:
 def test_markup_is_not_escaped_again() -> None:
     """Elements can be nested."""
     assert element("p", element("b", "<"), "<") == "<p><b>&lt;</b>&lt;</p>"
-    assert isinstance(join("a", Html("<br>")), Html)
+    assert isinstance(join_html("a", Html("<br>")), Html)
 
 
 def test_attributes_are_named_as_in_python() -> None:

@@ -53,7 +53,7 @@ def read(lines: list[bytes]) -> RunHistory:
     """Read the history from its lines."""
     reader = RunHistoryReader()
     for line in lines:
-        reader.take(line)
+        reader.read_line(line)
     return reader.finish()
 
 
@@ -92,7 +92,7 @@ def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> N
     with ReportWriter(outputs) as writer:
         assert not path.exists()
         for line in lines:
-            writer.take(line)
+            writer.write_line(line)
         writer.finish()
     document = json.loads(path.read_bytes())
     assert list(document) == [
@@ -111,7 +111,7 @@ def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> N
     assert page.read_text() == "r1 five"
     with ReportWriter(outputs[1:]) as writer:
         for line in lines[:-1]:
-            writer.take(line)
+            writer.write_line(line)
         with pytest.raises(UserError, match="its history cannot be read: it is cut off"):
             writer.finish()
 
@@ -124,7 +124,7 @@ def test_secrets_are_written_only_on_request(lines: list[bytes], tmp_path: Path)
     for show_secrets in (False, True):
         with ReportWriter([OutputFile("--json", str(path), None)], show_secrets=show_secrets) as writer:
             for line in (head, *rest):
-                writer.take(line)
+                writer.write_line(line)
             writer.finish()
         assert (b"hunter2" in path.read_bytes()) == show_secrets
         assert (b'"body":"***"' in path.read_bytes()) != show_secrets
@@ -135,7 +135,7 @@ def test_what_is_not_a_history_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     writer = ReportWriter([OutputFile("--json", str(path), None)])
     with writer, pytest.raises(UserError, match="its history cannot be read: "):
-        writer.take(b'{"at":1.0,"summary":{},"spec":{},"samples":[]}')
+        writer.write_line(b'{"at":1.0,"summary":{},"spec":{},"samples":[]}')
     assert not path.exists()
 
 

@@ -11,7 +11,7 @@ from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.markup import Html
 from oku_cli.report.summary_sections import (
     OPEN_WORKERS,
-    build_account,
+    build_balance,
     build_flags,
     build_head,
     build_outcome_section,
@@ -147,7 +147,7 @@ def test_a_run_that_failed_says_why(make_summary: MakeSummary) -> None:
 
 def test_the_account_comes_first(make_summary: MakeSummary) -> None:
     """It says how many of how many, whether that balances, and what the delay servers counted."""
-    text = Page(build_account(make_summary())).text
+    text = Page(build_balance(make_summary())).text
     assert text.startswith("Account1,000 of 1,000 requests accountedaccountbalancesresent at most0")
     assert "delay servers counted1,000 = accounted" in text
     assert "p99.911.0 ms" in text
@@ -156,17 +156,17 @@ def test_the_account_comes_first(make_summary: MakeSummary) -> None:
 def test_the_account_says_how_many_requests_are_missing(make_summary: MakeSummary) -> None:
     """Depending on the state of the run, they are left or were not made."""
     paused = make_summary(state=RunState.PAUSED, accounted=999)
-    assert "(99.9 %; 1 are left)" in Page(build_account(paused)).text
+    assert "(99.9 %; 1 are left)" in Page(build_balance(paused)).text
     cancelled = make_summary(state=RunState.CANCELLED, accounted=999)
-    assert "(99.9 %; 1 were not made)" in Page(build_account(cancelled)).text
+    assert "(99.9 %; 1 were not made)" in Page(build_balance(cancelled)).text
     running = make_summary(state=RunState.RUNNING, accounted=1, servers=ServersSummary(served=5))
-    assert "balances so far" in Page(build_account(running)).text
+    assert "balances so far" in Page(build_balance(running)).text
 
 
 def test_an_account_that_does_not_balance_says_so(make_summary: MakeSummary) -> None:
     """It says so in place of `balances`."""
     flag = Validity(flag=Flag.UNBALANCED, detail="1 is ok, the servers counted 0", requests=1)
-    text = Page(build_account(make_summary(validity=[flag]))).text
+    text = Page(build_balance(make_summary(validity=[flag]))).text
     assert "does not balance: 1 is ok, the servers counted 0" in text
 
 
@@ -183,12 +183,12 @@ def test_a_run_that_has_not_begun_has_an_account(make_summary: MakeSummary) -> N
         state=RunState.PENDING, accounted=0, started_at=None, ended_at=None, active_s=0.0, throughput_rps=0.0,
         outcomes=make_outcomes(), statuses={}, servers=None,
     )  # fmt: skip
-    assert "0 of 1,000" in Page(build_account(summary)).text
+    assert "0 of 1,000" in Page(build_balance(summary)).text
 
 
 def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> None:
     """Its throughput is there all the same."""
-    text = Page(build_account(make_summary(Histogram()))).text
+    text = Page(build_balance(make_summary(Histogram()))).text
     assert "p50" not in text
     assert "throughput100/s" in text
 
@@ -196,7 +196,7 @@ def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> No
 def test_a_run_with_a_rate_names_its_distributions(make_summary: MakeSummary) -> None:
     """Figures of three distributions stand in one line, so each says which it is of."""
     text = Page(
-        build_account(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
+        build_balance(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
     ).text
     assert "latency p505.99 ms" in text
     assert "lateness p991.50 ms" in text
@@ -209,7 +209,7 @@ def test_the_time_of_a_run_without_an_end_is_its_progress(
 ) -> None:
     """Half of its 20 s is over; how many requests that will be is not known."""
     summary = make_summary(state=RunState.RUNNING, requests=OPEN_END)
-    account = build_account(summary, None if load is None else read_load(load))
+    account = build_balance(summary, None if load is None else read_load(load))
     assert "1,000 requests accounted; its time is not up" in Page(account).text
     assert f"width:{width}%" in account
 
@@ -221,16 +221,16 @@ def test_a_run_with_a_rate_says_how_well_the_clock_was_known(
     make_summary: MakeSummary, bound_s: float, text: str
 ) -> None:
     """By as much, requests of different workers may be early or late; a closed run does not care."""
-    account = Page(build_account(make_summary(), clock_bound_s=bound_s)).text
+    account = Page(build_balance(make_summary(), clock_bound_s=bound_s)).text
     assert f"workers knew the clock{text}" in account
-    assert "clock" not in Page(build_account(make_summary())).text
+    assert "clock" not in Page(build_balance(make_summary())).text
 
 
 def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
     make_open_history: Callable[..., RunHistory],
 ) -> None:
     """The rate that was planned stands beside the one that came of it."""
-    text = Page(build_account(make_open_history().summary)).text
+    text = Page(build_balance(make_open_history().summary)).text
     assert "kept to the planin 8 of 9 seconds, to 1 %" in text
     assert "planned100/sthroughput100/s" in text
 

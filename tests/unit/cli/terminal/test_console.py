@@ -18,7 +18,7 @@ from oku_cli.process.logs import report_mistake
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.runs_view import ListedRun, build_runs_table
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting.run_state import RunState
 from oku_core.summary.summary import Summary
 from oku_core.summary.tick import Tick
@@ -47,7 +47,7 @@ def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
         validity=[Validity(flag=Flag.RESENT, detail=f"7{EVIL}", requests=1)],
     )  # fmt: skip
 
-    shown = " ".join(show(build_summary(summary, hint=f"8{EVIL}")).split())
+    shown = " ".join(show(build_screen(summary, hint=f"8{EVIL}")).split())
 
     assert all(f"{number}{SHOWN}" in shown for number in range(1, 9))
     assert shown.count("␛[31m") == 8

@@ -116,40 +116,12 @@ def world(ledger: Ledger) -> World:
     return world
 
 
-def test_without_a_run_nobody_is_assigned(world: World) -> None:
-    """Nor is anybody to a run that does not have its turn."""
-    assert world.settle() == []
-    world.begin("r1", 2)
-    assert world.assignment.workers("r2") == world.assignment.find_members("r2") == []
-    assert world.assignment.find_takers("r2", ["w1"]) == []
-
-
 def test_a_run_has_as_many_workers_as_it_asks_for(world: World) -> None:
     """All of them if it does not say."""
     for number, (wanted, given) in enumerate([(3, 3), (1, 1), (4, 4), (9, 4), (None, 4)]):
         world.begin(f"r{number}", wanted)
         assert len(world.settle()) == given, wanted
         world.end(f"r{number}")
-
-
-def test_its_number_is_filled_up_as_workers_come(world: World) -> None:
-    """Those that come later than that stay free."""
-    world.begin("r1", 5)
-    world.speak("w5", "w6")
-    assert world.settle() == ["w1", "w2", "w3", "w4", "w5"]
-
-
-def test_one_that_has_died_is_replaced(world: World) -> None:
-    """Not before its leases are taken back: until then what it sends may be on its way."""
-    world.begin("r1", 1)
-    lease = world.hold("w1")
-    world.now = TIMEOUT_S + 1
-    world.speak("w2", "w3", "w4")
-    assert [worker.name for worker in world.roster.remove_silent(world.now)] == ["w1"]
-    assert world.settle() == []
-    expire(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
-    assert len(world.settle()) == 1
-    assert world.names != ["w1"]
 
 
 def test_one_that_leaves_or_refuses_is_replaced_when_it_has_given_back_its_leases(world: World) -> None:
@@ -166,15 +138,6 @@ def test_one_that_leaves_or_refuses_is_replaced_when_it_has_given_back_its_lease
     assert world.settle() == []
     world.finish(lease)
     assert world.settle() == ["w3"]
-
-
-def test_a_process_that_was_started_again_is_another_worker(world: World) -> None:
-    """It may take its own place, as soon as what it had is taken back."""
-    world.begin("r1", 4)
-    world.speak("w1", incarnation="new")
-    assert world.settle() == ["w1", "w2", "w3", "w4"]
-    assert world.assignment.owns("new")
-    assert not world.assignment.owns("b1")
 
 
 def test_a_worker_that_is_silent_for_a_moment_keeps_its_place(world: World) -> None:
@@ -235,18 +198,6 @@ def test_what_a_hook_returned_is_enough(world: World) -> None:
     world.speak("w1", hooks=[attempt])
     world.begin("r2", 4)
     assert world.settle() == ["w1", "w2", "w3", "w4"]
-
-
-def test_a_new_coordinator_takes_those_that_hold_leases_first(world: World) -> None:
-    """They keep their places before they are heard, whoever speaks before them."""
-    world.begin("r1", 2)
-    lease = world.hold("w3")
-    world.start_coordinator()
-    world.speak("w1", "w2")
-    assert world.settle() == []
-    assert world.settle(HEARD_WITHIN_S) == ["w1"]
-    world.speak("w3", "w4", leases=(lease,))
-    assert world.settle() == ["w1", "w3"]
 
 
 def test_a_new_coordinator_takes_the_one_that_calls_the_setup(world: World) -> None:

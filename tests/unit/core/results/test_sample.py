@@ -15,7 +15,7 @@ from oku_core.results.sample import (
     choose_step_s,
     decode_kept,
     encode_kept,
-    merge,
+    merge_samples,
     merge_steps,
 )
 from oku_core.results.sample import build_sample as build
@@ -66,7 +66,7 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
         outcomes=make_counts(unexpected_status=2, connect_error=1),
         accounted=5,
     )
-    merged = merge([first, second])
+    merged = merge_samples([first, second])
     assert (merged.at, merged.seconds, merged.accounted) == (13.0, 4.0, 5)
     assert merged.outcomes == make_counts(1, unexpected_status=2, connect_error=1)
     assert merged.in_flight == pytest.approx(4.0)
@@ -85,7 +85,7 @@ def test_a_merged_sample_has_all_three_distributions() -> None:
         times={Time.RESPONSE_TIME: build_latency(5000), Time.LATENESS: build_latency(10)},
     )
     second = build_sample(2.0, requests_sent=4, times={Time.RESPONSE_TIME: build_latency(*[9000] * 9)})
-    merged = merge([first, second])
+    merged = merge_samples([first, second])
     assert (
         merged.requests_sent,
         merged.histogram(Time.RESPONSE_TIME).total,
@@ -99,7 +99,7 @@ def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
     """The quantiles are not the mean of the samples' quantiles."""
     slow = build_sample(1.0, times={Time.LATENCY: build_latency(*[9000] * 9)})
     fast = build_sample(2.0, times={Time.LATENCY: build_latency(*[100] * 91)})
-    merged = merge([slow, fast])
+    merged = merge_samples([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
 
 
@@ -115,7 +115,7 @@ def test_no_quantile_is_above_the_largest_value(first: list[int], second: list[i
                 sample, times={Time.LATENCY: coarsen(exact), Time.LATENESS: coarsen(exact)}
             )
         )
-    merged = merge(samples)
+    merged = merge_samples(samples)
     assert merged.max_ms == max(sample.max_ms or 0.0 for sample in samples)
     for names in (tuple(QUANTILES), LIVE_QUANTILES[2 * len(QUANTILES) :]):
         figures = [getattr(merged, name) for name in names]
@@ -126,16 +126,16 @@ def test_samples_without_answers_have_no_quantiles() -> None:
     """This holds for merged samples too."""
     empty = build_sample(1.0, times={Time.LATENCY: HistogramSnapshot()})
     assert empty.p50_ms is None
-    assert merge([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
-    assert merge([empty, build_sample(2.0)]).max_ms == 1.0
+    assert merge_samples([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
+    assert merge_samples([empty, build_sample(2.0)]).max_ms == 1.0
 
 
 def test_what_nobody_saw_counts_in_no_mean() -> None:
     """The figures of a merged sample are those of the seconds that a coordinator saw."""
     unseen = build_sample(2.0, in_flight=None, workers=None, lag_s=None)
-    merged = merge([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
+    merged = merge_samples([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
     assert (merged.in_flight, merged.workers, merged.lag_s, merged.requests_ended) == (8, 2, 0.3, 2)
-    merged = merge([unseen, msgspec.structs.replace(unseen, at=3.0)])
+    merged = merge_samples([unseen, msgspec.structs.replace(unseen, at=3.0)])
     assert (merged.in_flight, merged.workers, merged.lag_s) == (None, None, None)
 
 

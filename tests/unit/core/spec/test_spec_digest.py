@@ -8,7 +8,7 @@ from tests.kit.runs.specs import specs
 
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
-from oku_core.spec.spec_digest import digest_spec, list_differences
+from oku_core.spec.spec_digest import digest_spec, list_differing_keys
 
 A, B = "a" * 64, "b" * 64
 DATA = {
@@ -69,14 +69,14 @@ def test_the_digest_is_of_what_a_spec_means() -> None:
     """However units, lists, files and defaults are written, and in whatever order."""
     for one, other in SAME:
         assert digest_spec(read(one)) == digest_spec(read(other)), (one, other)
-        assert list_differences(read(one), read(other)) == []
+        assert list_differing_keys(read(one), read(other)) == []
 
 
 def test_specs_that_ask_for_something_else_have_other_digests() -> None:
     """The keys that differ can be named."""
     for one, other, keys in OTHER:
         assert digest_spec(read(one)) != digest_spec(read(other)), (one, other)
-        assert list_differences(read(one), read(other)) == keys
+        assert list_differing_keys(read(one), read(other)) == keys
 
 
 def test_every_attribute_of_a_spec_counts() -> None:

@@ -6,27 +6,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.uniform import uniform
-from oku_server.behaviour.fault import Fault, FaultRates, parse_rate
+from oku_server.behaviour.fault import Fault, FaultRates, parse_fraction
 
 
 @pytest.mark.parametrize(("text", "rate"), [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1e-3", 0.001)])
 def test_a_rate_is_a_fraction(text: str, rate: float) -> None:
     """Both ends of the range are allowed."""
-    assert parse_rate(text) == rate
+    assert parse_fraction(text) == rate
 
 
 @pytest.mark.parametrize("text", ["1.5", "-0.1", "nan", "inf"])
 def test_a_rate_outside_of_0_to_1_is_refused(text: str) -> None:
     """The message names the value and what is allowed."""
     with pytest.raises(ValueError, match=rf"^{text} is not between 0 and 1$"):
-        parse_rate(text)
+        parse_fraction(text)
 
 
 @pytest.mark.parametrize("text", ["", "often", "1%"])
 def test_a_rate_that_is_not_a_number_is_refused(text: str) -> None:
     """The message shows the form of a rate."""
     with pytest.raises(ValueError, match=rf"^{text} is not a fraction between 0 and 1, such as 0.01$"):
-        parse_rate(text)
+        parse_fraction(text)
 
 
 def test_rates_that_sum_to_more_than_1_are_refused() -> None:

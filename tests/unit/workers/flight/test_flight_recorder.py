@@ -48,9 +48,9 @@ def machine(tmp_path: Path) -> Machine:
 def test_what_a_worker_wrote_is_found_once_it_is_dead(machine: Machine) -> None:
     """As long as its process exists, frozen or not, nobody reads it."""
     recorder = machine.start()
-    write = recorder.begin("lease 1")
+    write = recorder.open_slot("lease 1")
     assert write is not None
-    recorder.begin("lease 2")
+    recorder.open_slot("lease 2")
     write(3)
     write(40)
     assert machine.reader.scan() == []
@@ -65,11 +65,11 @@ def test_a_lease_that_is_over_is_forgotten_by_number(machine: Machine) -> None:
     recorder = machine.start()
     leases = [build_lease_id("r1", number) for number in range(4)]
     for lease in leases[:3]:
-        recorder.begin(lease)
+        recorder.open_slot(lease)
     recorder.forget(leases[2])
     recorder.forget(leases[1])
     recorder.forget("unknown")
-    write = recorder.begin(leases[3])
+    write = recorder.open_slot(leases[3])
     assert write is not None
     write(5)
     machine.kill()
@@ -81,7 +81,7 @@ def test_a_lease_that_is_over_is_forgotten_by_number(machine: Machine) -> None:
 def test_a_worker_that_ends_well_leaves_nothing(machine: Machine) -> None:
     """Its last checkpoints say all."""
     recorder = machine.start()
-    recorder.begin("lease")
+    recorder.open_slot("lease")
     recorder.close()
     recorder.close()
     assert machine.reader.scan() == []
@@ -90,7 +90,7 @@ def test_a_worker_that_ends_well_leaves_nothing(machine: Machine) -> None:
 
 def test_a_record_of_another_boot_is_worth_nothing(machine: Machine) -> None:
     """What was not on the disk when the power went is not in it."""
-    machine.start(boot="before").begin("lease")
+    machine.start(boot="before").open_slot("lease")
     machine.kill()
     assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
@@ -98,7 +98,7 @@ def test_a_record_of_another_boot_is_worth_nothing(machine: Machine) -> None:
 
 def test_where_the_boot_is_not_known_nothing_is_written(machine: Machine) -> None:
     """A record could not be told from one of another boot."""
-    assert machine.start(boot="").begin("lease") is None
+    assert machine.start(boot="").open_slot("lease") is None
     assert not machine.folder.exists()
 
 
@@ -107,7 +107,7 @@ def test_a_record_that_cannot_be_written_any_more_is_emptied(
 ) -> None:
     """The worker goes on, and nobody takes what is there for all that it did."""
     recorder = machine.start()
-    write = recorder.begin("lease")
+    write = recorder.open_slot("lease")
     assert write is not None
 
     def fail(*_: object) -> int:
@@ -118,14 +118,14 @@ def test_a_record_that_cannot_be_written_any_more_is_emptied(
         write(1)
     write(2)
     recorder.forget("lease")
-    assert recorder.begin("another") is None
+    assert recorder.open_slot("another") is None
     assert machine.reader.scan() == []
 
 
 def test_a_record_that_stays_wrong_ends_its_worker(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a disk that can be read only, what is there would be taken for all that was sent."""
     recorder = machine.start()
-    write = recorder.begin("lease")
+    write = recorder.open_slot("lease")
     assert write is not None
 
     def fail(*_: object, **__: object) -> int:
@@ -144,13 +144,13 @@ def test_a_record_that_stays_wrong_ends_its_worker(machine: Machine, monkeypatch
 def test_a_folder_that_cannot_be_used_costs_the_record_alone(tmp_path: Path) -> None:
     """The worker runs without."""
     (tmp_path / "file").write_text("")
-    assert FileRecorder(tmp_path / "file" / "flight", "b1", BOOT).begin("lease") is None
+    assert FileRecorder(tmp_path / "file" / "flight", "b1", BOOT).open_slot("lease") is None
 
 
 def test_a_record_has_a_bounded_number_of_leases(machine: Machine) -> None:
     """A worker with more has none."""
     recorder = machine.start()
-    begun = [recorder.begin(f"lease {number}") for number in range(MOST_RECORDED_LEASES + 1)]
+    begun = [recorder.open_slot(f"lease {number}") for number in range(MOST_RECORDED_LEASES + 1)]
     assert begun[-1] is None
     assert begun[-2] is not None
     machine.kill()
@@ -159,7 +159,7 @@ def test_a_record_has_a_bounded_number_of_leases(machine: Machine) -> None:
 
 def test_a_record_is_told_of_for_a_while(machine: Machine) -> None:
     """Then it is removed."""
-    machine.start().begin("lease")
+    machine.start().open_slot("lease")
     machine.kill()
     assert machine.reader.scan()
     machine.now = TOLD_S
@@ -172,7 +172,7 @@ def test_a_record_is_told_of_for_a_while(machine: Machine) -> None:
 def test_many_records_come_some_at_a_time(machine: Machine) -> None:
     """One message has room for sixteen; the others come when these are gone."""
     for number in range(20):
-        machine.start(f"b{number}").begin("lease")
+        machine.start(f"b{number}").open_slot("lease")
         machine.kill(f"b{number}")
     first = {record.incarnation for record in machine.reader.scan()}
     machine.now = TOLD_S + 1

@@ -10,7 +10,7 @@ from typing import Any
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
 from oku_core.messaging.order import FilesAddress
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.request_rules import compile_patterns, has_patterns
 from oku_core.spec.secrets import NO_SOURCES, FilledSpec, SecretError, SpecSources, reads_sources
@@ -18,7 +18,7 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.pattern import PatternError
 from oku_workers.engines.contract.engine_protocol import EngineError
-from oku_workers.engines.http.request_parts import open_rows
+from oku_workers.engines.http.request_parts import open_data_rows
 from oku_workers.executions.execution import Execution
 from oku_workers.files.file_cache import FileError
 from oku_workers.files.run_files import RunFiles
@@ -108,7 +108,7 @@ class RunSources:
             if fetching.done():
                 await fetching
         finally:
-            await cancel([fetching])
+            await cancel_tasks([fetching])
             del fetching, either  # an error refers to this frame, and with it to the execution
         return not execution.finished.done()
 
@@ -174,4 +174,4 @@ class RunSources:
 
     def open_rows(self, spec: Spec) -> RowReader | None:
         """Open the data of a spec, whose files are here by now; None without data."""
-        return None if spec.data is None or self._files is None else open_rows(spec, self._files.path_of)
+        return None if spec.data is None or self._files is None else open_data_rows(spec, self._files.path_of)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.options.spec.file_values import build_finder, read_files
+from oku_cli.options.spec.file_values import build_file_finder, read_files
 from oku_core.errors import UserError
 from oku_core.spec.files import list_files
 from oku_core.spec.parser import Source, parse_spec
@@ -178,7 +178,7 @@ def test_a_certificate_with_the_mark_goes_along(run_folder: Path) -> None:
     assert (named.digest, named.name) == (hashlib.sha256(b"authority").hexdigest(), "ca.pem")
     assert spec.cert == "/certs/client.pem"
     assert [file.reference for file in read.files] == [named]
-    assert build_finder(read.files)(named.digest) == run_folder / "ca.pem"
+    assert build_file_finder(read.files)(named.digest) == run_folder / "ca.pem"
 
 
 def test_a_path_that_begins_with_the_mark_is_written_with_two(run_folder: Path) -> None:

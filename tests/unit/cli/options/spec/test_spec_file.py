@@ -108,7 +108,8 @@ def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
     assert read(path) == Spec(
         requests=10, name="2020-01-01", method="POST", body="no", timeout_s=10.0,
         expect_status=parse_expect_status("200,404"),
-        headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]), insecure=True, concurrency=1000,
+        headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]),
+        insecure=True, concurrency=1000,
     )  # fmt: skip
 
 

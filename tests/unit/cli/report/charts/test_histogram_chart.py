@@ -6,7 +6,7 @@ from tests.unit.cli.report.conftest import Page, build_latency
 from oku_cli.report.charts.chart import build_chart
 from oku_cli.report.charts.histogram_chart import (
     MOST_BARS,
-    build_bars,
+    build_chart_bars,
     build_histogram_chart,
     build_overlay_chart,
 )
@@ -18,7 +18,7 @@ VALUES = st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30)
 def test_bars_hold_every_latency(values: list[int]) -> None:
     """Latencies beyond the last bar are counted as well."""
     latency = build_latency(values)
-    bars = build_bars(latency)
+    bars = build_chart_bars(latency)
     assert sum(bars.counts) + bars.beyond == latency.total
     assert 1 <= len(bars.counts) <= MOST_BARS + 2
     assert bars.low_us <= latency.min_us
@@ -35,7 +35,7 @@ def test_any_latencies_can_be_drawn(values: list[int]) -> None:
 
 def test_bars_are_not_narrower_than_the_resolution() -> None:
     """Latencies of a second are known to half a millisecond."""
-    bars = build_bars(build_latency([1_000_000 + 300 * i for i in range(10)]))
+    bars = build_chart_bars(build_latency([1_000_000 + 300 * i for i in range(10)]))
     assert bars.step_us >= 1000
 
 

@@ -1,35 +1,45 @@
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
-from tests.kit.coordinators.transactions import change, read
+from tests.kit.coordinators.leases import (
+    Apply,
+    BeginRun,
+    Deal,
+    MakeBatch,
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    deal_lease,
+    expire,
+)
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.leases.closing import measure_extent
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_coordinator.ledger.tables.slice_table import fetch_slices
+from oku_core.accounting.interval import Lengths, Slice, SliceState
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import Engine, Hook, Spec
-
-Begin = Callable[..., RunRecord]
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
+from oku_core.spec.spec import OPEN_END, Engine, Hook, Spec
 
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
@@ -52,7 +62,7 @@ def test_a_reason_is_kept_until_the_next_state(ledger: Ledger) -> None:
     [(RunState.PAUSING, RunState.PAUSED), (RunState.CANCELLING, RunState.CANCELLED)],
 )
 def test_a_run_with_nothing_out_rests_at_once(
-    ledger: Ledger, begin_run: Begin, closing: RunState, closed: RunState
+    ledger: Ledger, begin_run: BeginRun, closing: RunState, closed: RunState
 ) -> None:
     """There is no worker to wait for."""
     begin_run()
@@ -89,33 +99,6 @@ def test_a_run_that_is_stopped_right_at_its_end_is_completed(
     assert (record.state, record.ended_at) == (RunState.COMPLETED, 5.0)
     with pytest.raises(TransitionError, match="run r1 is completed"):
         change(ledger, change_state, "r1", closing, 6.0)
-
-
-def test_a_pausing_run_can_still_be_cancelled(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Its last checkpoint then ends it for good."""
-    lease = deal()
-    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
-    change(ledger, change_state, "r1", RunState.CANCELLING, 4.0)
-    apply([make_batch(lease, done=0)], 5.0)
-    assert read(ledger, fetch_run, "r1").state == RunState.CANCELLED
-
-
-def test_a_run_that_is_resumed_goes_on_where_it_stood(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Only requests that are not accounted are leased again."""
-    lease = deal(50)
-    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
-    apply([make_batch(lease, done=40, in_flight=[5])], 5.0)
-    change(ledger, change_state, "r1", RunState.PENDING, 6.0)
-    change(ledger, change_state, "r1", RunState.RUNNING, 7.0)
-    again = deal(1000)
-    assert again.ranges.ranges == ((5, 6), (40, 100))
-    apply([make_batch(again)], 9.0)
-    record = read(ledger, fetch_run, "r1")
-    assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
 
 
 def test_a_run_that_is_over_does_not_fail_any_more(
@@ -164,18 +147,6 @@ def test_all_leases_of_a_period_open_it_once(
     assert (record.active_since, record.periods) == (3.0, 1)
 
 
-def test_a_coordinator_that_comes_back_finds_the_period_open(
-    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """The workers have gone on without it."""
-    lease = deal(100)
-    apply([make_batch(lease, done=1, is_final=False)], 3.0)
-    again = Ledger(path)
-    apply_batches(again, [make_batch(lease, sequence=2, ended_at=63.0)], 63.0)
-    assert (read(again, fetch_run, "r1").active_s, read(again, fetch_run, "r1").periods) == (60.0, 1)
-    again.close()
-
-
 def test_a_clock_that_was_set_back_does_not_take_activity_away(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
@@ -208,7 +179,7 @@ def test_the_time_in_the_queue_is_summed_over_all_turns(ledger: Ledger) -> None:
 
 
 def test_a_wait_that_a_breach_or_a_teardown_ends_is_counted(
-    ledger: Ledger, begin_run: Begin, deal: Deal
+    ledger: Ledger, begin_run: BeginRun, deal: Deal
 ) -> None:
     """The first takes none of the ways of the table, and the second puts the run behind others."""
     change(ledger, create_run, "r1", Spec(requests=10), 0.0)
@@ -334,3 +305,115 @@ def finish_some(ledger: Ledger, lease: LeaseRecord, now: float) -> None:
     """A worker tells of its first requests."""
     checkpoint = build_checkpoint(lease, 10, is_final=False, started_at=10.0, ended_at=now)
     apply_batches(ledger, [build_batch(lease, checkpoint)], now)
+
+
+@pytest.fixture
+def raw(path: Path, ledger: Ledger) -> Iterator[sqlite3.Connection]:  # it is there first
+    """Change the file directly, past the ledger."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+def begin_timed(ledger: Ledger, **keys: object) -> None:
+    """Begin a closed run that is bounded by time."""
+    change(
+        ledger,
+        create_run,
+        "r1",
+        parse_spec(Source(None, {"url": "http://shop.test/", "duration": "10s", **keys})),
+        0.0,
+    )
+    change(ledger, lifecycle.start_run, "r1", 1.0)
+
+
+@pytest.mark.parametrize(("keys", "space"), [({}, OPEN_END), ({"requests": 50}, 50)])
+def test_when_the_time_is_over_the_rest_is_unused(
+    ledger: Ledger, make_batch: MakeBatch, keys: dict[str, object], space: int
+) -> None:
+    """The run is completed with what is accounted, be it bounded by a number, too, or not."""
+    begin_timed(ledger, **keys)
+    first, second = deal_lease(ledger, "r1", 10, 2.0), deal_lease(ledger, "r1", 10, 2.0)
+    assert first is not None
+    assert second is not None
+    apply_batches(ledger, [make_batch(first, done=10, in_flight=[4])], 10.0)
+    assert not change(ledger, end_time, "r1", 11.0)
+    assert check_ledger(ledger, "r1") == Lengths(pending=space - 19, leased=10, accounted=9)
+    apply_batches(ledger, [make_batch(second, done=6)], 11.5)
+    assert change(ledger, end_time, "r1", 12.0)
+    snapshot = read(ledger, fetch_snapshot, "r1")
+    assert (snapshot.record.state, snapshot.record.requests, snapshot.breach) == (
+        RunState.COMPLETED,
+        15,
+        None,
+    )
+    assert snapshot.lengths == Lengths(pending=0, leased=0, accounted=15, unused=space - 15)
+    assert read(ledger, fetch_slices, "r1") == [
+        Slice(0, 4, SliceState.ACCOUNTED), Slice(4, 5, SliceState.UNUSED), Slice(5, 16, SliceState.ACCOUNTED),
+        Slice(16, space, SliceState.UNUSED),
+    ]  # fmt: skip
+    assert change(ledger, end_time, "r1", 13.0)
+
+
+def test_of_a_run_that_is_bounded_by_time_only_what_was_dealt_is_worth_showing(
+    ledger: Ledger, make_batch: MakeBatch, begin_run: Callable[..., object]
+) -> None:
+    """Of any other run all of the space is."""
+    begin_timed(ledger)
+    assert read(ledger, measure_extent, "r1") == 0
+    lease = deal_lease(ledger, "r1", 10, 2.0)
+    assert lease is not None
+    assert read(ledger, measure_extent, "r1") == 10
+    apply_batches(ledger, [make_batch(lease, done=6)], 11.0)
+    change(ledger, end_time, "r1", 12.0)
+    assert read(ledger, measure_extent, "r1") == 6
+    begin_run("r2", 100)
+    assert read(ledger, measure_extent, "r2") == 100
+
+
+def test_a_run_that_is_being_paused_when_its_time_ends_is_paused(
+    ledger: Ledger, make_batch: MakeBatch
+) -> None:
+    """It is completed once it is resumed and its clock says that its time is over."""
+    begin_timed(ledger)
+    lease = deal_lease(ledger, "r1", 10, 2.0)
+    assert lease is not None
+    change(ledger, change_state, "r1", RunState.PAUSING, 9.0)
+    assert not change(ledger, end_time, "r1", 11.0)
+    assert read(ledger, fetch_run, "r1").state == RunState.PAUSING
+    apply_batches(ledger, [make_batch(lease, done=6)], 11.5)
+    assert not change(ledger, end_time, "r1", 12.0)
+    assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
+    for state in (RunState.PENDING, RunState.RUNNING):
+        change(ledger, change_state, "r1", state, 13.0)
+    assert change(ledger, end_time, "r1", 14.0)
+    record = read(ledger, fetch_run, "r1")
+    assert (record.state, record.requests) == (RunState.COMPLETED, 6)
+
+
+def test_only_the_time_of_an_active_run_that_is_bounded_by_it_can_end(
+    ledger: Ledger, begin_run: Callable[..., object]
+) -> None:
+    """Others keep what is pending."""
+    begin_run("r2", 100)
+    assert not change(ledger, end_time, "r2", 11.0)
+    assert check_ledger(ledger, "r2").pending == 100
+    change(
+        ledger,
+        create_run,
+        "r1",
+        parse_spec(Source(None, {"url": "http://shop.test/", "duration": "10s"})),
+        0.0,
+    )
+    assert not change(ledger, end_time, "r1", 11.0)
+    assert check_ledger(ledger, "r1").pending == OPEN_END
+
+
+def test_what_is_unused_and_the_requests_of_a_run_make_up_its_space(
+    ledger: Ledger, raw: sqlite3.Connection
+) -> None:
+    """A run that says otherwise does not balance."""
+    begin_timed(ledger)
+    change(ledger, end_time, "r1", 11.0)
+    raw.execute("UPDATE runs SET requests = 7")
+    with pytest.raises(BreachError, match=rf"{OPEN_END} are unused, but the run has 7 of {OPEN_END}"):
+        check_ledger(ledger, "r1")

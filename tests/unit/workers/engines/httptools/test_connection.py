@@ -20,8 +20,10 @@ from oku_core.accounting.outcome import (
     TIMEOUT,
     UNEXPECTED_STATUS,
 )
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, PIECE_BYTES
 from oku_core.http_client.connector import Way
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.idle_pool import PooledConnector
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
@@ -34,7 +36,7 @@ from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.exchange import LONGEST_BYTES, AnswerBatch
 from oku_workers.engines.httptools.request import SharedBody
-from oku_workers.engines.httptools.route import Origin, Route
+from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_part import OpenPart
 from oku_workers.feed.feed import Feed
@@ -85,7 +87,7 @@ class Bench:
             headers=(),
             expect=Expectation(**{"status": (ExpectedStatus("200"),)} | expect),
         )
-        origin: Origin[Connection] = Origin(URL("http://h"), Way())
+        origin: PooledConnector[Connection] = PooledConnector(URL("http://h"), Way())
         self.route = Route(template, SharedBody(lambda _: b"request", follows), origin, 3600.0)
         self.known = self.route.known
         self.feed: FeedProtocol = Feed()
@@ -146,7 +148,7 @@ class Bench:
         return execution.outcomes, execution.tally.statuses, execution.tally.bytes_received, self.kept
 
     def _take(self, connection: Connection, now_ns: int) -> None:
-        tally, coordinate, _, due_ns = self.feed.take()
+        tally, coordinate, _, due_ns = self.feed.pop()
         connection.start_request(self.route, tally, coordinate, now_ns, due_ns)
 
 
@@ -617,7 +619,7 @@ def test_a_connection_tells_its_first_request_how_long_it_took() -> None:
     ahead.connection_made(bench.transport)
     assert bench.execution.tally.times[Time.CONNECT].build_snapshot().total == 1
     for _ in range(2):
-        tally, coordinate, _, due_ns = bench.feed.take()
+        tally, coordinate, _, due_ns = bench.feed.pop()
         ahead.start_request(bench.route, tally, coordinate, 0, due_ns)
     connect, tls = (bench.execution.tally.times[time].build_snapshot() for time in (Time.CONNECT, Time.TLS))
     assert (connect.min_us, connect.total, tls.total) == (250, 2, 1)

@@ -60,7 +60,7 @@ async def test_all_can_be_taken_at_once(execution: Execution) -> None:
     for coordinate in range(3):
         put(handouts, execution, coordinate)
     handouts.pop(0)
-    assert [(slot, handed.coordinate) for slot, handed in handouts.take_all()] == [(1, 1), (2, 2)]
+    assert [(slot, handed.coordinate) for slot, handed in handouts.pop_all()] == [(1, 1), (2, 2)]
     assert (len(handouts), put(handouts, execution, 5)) == (0, 0)
 
 

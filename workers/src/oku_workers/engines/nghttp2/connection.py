@@ -10,8 +10,8 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, cast
 
 from oku_core.accounting.outcome import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
-from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2
+from oku_core.http_client.http1_connection import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
@@ -249,7 +249,7 @@ class Connection(RoomyConnection):
         session, owner = self._session, self._owner
         ended = session.receive(data, now_ns)
         if session.has_news:
-            self._note_session()
+            self._apply_session()
         build = owner.build
         if build is None or self.is_retired or owner.free < 0 or self.origin.waiting:
             has_failed = False
@@ -266,7 +266,7 @@ class Connection(RoomyConnection):
     ) -> bool:
         """Count requests that have ended, and put the next one in the place of each that was answered.
 
-        As `_finish`, `Owner.go_on`, `Feed.take` and `Session.open`, whose calls would take a third of the
+        As `_finish`, `Owner.go_on`, `Feed.pop` and `Session.open`, whose calls would take a third of the
         time of a request.
 
         Args:
@@ -345,7 +345,7 @@ class Connection(RoomyConnection):
             self._lose(self._find_end(exc))
         self._owner.forget(self)
 
-    def _note_session(self) -> None:
+    def _apply_session(self) -> None:
         """Something has changed of what the server allows."""
         session = self._session
         session.has_news = False

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
+from oku_core.http_client.request_head import METHODS_WITHOUT_BODY, check_header
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import list_own_headers, take_apart
+from oku_workers.engines.http.request_parts import list_all_headers, split_request
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in lower case with their values; first those that begin with a colon."""
@@ -49,7 +49,7 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         origin: where it goes.
         rows: the rows of the run, if it has data that its requests use.
     """
-    fields, body = list(_list_fields(template, origin)), take_apart(template).body
+    fields, body = list(_list_fields(template, origin)), split_request(template).body
     has_length = any(name == _LENGTH for name, _ in fields)
     if body is None:
         if not has_length and template.method not in METHODS_WITHOUT_BODY:
@@ -73,28 +73,19 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
 
 def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, Template]]:
     """All fields but the length of a body, in the order in which they are sent (RFC 9113, section 8.3.1)."""
-    parts = take_apart(template)
-    authority = Template([origin.host_port_subcomponent or ""])
-    for name, value in parts.headers:
-        if name.lower() == _HOST:
-            authority = value
+    parts = split_request(template)
+    headers = [(name.lower(), value) for name, value in list_all_headers(template, origin, parts)]
     yield ":method", Template([template.method])
     yield ":scheme", Template([origin.scheme])
-    yield ":authority", authority
-    question = "?" if template.url.query else ""
-    yield ":path", parts.target.path + question + parts.target.query
-    for name, text in list_own_headers(template, origin):
-        yield name.lower(), Template([text])
-    for name, value in parts.headers:
-        if name.lower() != _HOST:
-            yield name.lower(), value
+    yield ":authority", dict(headers)[_HOST]
+    yield ":path", parts.target.join()
+    yield from (header for header in headers if header[0] != _HOST)
 
 
 def _bind_fields(fields: list[tuple[str, Template]], rows: Rows | None) -> Callable[[int], Headers]:
     """A function from an index to the fields; those in a row that are constant are made once."""
     for name, value in fields:
-        if any(character in name + value.literal for character in "\r\n\0"):
-            raise ValueError(f"{name!r} has a line break or NUL in its value")
+        check_header(name, value.literal)
     varying = [place for place, (_, value) in enumerate(fields) if not value.is_constant]
     constant = tuple((name.encode(), value.literal.encode()) for name, value in fields)
     if not varying:
