@@ -10,8 +10,8 @@ from oku_workers.engines.contract.engine_protocol import STUCK_S
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 AHEAD_S = 0.01
-"""Connections are made ahead for the requests that are due first within this time. To connect takes longer than a
-request, and the requests that became due meanwhile would need even more connections."""
+"""Connections are made ahead for the requests that are due first within this time. It takes longer to connect
+than to send a request, and the requests that became due meanwhile would need even more connections."""
 
 AnyConnection = TypeVar("AnyConnection")
 

@@ -84,7 +84,7 @@ class Session:
         """Sends a request without a body, as `open` does, and returns the number of its stream."""
         self._list_events: Callable[[], list[ngh2.Event]] = connection.events
         self.take_bytes: Callable[[int], bytes] = connection.data_to_send
-        """Returns the next bytes to send, up to a limit. `settle` must follow. Not to be used after a fault."""
+        """Returns the next bytes to send, up to a limit. `settle` must follow. Invalid after a fault."""
 
     def open(self, stream: Stream, headers: Headers) -> None:
         """Send a request on a new stream; the server must allow another one.
