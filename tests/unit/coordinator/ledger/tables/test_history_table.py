@@ -1,13 +1,12 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import BeginRun
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
@@ -35,9 +34,7 @@ def build_sample(at: float) -> Sample:
     )  # fmt: skip
 
 
-def test_a_long_history_is_thinned_out_bit_by_bit(
-    ledger: Ledger, begin_run: Callable[..., RunRecord]
-) -> None:
+def test_a_long_history_is_thinned_out_bit_by_bit(ledger: Ledger, begin_run: BeginRun) -> None:
     """Nothing that was counted is ever lost, and there are never many more samples than there may be."""
     begin_run()
     whole = [build_sample(float(at)) for at in range(1, MOST + 140)]
@@ -55,9 +52,7 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
     assert {each.seconds for each in kept[1:30]} == {4.0}
 
 
-def test_merging_goes_on_where_a_process_ended(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], path: Path
-) -> None:
+def test_merging_goes_on_where_a_process_ended(ledger: Ledger, begin_run: BeginRun, path: Path) -> None:
     """The ledger knows what has been merged and what has not."""
     begin_run()
     for at in range(MOST + 3):
@@ -75,7 +70,7 @@ def test_merging_goes_on_where_a_process_ended(
 
 
 def test_a_run_keeps_so_many_events_and_no_more(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, begin_run: BeginRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It keeps the first ones, in their order."""
     monkeypatch.setattr("oku_coordinator.ledger.tables.history_table.MOST_EVENTS", 5)
