@@ -1,5 +1,4 @@
-"""Positions and reasons of the failed requests of one part of a lease, counted as they end and sent with
-checkpoints."""
+"""Positions and reasons of failed requests in one part of a lease, counted as they end."""
 
 from oku_core.accounting.index_ranges import RangeSet, Room
 from oku_core.accounting.outcome import MOST_REASONS, OTHER, OUTCOMES, Outcome, ReasonCount
@@ -58,8 +57,7 @@ class Failures:
             failed.append(first, last + 1)
 
     def _add_reason(self, outcome: int, position: int, reason: str) -> list[int]:
-        """The count for a reason, with its first and last position; beyond the bound, the count of all other
-        reasons."""
+        """The count for a reason, with its first and last position; beyond the bound, that for all others."""
         if len(self._reasons) >= MOST_REASONS:
             reason = OTHER
         return self._reasons.setdefault((outcome, reason), [0, position, position])

@@ -229,8 +229,7 @@ class ScheduledExecution(Execution):
             self.fetch()
 
     def _jump(self, until_ns: int, cause: int, is_time_up: Callable[[], bool]) -> bool:
-        """Skip the requests due before a time of the schedule without computing when; whether there were
-        any."""
+        """Skip the requests due before a time of the schedule, without computing when; whether any were."""
         position = min(self._find_position(self._find_past(until_ns)), self.taken + self.allowed)
         if position <= self.taken:
             return False

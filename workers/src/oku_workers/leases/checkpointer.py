@@ -136,8 +136,7 @@ class Checkpointer:
             self._wake()
 
     def on_heard(self, *, begins_anew: bool = False) -> None:
-        """A message of the coordinator has arrived; if all begins anew, forget the messages that it has
-        ignored."""
+        """A message of the coordinator has arrived; if all begins anew, forget those that it ignored."""
         if begins_anew or _now() - self._heard_at >= _SILENCE_S:
             self._ignored = 0
         self._heard_at = _now()

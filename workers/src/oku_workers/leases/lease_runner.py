@@ -82,7 +82,7 @@ class LeaseRunner:
         )
         self._run_log = RunLog()
         self._current = ""
-        """The run whose turn it is: named by the coordinator, or that of the leases received since."""
+        """The run whose turn it is: named by the coordinator, or by the leases received since."""
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self.may_leave = False
