@@ -270,15 +270,6 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
     assert world.in_cluster.build_notices(waiting) == ["waiting for its turn: run r1 is pausing"]
 
 
-def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
-    """Both runs have the notice."""
-    waiting = change(world.ledger, create_run, "r2", Spec(), 1.0)
-    world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
-    obstacle = "waiting for workers: 0 of 3 connected: 0/3 nodes are available"
-    assert world.in_cluster.build_notices(pending) == [obstacle]
-    assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
-
-
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
     change(world.ledger, create_run, "r2", Spec(), 1.0)
@@ -382,7 +373,7 @@ def test_a_ledger_that_cannot_be_used_is_reported_first(
     world.broker_trouble = "the broker does not answer"
     ledger.storage.record_space(Space(0, 10))
     assert world.alone.build_notices(running) == [
-        "the ledger cannot be used: its disk is full; nothing is dealt out or accounted until it can",
+        "the ledger cannot be used: its disk is full; nothing is dealt or accounted until then",
         "the broker does not answer: no leases go out and no checkpoints come in",
     ]
     assert world.alone.find_obstacle(running).startswith("the ledger cannot be used")
@@ -441,7 +432,7 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it"]
     change(ledger, lose_attempt, HookAttempt("r9", Hook.SETUP, 1), "worker w1 was lost", 2.0)
     assert world.alone.build_notices(run) == [
-        "waiting for setup of the scenario: it is called again, for worker w1 was lost"
+        "waiting for setup of the scenario: it will be called again: worker w1 was lost"
     ]
     change(ledger, start_attempt, "r9", Hook.SETUP, "w1", "w1", 3.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]

@@ -18,7 +18,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, sta
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment, WorkerLimits
+from oku_coordinator.workers.assignment import REPORT_WITHIN_S, Assignment, WorkerLimits
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
@@ -116,14 +116,6 @@ def world(ledger: Ledger) -> World:
     return world
 
 
-def test_without_a_run_nobody_is_assigned(world: World) -> None:
-    """Nor is anybody to a run that does not have its turn."""
-    assert world.settle() == []
-    world.begin("r1", 2)
-    assert world.assignment.workers("r2") == world.assignment.find_members("r2") == []
-    assert world.assignment.find_takers("r2", ["w1"]) == []
-
-
 def test_a_run_has_as_many_workers_as_it_asks_for(world: World) -> None:
     """All of them if it does not say."""
     for number, (wanted, given) in enumerate([(3, 3), (1, 1), (4, 4), (9, 4), (None, 4)]):
@@ -208,25 +200,13 @@ def test_what_a_hook_returned_is_enough(world: World) -> None:
     assert world.settle() == ["w1", "w2", "w3", "w4"]
 
 
-def test_a_new_coordinator_takes_those_that_hold_leases_first(world: World) -> None:
-    """They keep their places before they are heard, whoever speaks before them."""
-    world.begin("r1", 2)
-    lease = world.hold("w3")
-    world.start_coordinator()
-    world.speak("w1", "w2")
-    assert world.settle() == []
-    assert world.settle(HEARD_WITHIN_S) == ["w1"]
-    world.speak("w3", "w4", leases=(lease,))
-    assert world.settle() == ["w1", "w3"]
-
-
 def test_a_new_coordinator_takes_the_one_that_calls_the_setup(world: World) -> None:
     """Nobody holds a lease meanwhile."""
     world.begin("r1", 1, hooks=(Hook.SETUP,))
     change(world.ledger, start_attempt, "r1", Hook.SETUP, "w4", "b4", world.now)
     world.start_coordinator()
     world.speak("w1", "w2", "w3")
-    assert world.settle(HEARD_WITHIN_S) == []
+    assert world.settle(REPORT_WITHIN_S) == []
     world.speak("w4")
     assert world.settle() == ["w4"]
 
@@ -243,7 +223,7 @@ def test_a_new_coordinator_waits_a_moment_for_those_that_have_worked_on_the_run(
             world.speak("w3")
             assert world.settle(1.0) == ["w3"]
         else:
-            assert world.settle(HEARD_WITHIN_S - 1.0) == []
+            assert world.settle(REPORT_WITHIN_S - 1.0) == []
             assert world.settle(1.0) == ["w1"]
 
 

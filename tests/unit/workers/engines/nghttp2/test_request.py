@@ -10,7 +10,7 @@ from yarl import URL
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import AS_TEXT, IN_HEADER
 from oku_core.data.row_reader import Value
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
@@ -95,24 +95,6 @@ def test_a_path_is_never_empty(text: str) -> None:
     assert list_values(build(0, text)[0], ":path") == ["/"]
 
 
-@pytest.mark.parametrize(
-    ("url", "scheme", "authority"),
-    [
-        ("http://h:80/", "http", "h"),
-        ("https://h:443/", "https", "h"),
-        ("https://h:80/", "https", "h:80"),
-        ("http://H.Example:8080/", "http", "h.example:8080"),
-        ("http://[::1]:8080/", "http", "[::1]:8080"),
-        ("http://straße.example/", "http", "xn--strae-oqa.example"),
-        ("http://user:secret@h:8080/", "http", "h:8080"),
-    ],
-)
-def test_scheme_and_authority_are_those_of_the_url(url: str, scheme: str, authority: str) -> None:
-    """It has its port unless that is the one of the scheme, and no credentials."""
-    fields, _ = build(0, url)
-    assert (list_values(fields, ":scheme"), list_values(fields, ":authority")) == ([scheme], [authority])
-
-
 @pytest.mark.parametrize("name", ["Host", "host"])
 def test_a_host_of_the_spec_is_the_authority(name: str) -> None:
     """Both in one request could contradict each other; it may vary, as any other value."""
@@ -120,17 +102,6 @@ def test_a_host_of_the_spec_is_the_authority(name: str) -> None:
     assert list_values(fields, ":authority") == ["site7.example"]
     assert list_values(fields, "host") == []
     assert [each for each, _ in fields].index(":authority") == 2
-
-
-@pytest.mark.parametrize(
-    ("user", "credentials"),
-    [("me:secret", "bWU6c2VjcmV0"), ("me", "bWU6"), ("a%40b:c%3A", "YUBiOmM6")],
-)
-def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
-    """It becomes a field, unless the spec has one."""
-    assert list_values(build(0, f"http://{user}@h/")[0], "authorization") == [f"Basic {credentials}"]
-    fields, _ = build(0, f"http://{user}@h/", headers=(Header("Authorization: mine"),))
-    assert list_values(fields, "authorization") == ["mine"]
 
 
 @given(
