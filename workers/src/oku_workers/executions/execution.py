@@ -65,8 +65,8 @@ class Execution:
         limit: the first position that must not be taken yet.
         mark: a position at which the feed wants to be asked, although more may be taken.
         recording: writes how far it may go, before it goes there; None if nothing is written.
-        tally: counts the requests taken now, if the spec has one target, or else stands for the tallies of all of
-            them (`Tally.by_target`); there is none before the first segment.
+        tally: counts the requests taken now, if the spec has one target, or else stands for the tallies of
+            all of them (`Tally.by_target`); there is none before the first segment.
         tallies: one for each target in each phase in which anything was taken.
         turns: which target each index asks (`find_target_turns`); None if there is only one.
         ended: how many positions have ended, or were given back.
