@@ -23,26 +23,18 @@ from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 
 
-async def test_a_coordinator_that_was_named_is_asked_first(tmp_path: Path) -> None:
-    """It does not matter what runs in the data folder."""
+async def test_a_run_is_looked_for_at_one_place(tmp_path: Path) -> None:
+    """A coordinator that was named, else the stack that holds the data folder, else the folder's ledger."""
     endpoint = Endpoint("http://h:1", "t", ["--coordinator", "http://h:1"])
     async with RunPlace(endpoint, DataDir(tmp_path)).open() as backend:
         assert isinstance(backend, Client)
         assert backend.flags == ["--coordinator", "http://h:1"]
-
-
-async def test_a_folder_is_asked_through_the_stack_that_runs_in_it(tmp_path: Path) -> None:
-    """Only the stack may write the ledger meanwhile; commands still name the folder."""
     folder = DataDir(tmp_path)
     with folder.held():
         folder.write_stack(Endpoint("http://127.0.0.1:1", "t"), {})
         async with RunPlace(None, DataDir(tmp_path)).open() as backend:
             assert isinstance(backend, Client)
             assert backend.flags == ["--data-dir", str(tmp_path)]
-
-
-async def test_a_folder_at_rest_is_asked_through_its_ledger(tmp_path: Path) -> None:
-    """No process has to be started to look at a run."""
     async with RunPlace(None, DataDir(tmp_path)).open() as backend:
         assert isinstance(backend, LedgerBackend)
         assert backend.flags == ["--data-dir", str(tmp_path)]
@@ -155,16 +147,11 @@ class Backend:
 
 
 async def test_the_head_comes_first_and_then_the_ranges() -> None:
-    """They are read as they come."""
+    """They are read as they come; the spec is in the head."""
     backend: Any = Backend()
     head, ranges = await open_failures(backend, "r1")
     assert head == HEAD
     assert [failed async for failed in ranges] == RANGES
-
-
-async def test_the_spec_of_a_run_is_in_the_head() -> None:
-    """No range is read for it."""
-    backend: Any = Backend()
     assert await fetch_spec(backend, "r1") == SPEC
 
 

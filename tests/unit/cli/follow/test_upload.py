@@ -72,32 +72,24 @@ def send(client: FakeClient, *files: LocalFile) -> None:
 
 
 def test_a_file_goes_piece_by_piece(file: LocalFile) -> None:
-    """One that is named twice goes once, and one that is there is not sent."""
+    """One that is named twice goes once, and an upload goes on where another one ended."""
     client = FakeClient()
     send(client, file, file)
     assert client.content == CONTENT
     assert client.offsets == [0, 10_000, 20_000]
     send(client, file)
     assert client.offsets == [0, 10_000, 20_000]
-
-
-def test_what_is_there_is_not_sent_again(file: LocalFile) -> None:
-    """An upload goes on where another one ended."""
     client = FakeClient()
     client.content = CONTENT[:12_345]
     send(client, file)
     assert client.offsets == [12_345, 22_345]
 
 
-def test_an_upload_outlives_outages(file: LocalFile) -> None:
-    """It asks anew what is there, and goes on."""
+def test_an_upload_outlives_outages(file: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks which bytes have arrived, and goes on; after a while it ends with the reason."""
     client = FakeClient(fails_every=3)
     send(client, file)
     assert client.content == CONTENT
-
-
-def test_a_coordinator_that_stays_away_ends_it(file: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while, with the reason."""
     monkeypatch.setattr(upload, "_PATIENCE_S", -1.0)
     with pytest.raises(UnreachableError, match="does not answer"):
         send(FakeClient(fails_every=1), file)

@@ -88,7 +88,7 @@ def test_no_text_of_others_is_a_placeholder(*, foreign: str, is_json: bool, is_s
 
 
 def test_a_person_is_told_what_is_escaped() -> None:
-    """In one line: where it is, and each place once, however many requests share it."""
+    """In one line with each place once, and many places are summed up."""
     request = ImportedRequest(
         url="http://h/?q={env:A}", method="PUT", headers=[("X-Note", "{i} {i}")], body="{file:a}{file:b}{i}"
     )
@@ -98,10 +98,6 @@ def test_a_person_is_told_what_is_escaped() -> None:
     )
     assert line in write(request).splitlines()
     assert "placeholder" not in write(ImportedRequest(url="http://h/", body="{a}"))
-
-
-def test_many_places_are_summed_up() -> None:
-    """The line stays one."""
     headers = [(f"X-{number}", "{i}") for number in range(9)]
     assert "header X-4 and 4 more." in write(ImportedRequest(url="http://h/", headers=headers))
 

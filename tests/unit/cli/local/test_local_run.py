@@ -57,36 +57,6 @@ def test_many_connections_take_more_servers_and_addresses(
 
 
 @pytest.mark.usefixtures("processors")
-def test_servers_that_cannot_hold_the_connections_are_refused() -> None:
-    """The line says how many are needed."""
-    with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
-        local_run.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
-
-
-@pytest.mark.usefixtures("processors")
-def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
-    """The line says how many are allowed."""
-    local_run.build_plan(Spec(concurrency=19_900))
-    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
-        local_run.build_plan(Spec(concurrency=19_901))
-
-
-@pytest.mark.usefixtures("processors")
-def test_users_are_over_all_workers() -> None:
-    """Those of each worker must fit into its process; the line names the flag that was given."""
-    code: dict[str, Any] = {
-        "engine": Engine.PYTHON,
-        "scenario": CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py"),
-        "requests": 10**6,
-        "shares_concurrency": True,
-    }
-    plan = local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
-    assert (plan.workers, plan.servers) == (4, 0)
-    with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
-        local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
-
-
-@pytest.mark.usefixtures("processors")
 def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     """Nobody has asked for it; where files are few, the worker lowers it."""
     open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
@@ -99,8 +69,18 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
 
 
 @pytest.mark.usefixtures("processors")
-def test_stages_of_concurrency_are_over_all_workers() -> None:
-    """Each needs the files of its own share."""
+def test_users_and_stages_are_over_all_workers() -> None:
+    """Each worker needs the files of its own share; the line names the flag that was given."""
+    code: dict[str, Any] = {
+        "engine": Engine.PYTHON,
+        "scenario": CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py"),
+        "requests": 10**6,
+        "shares_concurrency": True,
+    }
+    plan = local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
+    assert (plan.workers, plan.servers) == (4, 0)
+    with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
+        local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
     stages: dict[str, Any] = {
         "stages": (StageText("1m:0..30k"),),
         "shares_concurrency": True,
@@ -113,8 +93,14 @@ def test_stages_of_concurrency_are_over_all_workers() -> None:
         local_run.build_plan(Spec(**stages, workers=1))
 
 
-def test_a_run_needs_files_for_its_requests_only() -> None:
-    """Its concurrency may be higher than its number of requests."""
+@pytest.mark.usefixtures("processors")
+def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
+    """For the workers and for the servers; a run of few requests needs files for these only."""
+    with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
+        local_run.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
+    local_run.build_plan(Spec(concurrency=19_900))
+    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
+        local_run.build_plan(Spec(concurrency=19_901))
     plan = local_run.build_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
 

@@ -90,25 +90,15 @@ async def test_user_code_is_confined_on_request(build: Build) -> None:
         assert found == [[worker_flag]] * 2
 
 
-async def test_files_of_the_user_may_be_named(build: Build) -> None:
-    """The stack serves nobody else."""
+async def test_the_children_have_the_flags_of_a_stack_of_ones_own(build: Build) -> None:
+    """Files, user code and the environment are those of the user."""
     children = {child.name: child for child in build(PLAN).children}
     for name in ("coordinator", "worker-1", "worker-2"):
         command = children[name].command
         assert command[command.index("--files-dir") + 1] == "/"
-
-
-async def test_user_code_is_allowed_and_sees_the_environment_of_its_user(build: Build) -> None:
-    """Whose stack it is."""
-    children = {child.name: child for child in build(PLAN).children}
     assert "--allow-user-code" in children["coordinator"].command
     command = children["worker-1"].command
     assert command[command.index("--inherit-env") + 1] == "*"
-
-
-async def test_a_run_may_have_all_files_that_user_code_may_have(build: Build) -> None:
-    """And some more: its data and certificates."""
-    children = {child.name: child for child in build(PLAN).children}
     command = children["coordinator"].command
     assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
 
@@ -175,30 +165,23 @@ async def test_what_a_program_needs_to_start_is_in_its_environment(
     assert {child.environment["PYTHONPATH"] for child in build(plan).children} == {"/lib/of/oku"}
 
 
-async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None:
-    """The caller is told at once."""
+async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build, data_dir: DataDir) -> None:
+    """The caller gets the error at once; work that ends by itself gives its result."""
     stack = build()
     asyncio.get_running_loop().call_soon(stack.failure.set_exception, StackError("worker-1 ends"))
-
     with pytest.raises(StackError, match="worker-1 ends"):
         await stack.guard(asyncio.sleep(60))
-
-
-async def test_work_that_ends_by_itself_gives_its_result(build: Build, data_dir: DataDir) -> None:
-    """The guard returns it unchanged."""
     stack = build()
-
     assert await stack.guard(asyncio.sleep(0, "done")) == "done"
     await stack.end()
     assert list(data_dir.logs.iterdir()) == []
 
 
 async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -> None:
-    """What a child is told is the number of a socket, which it inherits; nobody else can listen there."""
+    """A child inherits the socket, so no other process can listen there; it is closed with the stack."""
     stack = build(dataclasses.replace(PLAN, servers=2))
     children = {child.name: child for child in stack.children}
     server_url = children["coordinator"].command[children["coordinator"].command.index("--server-url") + 1]
-
     assert not any(child.pid for child in stack.children)
     for url in (stack.endpoint.url, server_url):
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
@@ -208,13 +191,8 @@ async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -
     names = ("broker", "coordinator", "server", "worker-1")
     assert [len(children[name].inputs.sockets) for name in names] == [0, 2, 2, 0]
     assert not any("--port" in children[name].command for name in names[1:])
-
-
-async def test_nobody_can_connect_any_more_when_a_stack_has_ended(build: Build) -> None:
-    """Its sockets are closed with it."""
     stack = build()
     await stack.end()
-
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(stack.endpoint.url.rpartition(":")[2])), timeout=1)
 

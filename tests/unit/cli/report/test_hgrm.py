@@ -77,14 +77,11 @@ def test_the_footer_is_that_of_hdrhistogram() -> None:
     assert sizes == write_with_oracle([1])[-1]
 
 
-def test_an_empty_histogram_has_a_heading_and_no_rows() -> None:
-    """A run without any answer can be exported."""
-    assert list(build_percentile_rows(HistogramSnapshot())) == []
-    assert len(build_hgrm(HistogramSnapshot()).splitlines()) == 5
-
-
 def test_the_last_row_counts_every_latency() -> None:
     """It is the only row at 100 %."""
     *_, before, last = build_percentile_rows(build_latency(draw_values(5000)))
     assert (last.level, last.total) == (1.0, 5010)
     assert before.level < 1
+    # An empty histogram has a heading and no rows. A run without any answer can be exported.
+    assert list(build_percentile_rows(HistogramSnapshot())) == []
+    assert len(build_hgrm(HistogramSnapshot()).splitlines()) == 5

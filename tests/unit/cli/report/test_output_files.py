@@ -160,10 +160,7 @@ def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     assert (first["at"], first["requests_total"]) == ("1769965513.0", "1000")
     assert (first["requests_ended"], first["ok"], first["rate_rps"]) == ("2", "2", "2.0")
     assert (first["p50_ms"], second["p50_ms"], second["requests_ended"]) == ("1.0", "", "0")
-
-
-def test_csv_has_the_state_of_the_run_in_each_line(make_history: MakeHistory) -> None:
-    """It is the last state entered before the sample ended, or empty if none was recorded."""
+    # Csv has the state of the run in each line.
     samples = [make_sample(second) for second in range(1, 6)]
     events = [
         Event(at=samples[1].at - 0.5, type=EventType.STATE, text="", state=RunState.RUNNING),
@@ -172,10 +169,7 @@ def test_csv_has_the_state_of_the_run_in_each_line(make_history: MakeHistory) ->
     ]
     rows = csv.DictReader(io.StringIO(build_csv(make_history(samples=samples, events=events))))
     assert [row["state"] for row in rows] == ["", "running", "running", "running", "completed"]
-
-
-def test_csv_names_every_outcome() -> None:
-    """Columns have the order of the outcomes."""
+    # Csv names every outcome. Columns have the order of the outcomes.
     assert [name for name in CSV_COLUMNS if name in set(OUTCOMES)] == list(OUTCOMES)
 
 
@@ -184,9 +178,6 @@ def test_hgrm_covers_the_whole_run(make_history: MakeHistory) -> None:
     text = build_hgrm_text(make_history())
     assert "Total count    =         1000]" in text
     assert text.splitlines()[2].split()[0] == "1.000"
-
-
-def test_latencies_have_their_exact_minimum_and_maximum(make_history: MakeHistory) -> None:
-    """The histogram alone does not know them."""
+    # Latencies have their exact minimum and maximum. The histogram alone does not know them.
     latency = LATENCY.decode(make_history().summary)
     assert (latency.min_us, latency.max_us, latency.total) == (1000, 10_990, 1000)

@@ -59,7 +59,7 @@ def test_thresholds_have_a_row_each_and_a_note() -> None:
     assert "0.1 % wide" in text
 
 
-def test_the_targets_of_each_phase_are_folded() -> None:
+def test_targets_and_their_steps_are_folded() -> None:
     """A note says what the warm-up is part of."""
     targets = [make_target()]
     phases = [make_phase(name=name, targets=targets) for name in ("warm-up", "main")]
@@ -67,10 +67,7 @@ def test_the_targets_of_each_phase_are_folded() -> None:
     assert len(page.find("details")) == 2
     assert "Phase warm-up" in page.text
     assert "include the warm-up" in page.text
-
-
-def test_the_steps_of_each_target_are_folded() -> None:
-    """A run without named targets has the table of the run alone."""
+    # The steps of each target are folded. A run without named targets has the table of the run alone.
     summary = build_summary(timing_ms=STEPS, targets=[make_target(timing_ms=STEPS)])
     assert len(read(build_step_section(summary)).find("details")) == 1
     assert not read(build_step_section(msgspec.structs.replace(summary, targets=[]))).find("details")
@@ -102,16 +99,10 @@ def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
         " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
     )
     assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
-
-
-def test_the_head_says_the_load(make_summary: MakeSummary) -> None:
-    """A run of a coordinator of another version has none."""
+    # The head says the load. A run of a coordinator of another version has none.
     text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
     assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
-
-
-def test_the_head_says_what_is_asked(make_summary: MakeSummary) -> None:
-    """The target stands before the load."""
+    # The head says what is asked. The target stands before the load.
     text = Page(build_head(make_summary(target="http://h/{i}", load="5/s for 10 s"))).text
     assert "· engine aiohttp · http://h/{i} · 5/s for 10 s · started" in text
 
@@ -151,50 +142,35 @@ def test_the_account_comes_first(make_summary: MakeSummary) -> None:
     assert text.startswith("Account1,000 of 1,000 requests accountedaccountbalancesresent at most0")
     assert "delay servers counted1,000 = accounted" in text
     assert "p99.911.0 ms" in text
-
-
-def test_the_account_says_how_many_requests_are_missing(make_summary: MakeSummary) -> None:
-    """Depending on the state of the run, they are left or were not made."""
+    # The account says how many requests are missing.
     paused = make_summary(state=RunState.PAUSED, accounted=999)
     assert "(99.9 %; 1 are left)" in Page(build_account(paused)).text
     cancelled = make_summary(state=RunState.CANCELLED, accounted=999)
     assert "(99.9 %; 1 were not made)" in Page(build_account(cancelled)).text
     running = make_summary(state=RunState.RUNNING, accounted=1, servers=ServersSummary(served=5))
     assert "balances so far" in Page(build_account(running)).text
-
-
-def test_an_account_that_does_not_balance_says_so(make_summary: MakeSummary) -> None:
-    """It says so in place of `balances`."""
+    # An account that does not balance says so. It says so in place of `balances`.
     flag = Validity(flag=Flag.UNBALANCED, detail="1 is ok, the servers counted 0", requests=1)
     text = Page(build_account(make_summary(validity=[flag]))).text
     assert "does not balance: 1 is ok, the servers counted 0" in text
-
-
-def test_every_flag_is_shown() -> None:
-    """Each says how many requests it concerns; without any, a sentence says so."""
+    # Every flag is shown. Each says how many requests it concerns; without any, a sentence says so.
     flags = [Validity(flag=Flag.WORKER_LOST, detail="a worker died", requests=1)]
     assert Page(build_flags(flags)).text == "worker lost 1 request: a worker died"
     assert "No flags" in Page(build_flags([])).text
 
 
-def test_a_run_that_has_not_begun_has_an_account(make_summary: MakeSummary) -> None:
+def test_a_run_has_an_account_whatever_it_lacks(make_summary: MakeSummary) -> None:
     """Nothing is divided by zero."""
     summary = make_summary(
         state=RunState.PENDING, accounted=0, started_at=None, ended_at=None, active_s=0.0, throughput_rps=0.0,
         outcomes=make_outcomes(), statuses={}, servers=None,
     )  # fmt: skip
     assert "0 of 1,000" in Page(build_account(summary)).text
-
-
-def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> None:
-    """Its throughput is there all the same."""
+    # A run without answers has no latencies. Its throughput is there all the same.
     text = Page(build_account(make_summary(Histogram()))).text
     assert "p50" not in text
     assert "throughput100/s" in text
-
-
-def test_a_run_with_a_rate_names_its_distributions(make_summary: MakeSummary) -> None:
-    """Figures of three distributions stand in one line, so each says which it is of."""
+    # A run with a rate names its distributions.
     text = Page(
         build_account(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
     ).text
@@ -214,22 +190,15 @@ def test_the_time_of_a_run_without_an_end_is_its_progress(
     assert f"width:{width}%" in account
 
 
-@pytest.mark.parametrize(
-    ("bound_s", "text"), [(0.0, "exactly, on one machine"), (0.000084, "within 84.0 µs")]
-)
-def test_a_run_with_a_rate_says_how_well_the_clock_was_known(
-    make_summary: MakeSummary, bound_s: float, text: str
+def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
+    make_summary: MakeSummary, make_open_history: Callable[..., RunHistory]
 ) -> None:
     """By as much, requests of different workers may be early or late; a closed run does not care."""
-    account = Page(build_account(make_summary(), clock_bound_s=bound_s)).text
-    assert f"workers knew the clock{text}" in account
-    assert "clock" not in Page(build_account(make_summary())).text
-
-
-def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
-    make_open_history: Callable[..., RunHistory],
-) -> None:
-    """The rate that was planned stands beside the one that came of it."""
+    for bound_s, text in [(0.0, "exactly, on one machine"), (0.000084, "within 84.0 µs")]:
+        account = Page(build_account(make_summary(), clock_bound_s=bound_s)).text
+        assert f"workers knew the clock{text}" in account
+        assert "clock" not in Page(build_account(make_summary())).text
+    # A run with a rate says how well it kept to its plan.
     text = Page(build_account(make_open_history().summary)).text
     assert "kept to the planin 8 of 9 seconds, to 1 %" in text
     assert "planned100/sthroughput100/s" in text

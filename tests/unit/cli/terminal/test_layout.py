@@ -39,7 +39,7 @@ WHEN = st.integers(0, 10**9)
 COUNTS = st.integers(0, 20) | st.integers(0, 10**6) | st.integers(10**14, OPEN_END - 1)
 TIMES = st.just(0.0) | st.floats(0.001, 10) | st.floats(10, 1e7)
 ANY_CASE = settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 
 

@@ -98,27 +98,6 @@ def test_a_run_without_an_answer_has_no_latencies(make_summary: MakeSummary, ren
     ]
 
 
-def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Render) -> None:
-    """The hint stands under how far it came; it has begun and not ended."""
-    summary = make_summary(state=RunState.PAUSED, requests=2000, ended_at=None)
-    lines = [
-        line.strip() for line in render(build_summary(summary, hint="Resume it with: oku resume 6f2c1a"))
-    ]
-    assert lines[2:5] == [
-        "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
-        "it is paused: nothing is in flight; what is accounted is kept",
-        "Resume it with: oku resume 6f2c1a",
-    ]
-    assert "started     2026-02-01 17:05:12" in lines
-
-
-def test_flags_are_shown_as_notes(make_summary: MakeSummary, render: Render) -> None:
-    """A number that may mislead is marked."""
-    validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
-    screen = "\n".join(render(build_summary(make_summary(validity=validity))))
-    assert "! loop lag   12 requests: the loop was 200 ms late" in screen
-
-
 @pytest.mark.parametrize("width", [80, 200])
 def test_a_hundred_million_requests_fit(make_summary: MakeSummary, render: Render, width: int) -> None:
     """With two workers, every outcome and three flags, no line is too wide and no number cut."""
@@ -172,12 +151,27 @@ def test_the_end_screen_goes_to_the_console_it_is_given(
     assert capsys.readouterr().out == ""
 
 
-def test_a_killed_run_says_what_happened(make_summary: MakeSummary, render: Render) -> None:
-    """The reason is in words, not the ledger's name for it."""
+def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Render) -> None:
+    """The hint stands under how far it came; it has begun and not ended."""
+    summary = make_summary(state=RunState.PAUSED, requests=2000, ended_at=None)
+    lines = [
+        line.strip() for line in render(build_summary(summary, hint="Resume it with: oku resume 6f2c1a"))
+    ]
+    assert lines[2:5] == [
+        "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
+        "it is paused: nothing is in flight; what is accounted is kept",
+        "Resume it with: oku resume 6f2c1a",
+    ]
+    assert "started     2026-02-01 17:05:12" in lines
+    # A killed run says what happened. The reason is in words, not the ledger's name for it.
     summary = make_summary(state=RunState.PAUSED, reason="stack_lost", requests=2000, ended_at=None)
     text = "\n".join(render(build_summary(summary)))
     assert "it was interrupted: its processes were killed; what is accounted is kept" in text
     assert "stack_lost" not in text
+    # Flags are shown as notes. A number that may mislead is marked.
+    validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
+    screen = "\n".join(render(build_summary(make_summary(validity=validity))))
+    assert "! loop lag   12 requests: the loop was 200 ms late" in screen
 
 
 def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not_in(
@@ -233,10 +227,7 @@ def test_more_reasons_than_fit_are_counted(render: Render) -> None:
     assert f"status {MOST_SHOWN - 1}" in text
     assert f"status {MOST_SHOWN}" not in text
     assert "and 2 other reasons" in text
-
-
-def test_a_certificate_that_is_not_trusted_comes_with_the_flags_for_it(render: Render) -> None:
-    """A service on one's own machine often has a certificate that it signed itself."""
+    # A certificate that is not trusted comes with the flags for it.
     advice = "--cacert trusts another issuer, --insecure any certificate"
     lines = render(show([build_failure("certificate not trusted: self-signed")]))
     assert lines[-1].strip() == advice
@@ -261,13 +252,6 @@ def make_histogram(*values_us: int) -> Histogram:
     return histogram
 
 
-def test_a_closed_run_has_its_latencies_and_their_bars(make_summary: MakeSummary, render: Render) -> None:
-    """Nothing in it has a due time."""
-    rows = [(str(label), render(content)) for label, content in list_distributions(make_summary())]
-    assert [label for label, _ in rows] == ["latency", "", ""]
-    assert " to " in rows[-1][1][0]
-
-
 def test_a_run_with_a_rate_has_three_distributions_and_the_bars_of_its_response_times(
     make_summary: MakeSummary, render: Render
 ) -> None:
@@ -285,10 +269,12 @@ def test_a_run_with_a_rate_has_three_distributions_and_the_bars_of_its_response_
     assert "9.00 s" in rows[-1][1][-1]
 
 
-def test_a_run_that_sent_something_but_heard_nothing_has_latenesses_alone(
-    make_summary: MakeSummary, render: Render
-) -> None:
-    """Requests that failed were sent, too."""
+def test_a_closed_run_has_its_latencies_and_their_bars(make_summary: MakeSummary, render: Render) -> None:
+    """Nothing in it has a due time."""
+    rows = [(str(label), render(content)) for label, content in list_distributions(make_summary())]
+    assert [label for label, _ in rows] == ["latency", "", ""]
+    assert " to " in rows[-1][1][0]
+    # A run that sent something but heard nothing has latenesses alone.
     summary = make_summary(
         Histogram(), planned_rps=10.0, lateness_ms=build_latency_summary(make_histogram(40))
     )

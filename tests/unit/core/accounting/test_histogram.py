@@ -61,18 +61,6 @@ def test_the_layout_has_as_many_buckets_as_hdrhistogram() -> None:
     assert build_oracle([]).counts_len == BUCKETS == 23_552
 
 
-@given(LATENCIES_US)
-def test_a_latency_has_the_bucket_that_hdrhistogram_gives_it(value_us: int) -> None:
-    """Index and both ends of the bucket agree with the oracle."""
-    oracle = build_oracle([])
-    index = bucket_index(value_us)
-    assert index == oracle.get_counts_array_index(value_us)
-    assert bucket_bounds_us(index) == (
-        oracle.get_lowest_equivalent_value(value_us),
-        oracle.get_highest_equivalent_value(value_us),
-    )
-
-
 def test_the_buckets_lie_side_by_side() -> None:
     """From 0 to an hour, each µs is in exactly one bucket, and its index and its bounds agree."""
     next_us = 0
@@ -85,27 +73,21 @@ def test_the_buckets_lie_side_by_side() -> None:
 
 
 @given(LATENCIES_US)
-def test_a_latency_is_known_to_a_thousandth(value_us: int) -> None:
-    """A bucket is narrower than a thousandth of the latencies in it, and 1 µs wide up to 2047 µs."""
+def test_a_latency_has_the_bucket_that_hdrhistogram_gives_it(value_us: int) -> None:
+    """Index and both ends of the bucket agree with the oracle."""
+    oracle = build_oracle([])
+    index = bucket_index(value_us)
+    assert index == oracle.get_counts_array_index(value_us)
+    assert bucket_bounds_us(index) == (
+        oracle.get_lowest_equivalent_value(value_us),
+        oracle.get_highest_equivalent_value(value_us),
+    )
+    # A latency is known to a thousandth.
     low_us, high_us = bucket_bounds_us(bucket_index(value_us))
     assert low_us <= value_us <= high_us
     assert high_us - low_us <= value_us / 1000
     if value_us < 2048:
         assert low_us == high_us
-
-
-@few
-@given(SAMPLES)
-def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
-    """All counts agree with the oracle; total, sum, minimum, maximum and mean are exact."""
-    histogram = build_histogram(values_us)
-    counts = dict(histogram.filled())
-    assert [counts.get(index, 0) for index in range(BUCKETS)] == list(build_oracle(values_us).counts)
-    assert histogram.total == len(values_us)
-    assert histogram.sum_us == sum(values_us)
-    assert histogram.min_us == min(values_us, default=0)
-    assert histogram.max_us == max(values_us, default=0)
-    assert histogram.mean_us == (sum(values_us) / len(values_us) if values_us else 0)
 
 
 FULL = HistogramSnapshot(
@@ -292,9 +274,17 @@ def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[
 
 @few
 @given(SAMPLES)
-def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
-    """Its JSON has everything, and only the buckets that hold something."""
+def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
+    """All counts agree with the oracle; total, sum, minimum, maximum and mean are exact."""
     histogram = build_histogram(values_us)
+    counts = dict(histogram.filled())
+    assert [counts.get(index, 0) for index in range(BUCKETS)] == list(build_oracle(values_us).counts)
+    assert histogram.total == len(values_us)
+    assert histogram.sum_us == sum(values_us)
+    assert histogram.min_us == min(values_us, default=0)
+    assert histogram.max_us == max(values_us, default=0)
+    assert histogram.mean_us == (sum(values_us) / len(values_us) if values_us else 0)
+    # A histogram survives the wire. Its JSON has everything, and only the buckets that hold something.
     latency = msgspec.json.decode(msgspec.json.encode(histogram.build_latency()), type=HistogramSnapshot)
     assert latency.total == len(values_us)
     assert len(latency.buckets) == 2 * len({bucket_index(value_us) for value_us in values_us})
@@ -312,10 +302,7 @@ def test_a_histogram_of_nothing_is_empty() -> None:
         == HistogramSnapshot(buckets=[], sum_us=0, min_us=0, max_us=0)
     )
     assert HistogramSnapshot().total == 0
-
-
-def test_a_histogram_lists_what_it_holds() -> None:
-    """Empty buckets are not listed."""
+    # A histogram lists what it holds. Empty buckets are not listed.
     assert list(build_histogram([5, 1, 5]).filled()) == [(1, 1), (5, 2)]
     assert list(Histogram().filled()) == []
 
@@ -400,13 +387,6 @@ def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> 
     assert forged.find_fault() is not None
 
 
-@pytest.mark.parametrize("buckets", [[5], [5, 1, 7]])
-def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
-    """The histogram too refuses buckets that do not come in pairs."""
-    with pytest.raises(ValueError, match="zip"):
-        Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
-
-
 @given(st.lists(st.integers(0, HIGHEST_US), max_size=200))
 def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
     """The coarse histogram is valid and has as many latencies, each within 1.6 %."""
@@ -466,35 +446,28 @@ def test_what_was_recorded_in_between_makes_the_later_of_the_earlier(
     assert read_figures(earlier) == read_figures(later)
 
 
-@pytest.mark.parametrize(
-    ("later", "fault"),
-    [
+def test_a_snapshot_that_does_not_contain_the_earlier_one_is_refused() -> None:
+    """Nothing that was recorded is taken back."""
+    for later, fault in [
         ([10, 20], "fewer than before"),
         ([10, 20, 4000, 4000, 9000], "fewer than before"),
         ([], "fewer than before"),
-    ],
-)
-def test_a_snapshot_that_does_not_contain_the_earlier_one_is_refused(later: list[int], fault: str) -> None:
-    """Nothing that was recorded is taken back."""
-    with pytest.raises(ValueError, match=fault):
-        subtract(build_histogram(later).build_latency(), build_histogram([10, 20, 5000]).build_latency())
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
+    ]:
+        with pytest.raises(ValueError, match=fault):
+            subtract(build_histogram(later).build_latency(), build_histogram([10, 20, 5000]).build_latency())
+    for change, fault in [
         ({"min_us": 5001}, "the minimum has risen"),
         ({"max_us": 9998}, "the maximum has fallen"),
         ({"sum_us": 14_998}, "the sum has fallen"),
-    ],
-)
-def test_a_figure_of_a_snapshot_that_contradicts_the_earlier_one_is_refused(
-    change: dict[str, int], fault: str
-) -> None:
-    """The buckets alone do not show it."""
-    earlier = build_histogram([5000, 9999]).build_latency()
-    with pytest.raises(ValueError, match=fault):
-        subtract(msgspec.structs.replace(earlier, **change), earlier)
+    ]:
+        # A figure that contradicts the earlier snapshot is refused. The buckets alone do not show it.
+        earlier = build_histogram([5000, 9999]).build_latency()
+        with pytest.raises(ValueError, match=fault):
+            subtract(msgspec.structs.replace(earlier, **change), earlier)
+    for buckets in [[5], [5, 1, 7]]:
+        # Half a bucket is not merged. The histogram too refuses buckets that do not come in pairs.
+        with pytest.raises(ValueError, match="zip"):
+            Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
 
 
 def test_a_copy_is_equal_and_goes_its_own_way() -> None:

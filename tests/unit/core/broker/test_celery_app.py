@@ -55,18 +55,6 @@ def test_orders_reach_every_process_by_a_queue_of_its_own() -> None:
     }
 
 
-def test_the_broker_carries_json_only(app: App) -> None:
-    """Nothing is ever pickled or unpickled."""
-    assert app.conf.accept_content == ["json"]
-    assert (app.conf.task_serializer, app.conf.event_serializer) == ("json", "json")
-
-
-def test_a_lease_leaves_the_broker_when_its_worker_has_it(app: App) -> None:
-    """It is for one process and means nothing to another, so the broker need not keep it."""
-    assert not app.conf.task_acks_late
-    assert not app.conf.worker_cancel_long_running_tasks_on_connection_loss
-
-
 def test_applications_do_not_share_their_brokers(app: App) -> None:
     """Two applications in one process each keep their own."""
     other = build_app("redis://elsewhere:6379/3", MESSAGE_KEY)
@@ -94,22 +82,25 @@ def test_an_unsupported_broker_is_refused(url: str) -> None:
     )
 
 
-@pytest.mark.parametrize("url", AMQP_URLS)
-def test_rabbitmq_keeps_checkpoints_on_several_nodes(url: str) -> None:
+def test_rabbitmq_keeps_checkpoints_on_several_nodes() -> None:
     """Theirs is a quorum queue, and a message counts as sent once RabbitMQ confirms it."""
-    app = build_app(url, MESSAGE_KEY)
-    assert [queue.queue_arguments for queue in app.conf.task_queues] == [{"x-queue-type": "quorum"}]
-    assert app.conf.broker_transport_options["confirm_publish"] is True
-    for build in (build_checkpoints_transport_options, build_heartbeat_transport_options):
-        assert build(app) == app.conf.broker_transport_options
-
-
-def test_rabbitmq_keeps_the_queues_of_a_process_on_one_node() -> None:
-    """What they carry is sent again anyway."""
+    for url in AMQP_URLS:
+        app = build_app(url, MESSAGE_KEY)
+        assert [queue.queue_arguments for queue in app.conf.task_queues] == [{"x-queue-type": "quorum"}]
+        assert app.conf.broker_transport_options["confirm_publish"] is True
+        for build in (build_checkpoints_transport_options, build_heartbeat_transport_options):
+            assert build(app) == app.conf.broker_transport_options
+    # Rabbitmq keeps the queues of a process on one node. What they carry is sent again anyway.
     assert build_lease_queue("b1").as_dict()["queue_arguments"] is None
     assert build_control_queue("b1").as_dict()["queue_arguments"] is None
 
 
-def test_celery_takes_no_remote_commands(app: App) -> None:
-    """Otherwise anyone who can reach the broker could stop a worker or redirect it to another queue."""
+def test_the_broker_carries_json_only(app: App) -> None:
+    """Nothing is ever pickled or unpickled."""
+    assert app.conf.accept_content == ["json"]
+    assert (app.conf.task_serializer, app.conf.event_serializer) == ("json", "json")
+    # A lease leaves the broker when its worker has it.
+    assert not app.conf.task_acks_late
+    assert not app.conf.worker_cancel_long_running_tasks_on_connection_loss
+    # Celery takes no remote commands.
     assert app.conf.worker_enable_remote_control is False

@@ -107,15 +107,6 @@ def open_numbers(
     return closing(RowReader(locate(path, rows), values))
 
 
-def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
-    """More requests than rows, where the spec says so, use the rows again from the first one."""
-    path = write_numbers(tmp_path, 100)
-    with open_numbers(path, 100) as reader:
-        assert [reader.read(index) for index in (0, 99, 100, 163, 10**15 + 7)] == [
-            (b"0",), (b"99",), (b"0",), (b"63",), (b"7",),
-        ]  # fmt: skip
-
-
 def test_values_are_written_as_their_places_want_it(tmp_path: Path) -> None:
     """The same column may stand in several places of a request."""
     path = tmp_path / "n.csv"
@@ -182,8 +173,14 @@ def test_of_a_block_that_is_asked_for_one_row_no_other_is_parsed(tmp_path: Path)
         assert escaped == list(range(6336, 6400))
 
 
-def test_rows_that_start_over_are_not_read_again(tmp_path: Path) -> None:
-    """A few rows serve many requests."""
+def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
+    """More requests than rows, where the spec says so, use the rows again from the first one."""
+    path = write_numbers(tmp_path, 100)
+    with open_numbers(path, 100) as reader:
+        assert [reader.read(index) for index in (0, 99, 100, 163, 10**15 + 7)] == [
+            (b"0",), (b"99",), (b"0",), (b"63",), (b"7",),
+        ]  # fmt: skip
+    # Rows that start over are not read again. A few rows serve many requests.
     path = write_numbers(tmp_path, 10)
     escaped: list[bytes] = []
 
@@ -194,10 +191,7 @@ def test_rows_that_start_over_are_not_read_again(tmp_path: Path) -> None:
     with open_numbers(path, 10, [Value("a", Escape(b"", note))]) as reader:
         assert [int(reader.read(index)[0]) for index in range(1000)] == [*range(10)] * 100
         assert len(escaped) <= 4
-
-
-def test_few_blocks_are_kept(tmp_path: Path) -> None:
-    """What was read long ago is read anew."""
+    # Few blocks are kept. What was read long ago is read anew.
     path = write_numbers(tmp_path, 64 * (CACHED_BLOCKS + 1))
     with open_numbers(path, 64 * (CACHED_BLOCKS + 1)) as reader:
         sizes = []
@@ -249,10 +243,7 @@ def test_values_are_written_as_their_place_demands() -> None:
     assert rows.read(0) == rows.read(7) == (b"x%2F%C3%A9", "x/é".encode(), b'\\"')
     rows.row = {"a": "1", "b": "2"}
     assert rows.read(0) == (b"1", b"1", b"2")
-
-
-def test_a_row_that_lacks_a_column_is_refused() -> None:
-    """The error names it."""
+    # A row that lacks a column is refused. The error names it.
     with pytest.raises(DataError, match="the row has no b"):
         RowValues([Value("b", AS_TEXT)], {"a": "x"}).read(0)
 

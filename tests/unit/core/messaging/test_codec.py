@@ -91,19 +91,13 @@ def seal(kind: MessageKind, document: object, protocol: int = PROTOCOL) -> dict[
     return sealed
 
 
-@pytest.mark.parametrize("batch", [LEASES, msgspec.structs.replace(LEASES, spec=None)])
-def test_leases_are_read_as_they_were_sealed(batch: LeaseBatch) -> None:
+def test_a_message_is_read_as_it_was_sealed() -> None:
     """The worker gets them exactly as the coordinator has cut them, with the spec or without it."""
-    assert decode_leases(SIGNER, seal_leases(SIGNER, batch)) == batch
-
-
-def test_checkpoints_are_read_as_they_were_sealed() -> None:
-    """Seconds stay whole numbers, though JSON has only text as keys."""
+    for batch in [LEASES, msgspec.structs.replace(LEASES, spec=None)]:
+        assert decode_leases(SIGNER, seal_leases(SIGNER, batch)) == batch
+    # Checkpoints are read as they were sealed.
     assert decode_checkpoints(SIGNER, as_task(seal_checkpoints(SIGNER, CHECKPOINTS))) == CHECKPOINTS
-
-
-def test_progress_is_read_as_it_was_sealed() -> None:
-    """It is read from a Celery event."""
+    # Progress is read as it was sealed. It is read from a Celery event.
     assert decode_progress(SIGNER, as_event(seal_progress(SIGNER, PROGRESS))) == PROGRESS
 
 
@@ -195,10 +189,7 @@ def test_unknown_fields_of_a_message_are_ignored() -> None:
     """A newer worker may add fields."""
     document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | {"colour": "red"}
     assert decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document))) == CHECKPOINTS
-
-
-def test_progress_that_cannot_be_true_is_malformed() -> None:
-    """This holds even if it is signed."""
+    # Progress that cannot be true is malformed. This holds even if it is signed.
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"runs": {"r1": {"outcomes": [1]}}})
     with pytest.raises(MalformedMessageError, match=r"^the outcomes are not the counts of each$"):
         decode_progress(SIGNER, as_event(sealed))
@@ -213,18 +204,6 @@ NEWER: dict[str, Any] = {
     "plan": {"waves": 3},
 }
 """Leases of a future protocol: the fields that every version has, and some that this version lacks."""
-
-
-def test_leases_of_another_protocol_are_identified_and_refused() -> None:
-    """The error names both versions and the ids of the leases."""
-    with pytest.raises(UnreadableLeasesError) as caught:
-        decode_leases(SIGNER, seal(MessageKind.LEASE, NEWER, PROTOCOL + 1))
-    assert caught.value.rejection == Rejection.OTHER_PROTOCOL
-    head = caught.value.head
-    assert (head.run, head.incarnation, [lease.id for lease in head.leases]) == (
-        "r1", "b1", ["r1.7.aa", "r1.8.bb"],
-    )  # fmt: skip
-    assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -260,8 +239,17 @@ def test_a_worker_of_another_protocol_is_named(read: Callable[[], object]) -> No
         read()
 
 
-def test_an_order_of_another_protocol_is_not_obeyed() -> None:
-    """It may mean something else."""
+def test_leases_and_orders_of_another_protocol_are_refused() -> None:
+    """The error names both versions and the ids of the leases."""
+    with pytest.raises(UnreadableLeasesError) as caught:
+        decode_leases(SIGNER, seal(MessageKind.LEASE, NEWER, PROTOCOL + 1))
+    assert caught.value.rejection == Rejection.OTHER_PROTOCOL
+    head = caught.value.head
+    assert (head.run, head.incarnation, [lease.id for lease in head.leases]) == (
+        "r1", "b1", ["r1.7.aa", "r1.8.bb"],
+    )  # fmt: skip
+    assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in str(caught.value)
+    # An order of another protocol is not obeyed. It may mean something else.
     sealed = seal(MessageKind.ORDER, msgspec.to_builtins(STOP), PROTOCOL + 1)
     with pytest.raises(MalformedMessageError, match=f"protocol {PROTOCOL + 1}"):
         decode_order(SIGNER, msgspec.json.encode(sealed))

@@ -64,10 +64,7 @@ def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
     assert (line["seconds"], line["bytes_received"], line["cpu_s"]) == (1.0, 91, 0.5)
     assert "phase" not in line
     assert "target" not in line
-
-
-def test_each_part_of_a_lease_has_a_range_line() -> None:
-    """They name their part, and sum to the account and the processor time of the lease."""
+    # Each part of a lease has a range line.
     parts = [
         Part(phase="warm-up", outcomes=make_counts(2)),
         Part(name="cart", outcomes=make_counts(5)),
@@ -80,10 +77,7 @@ def test_each_part_of_a_lease_has_a_range_line() -> None:
         5,
     )
     assert first["cpu_s"] + second["cpu_s"] == 0.5
-
-
-def test_each_name_of_a_closed_lease_has_a_line() -> None:
-    """With its phase if it has one; `request`, for `name` is that of the run."""
+    # Each name of a closed lease has a line.
     lease = LeaseSpan(
         id="l1", worker="w1", start=0, stop=8, state=LeaseState.CLOSED, reason="", cut_at=0.0, closed_at=1.0
     )
@@ -140,7 +134,7 @@ def test_a_tick_of_a_run_without_an_end_in_number_says_how_much_of_its_time_has_
     assert (line["clock_s"], line["length_s"], line["unused"]) == (2.5, 10.0, None)
 
 
-def test_counts_that_come_late_have_a_line_without_a_length() -> None:
+def test_late_counts_and_unsent_requests_have_lines() -> None:
     """Sums over all lines of a second stay right, and so does what is divided by its length."""
     assert build_late_tick_line(make_counts(3, timeout=1), 2, seconds=0, active_s=4.0004) == {
         "seconds": 0, "active_s": 4.0, "requests_ended": 4, "requests_sent": 2,
@@ -149,16 +143,10 @@ def test_counts_that_come_late_have_a_line_without_a_length() -> None:
         "connect_error": 0, "disconnected": 0, "protocol_error": 0, "not_sent": 0, "lost": 0,
         "failed_check": 0, "exception": 0,
     }  # fmt: skip
-
-
-def test_what_was_not_sent_has_not_ended() -> None:
-    """It counts in no rate; its outcome is in the line all the same."""
+    # What was not sent has not ended. It counts in no rate; its outcome is in the line all the same.
     line = build_late_tick_line(make_counts(3, not_sent=5, lost=1), 3, seconds=1, active_s=4.0)
     assert (line["requests_ended"], line["not_sent"], line["lost"]) == (3, 5, 1)
-
-
-def test_the_line_of_what_nobody_sent_names_no_worker() -> None:
-    """The coordinator has accounted for it by itself."""
+    # The line of what nobody sent names no worker. The coordinator has accounted for it by itself.
     part = Part(phase="soak", outcomes=make_counts(not_sent=4, lost=1), not_sent=[0, 0, 4])
     line = build_unsent_line(part)
     assert (line["phase"], line["requests"], line["not_sent"], line["lost"]) == ("soak", 5, 4, 1)

@@ -128,10 +128,7 @@ def test_samples_without_answers_have_no_quantiles() -> None:
     assert empty.p50_ms is None
     assert merge([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
     assert merge([empty, build_sample(2.0)]).max_ms == 1.0
-
-
-def test_what_nobody_saw_counts_in_no_mean() -> None:
-    """The figures of a merged sample are those of the seconds that a coordinator saw."""
+    # What nobody saw counts in no mean.
     unseen = build_sample(2.0, in_flight=None, workers=None, lag_s=None)
     merged = merge([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
     assert (merged.in_flight, merged.workers, merged.lag_s, merged.requests_ended) == (8, 2, 0.3, 2)

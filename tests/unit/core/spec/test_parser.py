@@ -339,41 +339,24 @@ def test_what_contradicts_targets_is_refused(values: dict[str, object], fault: s
     assert read_fault(Source("spec.yaml", values)) == f"spec.yaml: {fault}"
 
 
-def test_a_url_as_a_flag_does_not_override_targets_of_a_file() -> None:
-    """It would be unclear which of them it is for; a base URL is for all."""
-    targets = Source("spec.yaml", {"targets": [{"url": "/"}]})
-    fault = "--url: cannot be combined with targets; each target has its own"
-    assert read_fault(targets, Source(None, {"url": "http://h/"})) == fault
-    assert parse_spec(targets, Source(None, {"base-url": "http://h"})).base_url == "http://h"
-
-
 def test_targets_without_a_host_ask_the_delay_servers() -> None:
     """A mix of requests can be tried out without a service."""
     spec = parse_spec(Source("spec.yaml", {"targets": [{"url": "/a"}, {"url": "?b"}], "delay": "20ms"}))
     assert spec.brings_servers
     assert spec.requests == 100_000
     assert not parse_spec(Source("spec.yaml", {"targets": [{"url": "http://h/"}]})).brings_servers
-
-
-def test_a_type_that_all_targets_have_is_not_that_of_their_bodies() -> None:
-    """A header of the user's decides, wherever it stands."""
+    # A url as a flag does not override targets of a file.
+    targets = Source("spec.yaml", {"targets": [{"url": "/"}]})
+    fault = "--url: cannot be combined with targets; each target has its own"
+    assert read_fault(targets, Source(None, {"url": "http://h/"})) == fault
+    assert parse_spec(targets, Source(None, {"base-url": "http://h"})).base_url == "http://h"
+    # A type that all targets have is not that of their bodies.
     target = {"name": "a", "url": "/", "json": {"id": 1}}
     typed = parse_spec(Source("spec.yaml", {"targets": [target], "header": "content-type: a/b"}))
     assert typed.targets[0].headers == ()
     assert parse_spec(Source("spec.yaml", {"targets": [target]})).targets[0].headers == (
         "Content-Type: application/json",
     )
-
-
-def test_a_wrong_value_that_is_overridden_does_not_matter() -> None:
-    """Only the value that counts is parsed."""
-    assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
-
-
-@pytest.mark.parametrize("key", ["range-size", "range_size"])
-def test_a_key_may_be_written_with_underscores(key: str) -> None:
-    """Python and many YAML files write keys this way."""
-    assert parse_spec(Source("spec.yaml", {key: 5})).range_size == 5
 
 
 @pytest.mark.parametrize(
@@ -398,6 +381,11 @@ def test_a_key_occurs_once_in_a_source() -> None:
     """With two spellings of one key, chance would decide which one counts."""
     source = Source("spec.yaml", {"range-size": 1, "range_size": 2})
     assert read_fault(source) == "spec.yaml: range-size: is given twice"
+    # A wrong value that is overridden does not matter. Only the value that counts is parsed.
+    assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
+    for key in ["range-size", "range_size"]:
+        # A key may be written with underscores. Python and many YAML files write keys this way.
+        assert parse_spec(Source("spec.yaml", {key: 5})).range_size == 5
 
 
 @pytest.mark.parametrize(
@@ -433,22 +421,16 @@ def test_other_engines_refuse_what_only_aiohttp_supports(key: str, label: str | 
     assert parse_spec(engine, asks, Source(None, {"engine": "aiohttp"})).engine is Engine.AIOHTTP
 
 
-def test_other_engines_accept_the_defaults_of_keys_for_aiohttp() -> None:
-    """A file that gives the default explicitly asks for nothing."""
-    values = {"engine": "httptools", "max-redirects": 0, "cookies": False}
-    assert parse_spec(Source("spec.yaml", values)) == Spec(engine=Engine.HTTPTOOLS)
-
-
 def test_a_private_key_needs_a_certificate() -> None:
     """It would have no effect on its own."""
     fault = "key: is the key of a certificate, but cert is not given"
     assert read_fault(Source("spec.yaml", {"key": "a.key"})) == f"spec.yaml: {fault}"
     assert parse_spec(Source("spec.yaml", {"key": "a.key"}), Source(None, {"cert": "a"})).key == "a.key"
-
-
-def test_an_error_in_a_spec_is_for_the_user() -> None:
-    """Every process prints it without a traceback."""
+    # An error in a spec is for the user. Every process prints it without a traceback.
     assert issubclass(SpecError, UserError)
+    # Other engines accept the defaults of keys for aiohttp.
+    values = {"engine": "httptools", "max-redirects": 0, "cookies": False}
+    assert parse_spec(Source("spec.yaml", values)) == Spec(engine=Engine.HTTPTOOLS)
 
 
 def check_reading(values: Mapping[str, object]) -> None:

@@ -59,19 +59,19 @@ def test_there_are_as_many_requests_as_rows_unless_the_spec_says_otherwise(
     assert parse(url="http://h/{sku}", **values).requests == requests
 
 
-@pytest.mark.parametrize(
-    "values", [{"requests": 51}, {"requests": 51, "duration": "1h"}, {"rate": "51/s", "duration": "1s"}]
-)
-def test_more_requests_than_rows_are_refused(values: dict[str, Any]) -> None:
+def test_more_requests_than_rows_are_refused() -> None:
     """The message says how to allow it."""
-    assert read_fault(url="http://h/{sku}", **values) == (
-        "spec.yaml: data: skus.csv has 50 rows, fewer than the 51 requests of this run; "
-        "skus.csv:repeat starts over after the last row"
-    )
-
-
-def test_one_row_is_a_row() -> None:
-    """Not rows."""
+    cases: list[dict[str, Any]] = [
+        {"requests": 51},
+        {"requests": 51, "duration": "1h"},
+        {"rate": "51/s", "duration": "1s"},
+    ]
+    for values in cases:
+        assert read_fault(url="http://h/{sku}", **values) == (
+            "spec.yaml: data: skus.csv has 50 rows, fewer than the 51 requests of this run; "
+            "skus.csv:repeat starts over after the last row"
+        )
+    # One row is a row. Not rows.
     assert "skus.csv has 1 row, fewer" in read_fault(
         url="http://h/{sku}", requests=2, data=DATA | {"rows": 1}
     )
@@ -213,15 +213,6 @@ def parse_code(**values: Any) -> Spec:
     return parse_spec(Source("s.yaml", given | values))
 
 
-def test_clients_get_what_they_can_take() -> None:
-    """Headers that are the same for all, TLS, a proxy and a limit of time."""
-    spec = parse_code(
-        header=["Team: a", "Filter: {x}"], insecure=True, proxy="http://proxy:3128", timeout="2s"
-    )
-    assert (len(spec.headers), spec.insecure, spec.timeout_s) == (2, True, 2.0)
-    assert parse_code(keepalive=True).keepalive
-
-
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -259,7 +250,13 @@ def test_no_file_takes_the_place_of_another_one(included: list[str], message: st
     assert str(caught.value) == f"s.yaml: include: {message}"
 
 
-def test_files_may_stand_in_folders() -> None:
-    """Names that begin alike are different ones."""
+def test_clients_get_what_they_can_take() -> None:
+    """Headers that are the same for all, TLS, a proxy and a limit of time."""
+    spec = parse_code(
+        header=["Team: a", "Filter: {x}"], insecure=True, proxy="http://proxy:3128", timeout="2s"
+    )
+    assert (len(spec.headers), spec.insecure, spec.timeout_s) == (2, True, 2.0)
+    assert parse_code(keepalive=True).keepalive
+    # Files may stand in folders. Names that begin alike are different ones.
     paths = ["lib/a.py", "lib/a", "lib.py", "libs"]
     assert len(parse_code(include=[f"{path}@sha256:{'b' * 64}:3:a" for path in paths]).include) == 4

@@ -117,23 +117,20 @@ def test_a_secret_without_a_value_is_named(source: SecretSource, monkeypatch: py
     assert refuse(source, Spec(body="{file:none}")) == "{file:none}: No such file or directory"
 
 
-@pytest.mark.parametrize(
-    "value", [f"{HIDDEN}\r\nX-Admin: 1", f"{HIDDEN}\nx", f"\x00{HIDDEN}", f"{HIDDEN}\x7f"]
-)
-def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> None:
+def test_no_value_makes_a_second_header(source: SecretSource) -> None:
     """The author of a secret must not be able to write requests."""
-    assert source.folder is not None
-    (source.folder / "bad").write_text(value)
-    reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
-    assert reason == "{file:bad}: its value has a line break or control character, which no header may have"
-
-
-@pytest.mark.parametrize("header", ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"])
-def test_no_value_changes_the_framing_of_a_request(source: SecretSource, header: str) -> None:
-    """A value may not say what the spec itself may not say."""
-    assert source.folder is not None
-    (source.folder / "n").write_text(HIDDEN)
-    assert "headers contradict the body" in refuse(source, Spec(headers=(Header(header),)))
+    for value in [f"{HIDDEN}\r\nX-Admin: 1", f"{HIDDEN}\nx", f"\x00{HIDDEN}", f"{HIDDEN}\x7f"]:
+        assert source.folder is not None
+        (source.folder / "bad").write_text(value)
+        reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
+        assert (
+            reason == "{file:bad}: its value has a line break or control character, which no header may have"
+        )
+    for header in ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"]:
+        # No value changes the framing of a request. A value may not say what the spec itself may not say.
+        assert source.folder is not None
+        (source.folder / "n").write_text(HIDDEN)
+        assert "headers contradict the body" in refuse(source, Spec(headers=(Header(header),)))
 
 
 def test_a_value_is_not_a_template(source: SecretSource) -> None:

@@ -62,8 +62,5 @@ def test_no_change_below_what_seconds_know_is_claimed() -> None:
             {Time.LATENCY: quiet}, {Time.LATENCY: quiet}, {(Time.LATENCY, "p50"): ratio}
         )
         assert changes[Time.LATENCY, "p50"].verdict is verdict
-
-
-def test_nothing_to_compare_gives_nothing() -> None:
-    """Runs may have no quantile in common."""
+    # Nothing to compare gives nothing. Runs may have no quantile in common.
     assert measure_changes({}, {}, {}) == {}

@@ -41,10 +41,7 @@ def test_a_quantile_with_few_requests_above_it_has_no_interval() -> None:
     spread = measure_spread(samples, Time.LATENCY, whole.total)
     assert list(spread.deviations) == ["p50", "p90", "p95", "p99"]
     assert build_intervals(spread, build_latency_summary(whole)).p99_9 is None
-
-
-def test_the_warm_up_is_left_out() -> None:
-    """It is not in the figures either."""
+    # The warm up is left out. It is not in the figures either.
     warm_up, _ = draw_seconds(30, seed=1, median_us=900_000, phase=WARM_UP)
     samples, whole = draw_seconds(40, seed=2)
     assert measure_spread([*warm_up, *samples], Time.LATENCY, whole.total) == measure_spread(

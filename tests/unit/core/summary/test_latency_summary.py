@@ -41,19 +41,13 @@ def test_first_byte_and_transfer_are_of_all_answers_and_sum_to_their_latency() -
     assert summary.first_byte.p50 == 2.0
     assert (summary.transfer.requests, summary.transfer.p50, summary.transfer.max) == (3, 0.0, 5.0)
     assert summary.transfer.mean == round(5 / 3, 6)
-
-
-def test_connections_are_counted_by_the_requests_that_they_were_made_for() -> None:
-    """Those without TLS have no handshake."""
+    # Connections are counted by the requests that they were made for. Those without TLS have no handshake.
     summary = build_timing_summary(build_account(connect=[200, 300, 400], tls=[900]))
     assert (summary.connect.requests, summary.connect.min, summary.connect.max) == (3, 0.2, 0.4)
     assert summary.tls == StepSummary(
         requests=1, min=0.9, mean=0.9, p50=0.9, p90=0.9, p95=0.9, p99=0.9, p99_9=0.9, max=0.9
     )
-
-
-def test_without_requests_there_are_no_times() -> None:
-    """Each step is there all the same, in the order of time."""
+    # Without requests there are no times. Each step is there all the same, in the order of time.
     summary = build_timing_summary(Account())
     assert summary == TimingSummary()
     assert [name for name, _ in summary.list_steps()] == ["connect", "tls", "first_byte", "transfer"]
@@ -105,19 +99,13 @@ def test_the_first_bytes_of_all_answers_follow_from_those_of_split_ones(answers:
     assert exact.max_us <= first_byte.max_us <= max((latency_us for latency_us, _ in answers), default=0)
 
 
-def test_without_split_answers_the_first_byte_comes_with_the_last() -> None:
+def test_first_bytes_follow_from_split_answers() -> None:
     """The distribution is that of the latency."""
     assert build_first([(1000, None), (3000, None)]) == build_snapshot(1000, 3000)
     assert build_first([]) == HistogramSnapshot()
-
-
-def test_first_bytes_of_split_answers_alone_are_exact() -> None:
-    """Nothing has to be told from them."""
+    # First bytes of split answers alone are exact. Nothing has to be told from them.
     assert build_first([(9000, 5001), (7000, 4003)]) == build_snapshot(5001, 4003)
-
-
-def test_latencies_of_split_answers_must_be_among_all() -> None:
-    """Else there is nothing to subtract from."""
+    # Latencies of split answers must be among all. Else there is nothing to subtract from.
     with pytest.raises(ValueError, match="fewer than before"):
         build_first_byte(build_snapshot(1000), build_snapshot(2000), build_snapshot(100))
 

@@ -71,10 +71,7 @@ def test_paths_are_those_from_the_folder_of_the_scenario(folder: Path) -> None:
     ):
         spec = read(source)
         assert [code.path for code in spec.include] == ["helpers.py", "files/a.json", "files/b.txt"]
-
-
-def test_a_file_that_is_imported_and_included_comes_once() -> None:
-    """Two files of one path are none."""
+    # A file that is imported and included comes once. Two files of one path are none.
     spec = read({"scenario": "scenario.py", "include": ["helpers.py", "files/a.json", "files"]})
     assert [code.path for code in spec.include] == ["helpers.py", "files/a.json", "files/b.txt"]
 
@@ -94,10 +91,7 @@ def test_a_flag_overrides_the_scenario_of_a_file() -> None:
     assert (spec.scenario.path, spec.include, spec.concurrency) == ("plain.py", (), 7)
     included = read(Source("spec.yaml", {"scenario": "plain.py", "include": "files"}), {"include": "ids.csv"})
     assert [code.path for code in included.include] == ["ids.csv"]
-
-
-def test_a_spec_of_a_run_is_taken_as_it_is() -> None:
-    """Its files are with the coordinator; its engine and hooks stand in it."""
+    # A spec of a run is taken as it is.
     spec = read({"scenario": "scenario.py"})
     mapping = build_mapping(spec)
     assert parse_spec(*read_code(read_files([Source("again", mapping)])).sources) == spec

@@ -33,14 +33,11 @@ def test_any_latencies_can_be_drawn(values: list[int]) -> None:
     assert track.x == sorted(track.x)
 
 
-def test_bars_are_not_narrower_than_the_resolution() -> None:
+def test_bars_are_as_wide_as_the_resolution() -> None:
     """Latencies of a second are known to half a millisecond."""
     bars = build_bars(build_latency([1_000_000 + 300 * i for i in range(10)]))
     assert bars.step_us >= 1000
-
-
-def test_outliers_are_in_the_note_but_not_drawn() -> None:
-    """One that took a minute would squeeze all others into one bar."""
+    # Outliers are in the note but not drawn. One that took a minute would squeeze all others into one bar.
     chart, _ = build_histogram_chart(build_latency([1000 + i for i in range(2000)] + [60_000_000]))
     assert "Not drawn: 0.05 % above 3.1" in chart.note
     assert "up to 60.0 s" in chart.note
@@ -65,8 +62,5 @@ def test_an_overlay_has_round_numbers_on_its_axis() -> None:
     assert (track.heads[0], track.heads[12]) == ("4.47 ms to 5.01 ms", "17.8 ms to 20.0 ms")
     wide, _ = build_overlay_chart([make([1_000_000]), make([9], "lateness")])
     assert [tick.label for tick in wide.x.ticks] == ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"]
-
-
-def test_its_id_can_be_a_css_class() -> None:
-    """A name may have a space."""
+    # Its id can be a css class. A name may have a space.
     assert make([1], "response time").id == "response-time"

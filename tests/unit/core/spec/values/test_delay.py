@@ -85,16 +85,13 @@ def test_the_mean_is_that_of_many_draws(text: str) -> None:
     assert fmean(draw_many(text)) == pytest.approx(parse_delay(text).mean_s, rel=0.03)
 
 
-def test_an_exponential_delay_is_memoryless() -> None:
+def test_random_delays_have_their_distribution() -> None:
     """The share of delays above twice the mean among those above the mean equals the share above the mean."""
     delays = draw_many("exp:50ms")
     longer = sum(delay > 0.05 for delay in delays)
     assert longer / len(delays) == pytest.approx(math.exp(-1), rel=0.03)
     assert sum(delay > 0.1 for delay in delays) / longer == pytest.approx(math.exp(-1), rel=0.05)
-
-
-def test_a_lognormal_delay_has_its_median_and_sigma() -> None:
-    """Half of the delays are below the median, and their logarithms have the standard deviation sigma."""
+    # A lognormal delay has its median and sigma.
     delays = draw_many("lognormal:40ms,0.5")
     assert median(delays) == pytest.approx(0.04, rel=0.02)
     assert fmean(math.log(delay / 0.04) ** 2 for delay in delays) == pytest.approx(0.25, rel=0.03)

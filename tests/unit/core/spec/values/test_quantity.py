@@ -293,24 +293,19 @@ def test_what_is_not_a_rate_is_told_with_examples(value: object) -> None:
         parse_rate(value)
 
 
-@pytest.mark.parametrize(
-    ("value", "fault"),
-    [
+def test_a_rate_has_bounds() -> None:
+    """A run at no rate would never end, and no clock could tell higher ones apart."""
+    cases: list[tuple[object, str]] = [
         ("0/s", "0/s is not more than 0/s"),
         (0, "0 is not more than 0/s"),
         ("-5/m", "-5/m is not at least 0/s"),
         ("1.1G/s", "1.1G/s is not at most 1_000_000_000/s"),
         ("1e400/h", "1e400/h is not at most 1_000_000_000/s"),
-    ],
-)
-def test_a_rate_has_bounds(value: object, fault: str) -> None:
-    """A run at no rate would never end, and no clock could tell higher ones apart."""
-    with pytest.raises(ValueError, match=f"^{fault}$"):
-        parse_rate(value)
-
-
-def test_a_rate_of_zero_can_be_a_part_of_something_else() -> None:
-    """A ramp begins there, or ends there."""
+    ]
+    for value, fault in cases:
+        with pytest.raises(ValueError, match=f"^{fault}$"):
+            parse_rate(value)
+    # A rate of zero can be a part of something else. A ramp begins there, or ends there.
     assert Rate("0/s").per_second == 0
 
 

@@ -13,12 +13,6 @@ from oku_core.spec.values.scalar import (
 )
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"])
-def test_text_is_any_text(text: str) -> None:
-    """A body may contain line breaks, braces and control characters."""
-    assert parse_text(text) == text
-
-
 @pytest.mark.parametrize(
     ("value", "fault"),
     [
@@ -37,8 +31,11 @@ def test_text_is_not_guessed(value: object, fault: str) -> None:
         parse_text(value)
 
 
-def test_text_that_stood_without_quotes_is_text() -> None:
-    """Only where JSON is written does it matter where it stood."""
+def test_text_is_any_text() -> None:
+    """A body may contain line breaks, braces and control characters."""
+    for text in ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"]:
+        assert parse_text(text) == text
+    # Text that stood without quotes is text. Only where JSON is written does it matter where it stood.
     assert type(parse_text(PlainScalar("a"))) is str
     assert type(parse_scalar(PlainScalar("7"))) is str
 
@@ -59,13 +56,6 @@ def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so(text: str
     assert read_json_value(text) == text
 
 
-def test_json_may_be_of_any_shape() -> None:
-    """Mappings, lists, and the constants of JSON stay what they are."""
-    value: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
-    assert read_json_value(value) == value
-    assert read_json_value((1, 2)) == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("value", "fault"),
     [
@@ -83,8 +73,12 @@ def test_what_json_cannot_say_is_refused(value: object, fault: str) -> None:
         read_json_value(value)
 
 
-def test_json_is_not_nested_without_end() -> None:
-    """Nor has it numbers without end."""
+def test_json_may_be_of_any_shape() -> None:
+    """Mappings, lists, and the constants of JSON stay what they are."""
+    value: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
+    assert read_json_value(value) == value
+    assert read_json_value((1, 2)) == [1, 2]
+    # Json is not nested without end. Nor has it numbers without end.
     deep: object = 1
     for _ in range(31):
         deep = [deep]
@@ -95,17 +89,14 @@ def test_json_is_not_nested_without_end() -> None:
         read_json_value(PlainScalar("1" * 401))
 
 
-@pytest.mark.parametrize("name", ["", "night run", "日本 7 %", "x" * LONGEST_NAME, "/{i}"])
-def test_a_name_is_a_printable_line(name: str) -> None:
+def test_a_name_is_a_printable_line() -> None:
     """It may be empty, and have up to a hundred characters."""
-    assert parse_name(name) == name
-
-
-@pytest.mark.parametrize("name", ["a\nb", "a\tb", "\x1b[31m", "x" * (LONGEST_NAME + 1), "a\u202eb"])
-def test_nothing_that_would_disturb_a_terminal_is_a_name(name: str) -> None:
-    """Names are shown wherever figures are."""
-    with pytest.raises(ValueError, match=r"is not a name of up to 100 printable characters$"):
-        parse_name(name)
+    for name in ["", "night run", "日本 7 %", "x" * LONGEST_NAME, "/{i}"]:
+        assert parse_name(name) == name
+    for name in ["a\nb", "a\tb", "\x1b[31m", "x" * (LONGEST_NAME + 1), "a\u202eb"]:
+        # Nothing that would disturb a terminal is a name. Names are shown wherever figures are.
+        with pytest.raises(ValueError, match=r"is not a name of up to 100 printable characters$"):
+            parse_name(name)
 
 
 @pytest.mark.parametrize(

@@ -118,14 +118,6 @@ def test_a_url_has_its_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]
-)
-def test_a_proxy_stays_as_it_was_written(url: str) -> None:
-    """It may have a user."""
-    assert parse_proxy(url) == url
-
-
-@pytest.mark.parametrize(
     ("url", "fault"),
     [
         ("https://h:3128", "https://h:3128 is not a proxy such as http://proxy.example:3128"),
@@ -140,20 +132,6 @@ def test_a_proxy_stays_as_it_was_written(url: str) -> None:
 def test_an_invalid_proxy_is_named(url: object, fault: str) -> None:
     """Proxies are reached by plain HTTP only, and nothing is requested from the proxy itself."""
     assert read_fault(url, parse_proxy) == fault
-
-
-@pytest.mark.parametrize("host", ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"])
-def test_a_host_has_no_secret(host: str) -> None:
-    """Every resolver on the way would see it."""
-    assert "has a secret in its host" in read_fault(f"http://{host}/x@y")
-
-
-@pytest.mark.parametrize(
-    "url", ["https://shop.example", "http://me:{env:P}@[::1]:8443/api/v1/", "http://h:1"]
-)
-def test_a_base_url_stays_as_it_was_written(url: str) -> None:
-    """It may have a user, a port and a path, and secrets in them."""
-    assert parse_base_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -171,11 +149,17 @@ def test_the_error_for_a_base_url_says_what_is_wrong(url: object, fault: str) ->
     assert read_fault(url, parse_base_url) == fault
 
 
-@pytest.mark.parametrize("url", ["/", "/items/{i}?a={i}", "?q={env:Q}", "//a", "http://h/{i}", "HTTPS://h"])
-def test_a_target_has_a_path_or_a_whole_url(url: str) -> None:
-    """It stays as it was written."""
-    assert parse_reference(url) == url
-    assert is_absolute(url) == (not url.startswith(("/", "?")))
+def test_urls_of_proxies_bases_and_targets_stay_as_they_were_written() -> None:
+    """It may have a user."""
+    for url in ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]:
+        assert parse_proxy(url) == url
+    for url in ["https://shop.example", "http://me:{env:P}@[::1]:8443/api/v1/", "http://h:1"]:
+        # A base url stays as it was written. It may have a user, a port and a path, and secrets in them.
+        assert parse_base_url(url) == url
+    for url in ["/", "/items/{i}?a={i}", "?q={env:Q}", "//a", "http://h/{i}", "HTTPS://h"]:
+        # A target has a path or a whole url. It stays as it was written.
+        assert parse_reference(url) == url
+        assert is_absolute(url) == (not url.startswith(("/", "?")))
 
 
 @pytest.mark.parametrize(
@@ -215,8 +199,11 @@ def test_a_path_is_put_behind_the_base_url(base: str, reference: str, url: str) 
     assert (joined, type(joined)) == (url, Url)
 
 
-def test_a_host_has_at_most_253_characters() -> None:
-    """A longer one is refused before it is encoded, for that would take minutes."""
+def test_a_host_has_no_secret_and_at_most_253_characters() -> None:
+    """Every resolver on the way would see it."""
+    for host in ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"]:
+        assert "has a secret in its host" in read_fault(f"http://{host}/x@y")
+    # A host has at most 253 characters.
     longest = f"http://{'a.' * 126}b/"
     assert parse_urls(longest) == (longest,)
     for host in (f"{'a.' * 126}bc", "\u4e00\u4e01" * 30_000):
