@@ -14,7 +14,7 @@ from tests.kit.servers.proxy import Proxy
 from yarl import URL
 
 from oku import RequestError
-from oku.client.client_origin import ClientOrigin
+from oku.http.outbound_connection import ClientOrigin
 from oku_core.http_client.connector import Way
 from oku_core.spec.values.url import Url
 

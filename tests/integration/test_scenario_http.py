@@ -20,7 +20,7 @@ from oku_core.spec.data_file import DataFile
 from oku_core.spec.values.request_content import CLOSE, Header
 
 if TYPE_CHECKING:
-    from oku.client.request_body import Uploads
+    from oku.http.request_body import Uploads
 
 DATA = DataFile(
     name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("sku",), index="1" * 64

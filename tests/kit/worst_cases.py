@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from yarl import URL
 
-from oku.client.request_plan import build_plan_url
+from oku.http.request_plan import build_plan_url
 from oku_cli.imports.curl.shell_words import split_words
 from oku_cli.process.logs import JsonFormatter, TextFormatter
 from oku_cli.report.masking import mask_header
@@ -38,8 +38,8 @@ _MARKS: Sequence[Text] = [
 _A_DIGEST: Sequence[Text] = ["0", "@sha256:", ("@sha256:", "0", "")]
 
 WORST: Mapping[str, Sequence[Text]] = {
-    "oku.client.request_plan:_MALFORMED": ["a"],
-    "oku.client.request_plan:_METHOD": _A_NAME,
+    "oku.http.request_plan:_MALFORMED": ["a"],
+    "oku.http.request_plan:_METHOD": _A_NAME,
     "oku.http.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
     "oku.locust_host.request_outcome:_ADDRESS": [" at 0x", (" at 0x", "a", "z"), " at "],
     "oku.locust_host.request_outcome:_LIBRARY": [

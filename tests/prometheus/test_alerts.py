@@ -114,7 +114,7 @@ def lose_workers(parts: Assembly) -> None:
 
 
 LASTING: Mapping[str, Callable[[Assembly], None]] = {
-    "OkuLedgerCannotBeWritten": lambda parts: parts.base.ledger.storage.note_space(Space(0, 1 << 30)),
+    "OkuLedgerCannotBeWritten": lambda parts: parts.base.ledger.storage.record_space(Space(0, 1 << 30)),
     "OkuRunWithoutWorkers": lambda parts: begin_run(parts, workers=0),
     "OkuRunWaits": submit_early,
     "OkuLokiFallsBehind": lambda parts: parts.base.telemetry.metrics.show_outbox(10, 1000),

@@ -15,7 +15,7 @@ from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.prometheus.run_metrics import RunFigures
-from oku_coordinator.telemetry.prometheus.target_metrics import build_figures
+from oku_coordinator.telemetry.prometheus.target_metrics import build_target_figures
 from oku_core.spec.parser import Source, parse_spec
 
 TARGETS = [{"name": "item", "url": "/item"}, {"name": "buy", "url": "/buy"}]
@@ -43,7 +43,7 @@ def metrics() -> Metrics:
         accounts.parts.open(name).add(build_open_part(latencies_us))
     metrics = Metrics()
     metrics.count_messages([], 0.25)
-    metrics.show_targets(lambda: build_figures("r1", SPEC, accounts))
+    metrics.show_targets(lambda: build_target_figures("r1", SPEC, accounts))
     figures = RunFigures(
         run="r1", requests=(5, 4, 3, 2), outcomes=make_counts(5), not_sent=[1, 2, 3], queued_s=1.5
     )

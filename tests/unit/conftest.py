@@ -8,21 +8,20 @@ from hypothesis import HealthCheck, settings
 from oku_core.process import redaction
 from oku_core.process.redaction import SecretTexts
 
-# On a busy machine neither an example nor its making has a time limit.
-settings.register_profile("oku", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("oku")
-
-_NOTHING_HIDDEN = SecretTexts()
+# On a busy machine neither an example nor its making has a time limit. CI asks for the profile `full`.
+settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("full"), max_examples=20)
+settings.load_profile("quick")
 
 
 def pytest_runtest_setup() -> None:
     """A process hides values until it ends, and cuts a long text wherever one of them may begin."""
-    vars(redaction)["_hidden"] = _NOTHING_HIDDEN
+    vars(redaction)["_hidden"] = SecretTexts()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that take long: if one began last, all cores but one would wait for it."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Begin with the heavy tests: if one began last, all cores but one would wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("heavy") is None)
 
 
 def pytest_collection_finish() -> None:

@@ -138,7 +138,7 @@ class ActiveRun:
         """
         if self._is_load_due(run):
             self._is_load_tried = True
-            await asyncio.to_thread(batches.load_account, self._shared.ledger, self.run)
+            await asyncio.to_thread(batches.preload_account, self._shared.ledger, self.run)
 
     async def advance(self, run: RunRecord, now: float, wall_now: float) -> RunRecord:
         """Do what the state of the run asks for: begin it, deal it out, tear it down or stop it.
@@ -154,7 +154,7 @@ class ActiveRun:
         self.ranges.has_more = False
         if run.state == RunState.PENDING:
             # It may have got its turn since the round began; the next round loads it.
-            begun = None if self._is_load_due(run) else self.turn.begin(run, now, wall_now)
+            begun = None if self._is_load_due(run) else self.turn.start(run, now, wall_now)
             if begun is None:
                 return run
             run = begun

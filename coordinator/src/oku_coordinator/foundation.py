@@ -79,7 +79,7 @@ class Foundation:
         self.clock_store = ClockStore(self.clock, settings.clock_path, platform.kernel)
         with self.ledger.read() as t:
             current = run_table.fetch_current_run(t)
-        self.clock_store.begin(is_run_active=current is not None and current.is_active)
+        self.clock_store.restore(is_run_active=current is not None and current.is_active)
         self.troubles = FoundationTroubles(self, rejections)
 
     async def settle_clock(self) -> None:

@@ -85,7 +85,7 @@ def _load_account(ledger: Ledger) -> None:
             account_table.load_account(t, run.run)
 
 
-def serve(settings: CoordinatorSettings) -> None:
+def serve_runs(settings: CoordinatorSettings) -> None:
     """Run a coordinator until SIGTERM or SIGINT."""
     # Threads that ask the broker release the interpreter at each call; with the default of 5 ms they would
     # wait that long at each for the one that is decoding.

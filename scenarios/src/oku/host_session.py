@@ -1,7 +1,7 @@
 """What a host knows of its iterations, whichever way it runs them; no I/O.
 
-Bytes of the worker come in by `receive`, what there is to say goes out by `take_report`. Between them, `take`
-begins iterations, `end` ends them, and `record` counts requests.
+`receive` reads the bytes of the worker, and `encode_report` writes the reports to it. Between them,
+`start_next` starts iterations, `end` ends them, and `record` counts requests.
 """
 
 import time
@@ -136,7 +136,7 @@ class HostSession:
         left: list[object] = []
         for message in self._reader.feed(data):
             if isinstance(message, Hand):
-                self._take_in(message.iterations)
+                self._add_waiting(message.iterations)
                 continue
             if isinstance(message, SetUsers):
                 self.users, self._asked = message.users, 0
@@ -145,7 +145,7 @@ class HostSession:
             left.append(message)
         return left
 
-    def take(self) -> Iteration | None:
+    def start_next(self) -> Iteration | None:
         """Begin the next iteration; None if none waits."""
         if not self._waiting:
             return None
@@ -196,7 +196,7 @@ class HostSession:
         why = self._intern_reason(reason) if reason else NO_TEXT
         self._requests += (slot, number, outcome, status, latency_us, received, why)
 
-    def take_report(self, idle: int) -> bytes:
+    def encode_report(self, idle: int) -> bytes:
         """What there is to say, as bytes for the worker; also without news, as a sign of life.
 
         Args:
@@ -219,7 +219,7 @@ class HostSession:
         """Whether users are idle for whom nothing waits and nothing was asked for yet."""
         return idle > len(self._waiting) + self._asked
 
-    def _take_in(self, numbers: list[int]) -> None:
+    def _add_waiting(self, numbers: list[int]) -> None:
         handed = iter(numbers)
         for slot, index, due_ns in zip(handed, handed, handed, strict=True):
             self._waiting.append(Iteration(slot, index, due_ns))

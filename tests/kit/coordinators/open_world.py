@@ -14,7 +14,7 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet
@@ -231,7 +231,7 @@ class OpenWorld:
         batch = CheckpointBatch(
             worker=worker.name, incarnation=worker.incarnation, run=RUN, checkpoints=checkpoints
         )
-        change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.now)
+        change(self.ledger, fold_batches, [batch], lambda _batch, _spec: 0, self.now)
 
     def _stop(self) -> None:
         """Give back what is called back, at the time that was named."""

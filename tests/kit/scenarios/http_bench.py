@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from oku.client.http_client import HttpClient
 from oku.host_session import HostSession
 from oku.http.http import Http
+from oku.http.http_client import HttpClient
 from oku.http.scope import Scope, scope_at_work
 from oku.scenario_host.http_factory import SpecTls
 from oku_core.accounting.outcome import OUTCOMES
@@ -55,7 +55,7 @@ class HttpBench:
         """Begin an iteration; its code is the one that goes on in this task."""
         self.session.receive(frame(Hand([self._begun, index, 0])))
         self._begun += 1
-        self.scope = Scope(self.session, self.session.take())
+        self.scope = Scope(self.session, self.session.start_next())
         scope_at_work.set(self.scope)
         return Http(self.client, self.scope, row or {}, user_cookies)
 
@@ -67,7 +67,7 @@ class HttpBench:
 
     def read(self) -> list[Counted]:
         """What was counted since the last call."""
-        [report] = self._reader.feed(self.session.take_report(0))
+        [report] = self._reader.feed(self.session.encode_report(0))
         assert isinstance(report, Report)
         self._texts += report.texts
         cursor = iter(report.requests)

@@ -206,7 +206,7 @@ class SimulatedSender(Broker):
         self._take_next()
 
     def _take_next(self) -> None:
-        while self._busy < _SENDERS and (messages := self._outbound.take(_TOGETHER)):
+        while self._busy < _SENDERS and (messages := self._outbound.get(_TOGETHER)):
             self._busy += 1
             self._connection.process.call_later(self._chance.uniform(0.0001, 0.01), self._send_off, messages)
 

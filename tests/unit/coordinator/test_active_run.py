@@ -12,7 +12,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.leasing.ranges.sizing import build_backlog
 from oku_coordinator.ledger import Ledger, batches
-from oku_coordinator.ledger.rules.leases.expiring import give_up_run, pause_interrupted
+from oku_coordinator.ledger.rules.leases.expiring import give_up_run, pause_interrupted_run
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
@@ -382,7 +382,7 @@ async def resume(world: World, path: Path, statement: str) -> None:
     await world.active_runs.advance(0.0, 0.0)
     lease = world.held("w1")[0]
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease))], 1.0)
-    change(world.ledger, pause_interrupted, "r1", 2.0, goes_on=False)
+    change(world.ledger, pause_interrupted_run, "r1", 2.0, goes_on=False)
     world.active_runs.close_others()
     change(world.ledger, change_state, "r1", RunState.PENDING, 3.0)
     with closing(sqlite3.connect(path)) as other, other:
@@ -405,13 +405,13 @@ async def test_an_account_that_is_broken_is_read_once_in_a_turn(
     """While its run waits for workers; the run fails when it begins."""
     await resume(world, path, "UPDATE accounts SET times = x'90'")
     loads: list[str] = []
-    load = batches.load_account
+    load = batches.preload_account
 
     def load_account(ledger: Ledger, run: str) -> None:
         loads.append(run)
         load(ledger, run)
 
-    monkeypatch.setattr(batches, "load_account", load_account)
+    monkeypatch.setattr(batches, "preload_account", load_account)
     for _ in range(3):
         await world.active_runs.load()
     assert loads == ["r1"]

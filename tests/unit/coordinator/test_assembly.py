@@ -27,12 +27,12 @@ def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assemb
     assert parts.base.troubles.find_obstacle() == ""
     parts.base.inbound.checkpoints.refusal = "ResponseError: MISCONF"
     assert parts.base.troubles.find_obstacle() == "no broker"
-    parts.base.ledger.storage.note_space(Space(0, 10))
+    parts.base.ledger.storage.record_space(Space(0, 10))
     assert parts.base.troubles.find_obstacle() == "the ledger cannot be used: its disk is full"
     body, _ = parts.base.telemetry.metrics.expose()
     assert b"oku_ledger_usable 0.0" in body
     assert b'oku_ledger_faults_total{reason="disk_full"} 1.0' in body
-    parts.base.ledger.storage.note_space(None)
+    parts.base.ledger.storage.record_space(None)
     assert b"oku_ledger_usable 1.0" in parts.base.telemetry.metrics.expose()[0]
 
 
@@ -46,7 +46,7 @@ async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> N
         ("retention", RuntimeError("unforeseen")),
     ):
         parts.base.supervisor.enlist(name).note_failure(error)
-    parts.base.ledger.storage.note_space(Space(0, 10))
+    parts.base.ledger.storage.record_space(Space(0, 10))
     notices = parts.runs.build_notices(read(parts.base.ledger, fetch_run, "r1"))
     assert [notice.partition(":")[0] for notice in notices] == [
         "waiting for a worker to connect", "the ledger cannot be used", "retention",

@@ -43,8 +43,8 @@ SAFE = {
         "url.path": "part of a URL",
     },
     "core/spec/values/url.py": {"format_value(text.lstrip(':/') or 'host/')": "for a message"},
-    "scenarios/oku/client/client_origin.py": {"self.host": "part of a URL"},
-    "scenarios/oku/client/request_plan.py": {
+    "scenarios/oku/http/outbound_connection.py": {"self.host": "part of a URL"},
+    "scenarios/oku/http/request_plan.py": {
         "self.origin.host": "part of a URL",
         "self.build_target(index, row, query)": "a target as it is sent, which is escaped",
     },

@@ -51,7 +51,7 @@ class Bench:
 
     def report(self, idle: int = 0) -> Report:
         """What it says now."""
-        [report] = self._reader.feed(self.session.take_report(idle))
+        [report] = self._reader.feed(self.session.encode_report(idle))
         assert isinstance(report, Report)
         self.texts += report.texts
         return report
@@ -76,14 +76,14 @@ def bench(slots: Slots) -> Bench:
 def test_iterations_begin_in_their_order_and_say_so_in_their_slots(bench: Bench) -> None:
     """A worker knows of a host that was killed what it had begun."""
     bench.hand(3, 1)
-    first = bench.session.take()
+    first = bench.session.start_next()
     assert first is not None
     assert (first.slot, first.index, first.begun_ns) == (3, 30, 100 * S)
     assert (bench.slots.begun_ns(3), bench.slots.begun_ns(1)) == (100 * S, 0)
     assert bench.session.waiting == 1
     assert bench.session.find(3) is first
-    assert bench.session.take() is not None
-    assert bench.session.take() is None
+    assert bench.session.start_next() is not None
+    assert bench.session.start_next() is None
 
 
 def test_messages_may_come_in_pieces(bench: Bench) -> None:
@@ -99,7 +99,7 @@ def test_messages_may_come_in_pieces(bench: Bench) -> None:
 def test_an_iteration_ends_once(bench: Bench) -> None:
     """With its outcome, its times and its reason; whoever ends it again changes nothing."""
     bench.hand(0)
-    iteration = bench.session.take()
+    iteration = bench.session.start_next()
     assert iteration is not None
     bench.now_ns += 5_000_000
     bench.session.end(iteration, EXCEPTION, "KeyError", "Traceback…")
@@ -113,11 +113,11 @@ def test_an_iteration_ends_once(bench: Bench) -> None:
 def test_one_whose_slot_has_another_one_by_now_does_not_end_that(bench: Bench) -> None:
     """A task that was given up may end late."""
     bench.hand(0)
-    old = bench.session.take()
+    old = bench.session.start_next()
     assert old is not None
     bench.session.end(old, OK)
     bench.hand(0)
-    new = bench.session.take()
+    new = bench.session.start_next()
     bench.session.end(old, EXCEPTION, "late")
     assert bench.session.find(0) is new
     assert bench.report().ended[1::5] == [OK]
@@ -134,7 +134,7 @@ def test_texts_are_sent_once(bench: Bench) -> None:
     """Names and reasons have numbers; each reason has the first traceback alone."""
     for slot in range(3):
         bench.hand(slot)
-        iteration = bench.session.take()
+        iteration = bench.session.start_next()
         assert iteration is not None
         bench.session.record(iteration, RequestResult("page", 1, 500, 7, 20, "status 500"))
         bench.session.end(iteration, EXCEPTION, "KeyError", f"traceback {slot}")
@@ -150,11 +150,11 @@ def test_texts_are_sent_once(bench: Bench) -> None:
 def test_a_request_counts_outside_once_its_iteration_has_ended(bench: Bench) -> None:
     """Also if its slot has another one by then."""
     bench.hand(0)
-    old = bench.session.take()
+    old = bench.session.start_next()
     assert old is not None
     bench.session.end(old, OK)
     bench.hand(0)
-    bench.session.take()
+    bench.session.start_next()
     bench.session.record(old, RequestResult("late", OK, 200, 7))
     assert bench.report().requests[0] == OUTSIDE
 
@@ -174,7 +174,7 @@ def test_names_and_reasons_are_bounded(bench: Bench) -> None:
 def test_what_waits_is_dropped_at_once_when_it_is_cut_off(bench: Bench) -> None:
     """It has not begun; of the others the host is told."""
     bench.hand(0, 1, 2)
-    iteration = bench.session.take()
+    iteration = bench.session.start_next()
     assert iteration is not None
     assert bench.session.receive(frame(Cut([0, 1, 7]))) == [Cut([0])]
     bench.session.drop(iteration)
@@ -189,7 +189,7 @@ def test_as_many_are_asked_for_as_users_are_idle(bench: Bench) -> None:
     assert not bench.session.wants_more(4)
     bench.hand(0, 1)
     assert bench.report(idle=4).wanted == 0
-    bench.session.take()
+    bench.session.start_next()
     assert bench.report(idle=4).wanted == 1
     bench.session.receive(frame(SetUsers(4)))  # the worker has forgotten what was asked for
     assert bench.report(idle=4).wanted == 3
@@ -201,7 +201,7 @@ def test_work_for_the_next_moment_is_asked_for_ahead(slots: Slots, ahead: int, *
     bench = Bench(slots, is_ahead=is_ahead)
     for slot in range(300):
         bench.hand(slot)
-        iteration = bench.session.take()
+        iteration = bench.session.start_next()
         assert iteration is not None
         bench.session.end(iteration, OK)
     bench.now_ns += S
@@ -213,7 +213,7 @@ def test_no_more_is_asked_for_ahead_than_a_worker_keeps_in_mind(slots: Slots) ->
     bench = Bench(slots, is_ahead=True)
     for _ in range(300_000):
         bench.hand(0)
-        iteration = bench.session.take()
+        iteration = bench.session.start_next()
         assert iteration is not None
         bench.session.end(iteration, OK)
     bench.now_ns += S // 10
@@ -242,7 +242,7 @@ def test_a_session_knows_whether_there_is_news(bench: Bench) -> None:
 def test_a_text_that_no_message_can_hold_is_changed_so_that_one_can(bench: Bench, text: Any) -> None:
     """User code has it from a header that is not UTF-8, from a body, or has not thought of types."""
     bench.hand(0)
-    iteration = bench.session.take()
+    iteration = bench.session.start_next()
     assert iteration is not None
     bench.session.record(iteration, RequestResult(text, EXCEPTION, 0, 1, reason=text))
     bench.session.end(iteration, EXCEPTION, text, f"ValueError: {text}")
@@ -257,7 +257,7 @@ def test_no_part_of_a_secret_is_in_a_report(bench: Bench, before: int) -> None:
     hide("session-hunter2-0815")
     text = "x" * before + "session-hunter2-0815"
     bench.hand(0)
-    iteration = bench.session.take()
+    iteration = bench.session.start_next()
     assert iteration is not None
     bench.session.record(iteration, RequestResult(text, 1, 500, 7, 20, f"a{text}"))
     bench.session.end(iteration, EXCEPTION, f"b{text}", f"{'x' * (LONGEST_TRACEBACK - 10)}{text}")

@@ -22,7 +22,7 @@ sys.exit(IS_COMPILED or pytest.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.long
+@pytest.mark.heavy
 @pytest.mark.timeout(180)
 def test_the_tests_of_engines_hold_in_python_alone() -> None:
     """In a process that was told so; those of what is compiled say that there is nothing to test."""

@@ -15,7 +15,7 @@ from oku_coordinator.ledger.rules import hooks, lifecycle, snapshots
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.schema import lock_ledger
 from oku_coordinator.ledger.tables import deletion_table, run_table, submission_table
-from oku_coordinator.runs.notices import recall_unconfined
+from oku_coordinator.runs.notices import fetch_unconfined_notice
 from oku_coordinator.runs.retention import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.run_documents import (
     build_row_object,
@@ -77,7 +77,7 @@ class LedgerBackend:
         with self._read_run(run) as (ledger, _):
             with ledger.read() as t:
                 snapshot = snapshots.fetch_snapshot(t, run)
-            return build_summary(snapshot, time.time(), recall_unconfined(ledger, snapshot.record))
+            return build_summary(snapshot, time.time(), fetch_unconfined_notice(ledger, snapshot.record))
 
     async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends."""
@@ -223,7 +223,7 @@ def _remove_deleted(ledger: Ledger, keeper: "FileKeeper") -> None:
     while True:
         with ledger.read() as t:
             run = deletion_table.find_deletion(t)
-            digests = submission_table.fetch_files(t, run) if run is not None else []
+            digests = submission_table.fetch_digests(t, run) if run is not None else []
         if run is None:
             return
         is_left = True

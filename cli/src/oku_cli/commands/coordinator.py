@@ -156,7 +156,7 @@ _log = logging.getLogger(__name__)
 @log_options
 def command(token: str | None, message_key_file: Path | None, **settings: Any) -> None:
     """Run the coordinator: the ledger, the leases and the HTTP API."""
-    from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
+    from oku_coordinator.process import serve_runs  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import (  # noqa: PLC0415
         KUBE_START_WITHIN_S,
         START_WITHIN_S,
@@ -177,7 +177,7 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
         **settings,
     )
     forget_secrets()
-    serve(own)
+    serve_runs(own)
 
 
 def _choose_token(given: str | None) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube.kubectl import Kubectl
-from oku_coordinator.kube.pods import Pod, PodCondition, find_obstacle, shorten
+from oku_coordinator.kube.pods import Pod, PodCondition, find_obstacle, shorten_message
 from oku_core.errors import UserError
 
 _T = TypeVar("_T")
@@ -86,7 +86,7 @@ class KubePods:
                 return f"it is scaled to 0 (kubectl scale {where} --replicas=1 starts it)"
             for condition in deployment.status.conditions:
                 if condition.type == "ReplicaFailure" and condition.status == "True":
-                    return shorten(condition.message)
+                    return shorten_message(condition.message)
         return ""
 
     async def _explain_delay(self, pod: Pod) -> str:
@@ -100,7 +100,7 @@ class KubePods:
             found = []
         events = [event for event in msgspec.convert(found, list[_Event]) if event.reason != _SCHEDULING]
         if events:
-            return shorten(max(events, key=lambda event: event.last_timestamp or "").message)
+            return shorten_message(max(events, key=lambda event: event.last_timestamp or "").message)
         return f"its pod is {pod.status.phase} (kubectl describe {pod.where}pod {pod.name} shows more)"
 
     async def _fetch(self, kind: str, component: str, wanted: type[_T]) -> list[_T]:

@@ -18,7 +18,7 @@ from oku_coordinator.api.connection_table import (
     ConnectionPhase,
     ConnectionTable,
     DropReason,
-    find_origin,
+    find_client,
 )
 
 _SWEEP_S = 1.0
@@ -107,7 +107,7 @@ class ApiConnection(web.RequestHandler):
         assert isinstance(transport, asyncio.Transport)
         self._wire = transport
         peer = transport.get_extra_info("peername")
-        self.origin = find_origin(peer[0]) if isinstance(peer, tuple) else ""
+        self.origin = find_client(peer[0]) if isinstance(peer, tuple) else ""
         if self._table.admit(self):
             super().connection_made(transport)
         else:

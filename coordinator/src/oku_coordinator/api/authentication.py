@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from aiohttp import hdrs, web
 
-from oku_coordinator.api.connection_table import find_origin
+from oku_coordinator.api.connection_table import find_client
 from oku_coordinator.api.responses import Handler
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_core.messaging.credentials import Credential, CredentialFault
@@ -85,7 +85,7 @@ class LogThrottle:
 
 LOG_THROTTLE = web.AppKey("throttle", LogThrottle)
 """Bounds what callers of a port can have logged."""
-_find_origin = lru_cache(maxsize=256)(find_origin)
+_find_origin = lru_cache(maxsize=256)(find_client)
 
 
 class RefusedCallers:
@@ -108,7 +108,7 @@ class RefusedCallers:
         self._metrics = metrics
         self._throttle = api[LOG_THROTTLE] = LogThrottle(_log, clock)
 
-    def note(self, request: web.Request, refusal: CredentialFault) -> None:
+    def record(self, request: web.Request, refusal: CredentialFault) -> None:
         """Count and log a call that was refused."""
         self._metrics.count_refusal(self._credential, refusal)
         peer = request.remote or ""
@@ -150,7 +150,7 @@ def _build_guard(token: str, refused: RefusedCallers, open_paths: AbstractSet[st
         if request.path not in open_paths:
             given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
             if not hmac.compare_digest(given, expected):
-                refused.note(request, _find_fault(given))
+                refused.record(request, _find_fault(given))
                 body = msgspec.json.encode({"error": "the token is missing or wrong"})
                 return web.Response(body=body, status=401, content_type="application/json")
         return await handler(request)

@@ -67,7 +67,7 @@ class ClientConnection(Protocol):
 
     @property
     def origin(self) -> str:
-        """Whom it counts for: `find_origin` of its peer."""
+        """Whom it counts for: `find_client` of its peer."""
 
     def drop(self, reason: DropReason) -> None:
         """Close it at once."""
@@ -179,7 +179,7 @@ class ConnectionTable:
         connection.drop(reason)
 
 
-def find_origin(host: str) -> str:
+def find_client(host: str) -> str:
     """Whom an address counts for: itself, its /64 network for IPv6, the IPv4 address that it stands for."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])

@@ -189,7 +189,7 @@ def build_download_api(
     async def fetch(request: web.Request) -> web.StreamResponse:
         digest = request.match_info["digest"]
         if refusal := _judge(signer, digest, request.headers.get("Authorization", ""), clock()):
-            refused.note(request, refusal)
+            refused.record(request, refusal)
             return web.Response(status=403, text="the ticket is missing, wrong or expired\n")
         try:
             path = store.find(digest)

@@ -139,7 +139,7 @@ def _build_submission(runs: Runs) -> Handler:
     async def submit(request: web.Request) -> web.Response:
         key = _read_key(request)
         values = await _read_object(request)
-        proofs = _take_proofs(values)
+        proofs = _pop_proofs(values)
         # In a thread, because compiling the patterns of a spec may take seconds.
         spec = await asyncio.to_thread(parse_spec, Source("spec", values))
         if (known := runs.find_submitted(key, spec)) is None:
@@ -281,7 +281,7 @@ async def _read_object(request: web.Request) -> dict[str, Any]:
     return values
 
 
-def _take_proofs(values: dict[str, Any]) -> dict[str, str]:
+def _pop_proofs(values: dict[str, Any]) -> dict[str, str]:
     """Take the proofs that the caller has the files of its run out of what it sent; the rest is a spec."""
     proofs = values.pop(PROOFS, {})
     if not isinstance(proofs, dict):

@@ -77,7 +77,7 @@ class Inbound:
         """Why the broker refuses requests, in its own words; empty if it does not refuse any."""
         return self.checkpoints.refusal or self.progress.refusal
 
-    def is_deaf(self, now: float, behind_s: float) -> bool:
+    def may_miss_messages(self, now: float, behind_s: float) -> bool:
         """Whether workers may have spoken unheard: there is no broker, or more waits than can be taken.
 
         Args:

@@ -212,7 +212,7 @@ class ProgressListener(_Listener):
                     connection.drain_events(timeout=0.0)  # on Redis, it is this that subscribes
                 self._record_connect()
                 while not self._ending.is_set():
-                    has_heard = self._take_burst(connection)
+                    has_heard = self._receive_burst(connection)
                     self.refusal = ""
                     self._health.note_well()
                     if time.monotonic() - self._heard_at > self._silence_s:
@@ -224,7 +224,7 @@ class ProgressListener(_Listener):
                     if has_heard:
                         self._ending.wait(_GATHER_S)
 
-    def _take_burst(self, connection: Any) -> bool:
+    def _receive_burst(self, connection: Any) -> bool:
         """Take the events that come together; whether there was one."""
         wait_s = _POLL_S
         while not self._ending.is_set():

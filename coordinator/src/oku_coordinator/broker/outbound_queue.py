@@ -39,7 +39,7 @@ class OutboundQueue:
                     self._waiting[key] = _Waiting(message, self._clock())
             self._changed.notify()
 
-    def take(self, most: int) -> list[Outbound]:
+    def get(self, most: int) -> list[Outbound]:
         """Wait for the next messages, at least one; none when the queue has ended and is empty."""
         with self._changed:
             while not self._waiting and not self._has_ended:

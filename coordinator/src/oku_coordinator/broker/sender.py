@@ -136,7 +136,7 @@ class Broker:
                 thread.start()
 
     def _send_all(self, number: int) -> None:
-        while messages := self._queue.take(self._most_together):
+        while messages := self._queue.get(self._most_together):
             self._sending_since[number] = self._clock()
             try:
                 self._send(messages)

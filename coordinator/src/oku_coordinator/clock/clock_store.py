@@ -63,7 +63,7 @@ class ClockStore:
         self._offsets_ns: dict[str, int] = {}
         """What workers say of the clock before, each at most: what they say takes its time to come here."""
 
-    def begin(self, *, is_run_active: bool) -> None:
+    def restore(self, *, is_run_active: bool) -> None:
         """Go on with the clock of the coordinator before this one, if a run is active."""
         kept = self._read()
         if is_run_active and kept is not None and self.kernel and kept.kernel == self.kernel:

@@ -218,7 +218,7 @@ class FileStore:
         """Nothing more comes of a file for now; what is there stays for a while."""
         self._announced.pop(claim, None)
 
-    def hand_over(self, digest: str) -> int | None:
+    def claim_whole(self, digest: str) -> int | None:
         """How many bytes a file has that is complete, None if there is none; from now on a run keeps it."""
         self._wanted.pop(digest, None)
         stored = self._complete.get(digest)

@@ -14,7 +14,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.incluster_config import load_incluster_config
 
-from oku_coordinator.kube.pods import COST_ANNOTATION, Pod, PodCondition, shorten
+from oku_coordinator.kube.pods import COST_ANNOTATION, Pod, PodCondition, shorten_message
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
 
@@ -115,7 +115,7 @@ class Cluster:
             raise
         conditions = _decode(_DEPLOYMENT, content).status.conditions
         failures = [each for each in conditions if each.type == "ReplicaFailure" and each.status == "True"]
-        return shorten(failures[0].message) if failures else ""
+        return shorten_message(failures[0].message) if failures else ""
 
     async def fetch_pods(self, selector: str) -> list[Pod]:
         """The pods with these labels."""

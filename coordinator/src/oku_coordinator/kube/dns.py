@@ -130,9 +130,9 @@ class PodServers:
             pods = await self._cluster.fetch_pods(scale.selector)
         except ClusterError as error:
             raise NotFoundError(str(error)) from error
-        return [Address(build_url(pod.status.ip, self._port), self._host) for pod in pods if pod.is_running]
+        return [Address(format_url(pod.status.ip, self._port), self._host) for pod in pods if pod.is_running]
 
 
-def build_url(ip: str, port: int) -> str:
+def format_url(ip: str, port: int) -> str:
     """The address of a pod, IPv6 in brackets."""
     return f"http://[{ip}]:{port}" if ":" in ip else f"http://{ip}:{port}"

@@ -55,7 +55,7 @@ class KubeFacade(WorkerLimits):
         """Refuse a spec that wants more pods than there may be, with a `UserError`."""
         check_bounds(spec, self._settings)
 
-    def may_begin(self, run: RunRecord) -> bool:
+    def may_start(self, run: RunRecord) -> bool:
         """Whether what a run needs beside workers is there."""
         return self._scaler.has_servers(run)
 

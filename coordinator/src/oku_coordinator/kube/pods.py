@@ -140,15 +140,15 @@ class Pod(msgspec.Struct):
         """
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
-                return shorten(condition.message or "it has no node yet")
+                return shorten_message(condition.message or "it has no node yet")
         for container in self._containers:
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
-                said = _say(waiting.reason, waiting.message)
+                said = _join_reason(waiting.reason, waiting.message)
                 hint = self._hint(waiting.reason, container)
                 return f"{said} ({hint})" if hint else said
         if self.status.phase == "Failed":
-            return _say(self.status.reason, self.status.message)
+            return _join_reason(self.status.reason, self.status.message)
         ended = ((each, each.state.terminated) for each in self._containers)
         return next((self._describe_end(each, end) for each, end in ended if end and end.exit_code), "")
 
@@ -179,7 +179,7 @@ class Pod(msgspec.Struct):
         return self._point_to_log(container, "--previous ") if reason == _CRASHING else ""
 
     def _describe_end(self, container: Container, end: Terminated, flag: str = "") -> str:
-        said = _say(end.reason or "Error", end.message or f"exit code {end.exit_code}")
+        said = _join_reason(end.reason or "Error", end.message or f"exit code {end.exit_code}")
         return f"{said} ({self._point_to_log(container, flag)})"
 
     def _point_to_log(self, container: Container, flag: str) -> str:
@@ -208,11 +208,11 @@ def find_cost_changes(pods: Iterable[Pod], held: Mapping[str, int]) -> dict[str,
     return dict(sorted(changes.items(), key=lambda change: -change[1]))
 
 
-def _say(reason: str, message: str) -> str:
-    return shorten(": ".join(filter(None, (reason, message))))
+def _join_reason(reason: str, message: str) -> str:
+    return shorten_message(": ".join(filter(None, (reason, message))))
 
 
-def shorten(message: str) -> str:
+def shorten_message(message: str) -> str:
     """The first sentence of what Kubernetes says, and not too much of it.
 
     The scheduler goes on with what it has tried beside, others with the whole chain of what failed.

@@ -201,12 +201,12 @@ class Scaler(BackgroundService):
         scale = await self._cluster.fetch_scale(self._settings.servers)
         pods = await self._cluster.fetch_pods(scale.selector)
         servers = build_server_readiness(pods, self.servers.wanted)
-        may_begin = is_enough(servers, self._clock() - self._scaled_at)
-        if may_begin and self._dns is not None:
+        may_start = is_enough(servers, self._clock() - self._scaled_at)
+        if may_start and self._dns is not None:
             self.servers = replace(servers, obstacle=self.servers.obstacle)  # till DNS has answered
             obstacle = await self._dns.find_obstacle([pod for pod in pods if pod.is_ready])
-            servers, may_begin = replace(servers, obstacle=obstacle), not obstacle
-        if not may_begin:
+            servers, may_start = replace(servers, obstacle=obstacle), not obstacle
+        if not may_start:
             self._ready_for = None
             servers = await self._explain(servers, self._settings.servers)
         elif self._ready_for != run.run:

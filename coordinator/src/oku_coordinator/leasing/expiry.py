@@ -88,13 +88,13 @@ class ExpiryRule:
             return ExpiryReason.WORKER_LOST
         worker = self._roster.find(lease.worker, lease.incarnation)
         if worker is None:
-            return self._judge_unheard(lease, watched, now)
+            return self._judge_silent(lease, watched, now)
         if lease.id in worker.leases:
             watched.named_at = watched.acted_at = max(worker.heard_at, watched.named_at or 0.0)
             return None
         return self._judge_unnamed(lease, watched, worker, now, wall_now)
 
-    def _judge_unheard(self, lease: LeaseRecord, watched: _Watched, now: float) -> ExpiryReason | None:
+    def _judge_silent(self, lease: LeaseRecord, watched: _Watched, now: float) -> ExpiryReason | None:
         """The process that has the lease has not spoken since this coordinator started, or has left."""
         self._roster.enlist(lease.worker, lease.incarnation, now)
         is_current = self._roster.is_current(lease.worker, lease.incarnation)

@@ -98,9 +98,9 @@ class HookGate:
         if record is not None and record.state == HookState.BEGUN:
             self._follow(run, record, now, wall_now)
         elif record is None or not record.is_settled:
-            self._begin(run, hook, record, now, wall_now)
+            self._start_attempt(run, hook, record, now, wall_now)
 
-    def _begin(
+    def _start_attempt(
         self, run: RunRecord, hook: Hook, before: HookRecord | None, now: float, wall_now: float
     ) -> None:
         if self.broker.is_away:
@@ -114,7 +114,7 @@ class HookGate:
             return
         self._alone_since = None
         with self.ledger.change(wall_now) as t:
-            record = hooks.begin_attempt(t, run.run, hook, worker.name, worker.incarnation, wall_now)
+            record = hooks.start_attempt(t, run.run, hook, worker.name, worker.incarnation, wall_now)
         if record is not None:
             _log.info("run %s: worker %s calls %s", run.run, worker.name, hook, extra={"run": run.run})
             self._send_call(run, record, worker, now, wall_now)
@@ -144,19 +144,19 @@ class HookGate:
         """See to it that the worker has its attempt, and lives."""
         attempt = HookAttempt(run.run, record.hook, record.attempt)
         worker = self.roster.find(record.worker, record.incarnation)
-        if worker is None and not self._may_speak(record, now):
+        if worker is None and not self._may_be_alive(record, now):
             self._lose(attempt, f"worker {record.worker} was lost", wall_now)
         elif worker is not None and worker.stopping:
             self._lose(attempt, f"worker {record.worker} is about to leave", wall_now)
         elif wall_now - record.since > self.limit_s + _UNANSWERED_S:
             self._lose(attempt, f"worker {record.worker} does not say what came of it", wall_now)
-        elif worker is not None and attempt not in worker.hooks and self._is_to_tell(attempt, now):
+        elif worker is not None and attempt not in worker.hooks and self._is_order_due(attempt, now):
             self._send_call(run, record, worker, now, wall_now)
 
-    def _is_to_tell(self, attempt: HookAttempt, now: float) -> bool:
+    def _is_order_due(self, attempt: HookAttempt, now: float) -> bool:
         return self._told is None or self._told[0] != attempt or now - self._told[1] >= _TELL_EVERY_S
 
-    def _may_speak(self, record: HookRecord, now: float) -> bool:
+    def _may_be_alive(self, record: HookRecord, now: float) -> bool:
         """Whether a worker that is not heard may still live: a new coordinator has heard nobody yet."""
         if self.roster.is_gone(record.incarnation):
             return False

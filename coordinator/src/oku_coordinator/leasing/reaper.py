@@ -122,7 +122,7 @@ class Reaper:
         # A worker that is dropped lives, and no record is of one that does.
         find_reached = self.records.find_reached
         with self.ledger.change(wall_now) as t:
-            expired = set(expiring.expire(t, names, reason, wall_now, find_lost, find_reached))
+            expired = set(expiring.expire_leases(t, names, reason, wall_now, find_lost, find_reached))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
@@ -138,7 +138,7 @@ class Reaper:
         if not dead:
             return
         with self.ledger.change(self.clock()) as t:
-            lowered = expiring.lower_resent(t, run.run, dead, self.records.find_reached)
+            lowered = expiring.lower_resent_of_dead(t, run.run, dead, self.records.find_reached)
         self.records.record_used(run.run, dead)
         if lowered:
             _log.info(

@@ -81,7 +81,7 @@ class RunClock:
         if run.spec.is_open:
             starts_at = math.ceil(starts_at - offset_s) + offset_s
         with self.ledger.change() as t:
-            return waves.open_period(t, run.run, starts_at, offset_s)
+            return waves.start_clock(t, run.run, starts_at, offset_s)
 
     def _is_early(self, run: RunRecord, now: float) -> bool:
         if self._waits_since is None:

@@ -53,7 +53,7 @@ class VoidWork:
         others = {lease: process for process, lease in self.roster.list_leases() if lease not in is_open}
         if others:
             with self.ledger.read() as t:
-                void = lease_table.find_void(t, others)
+                void = lease_table.find_void_leases(t, others)
             self.delivery.drain((others[lease], lease) for lease in void)
 
     def _drop_hooks(self) -> None:
@@ -62,7 +62,7 @@ class VoidWork:
             return
         void = defaultdict(list)
         with self.ledger.read() as t:
-            found = hooks.find_void(t, held)
+            found = hooks.find_void_attempts(t, held)
         for incarnation, attempt in found:
             void[incarnation].append(attempt)
         self.broker.send(DropHooks(incarnation=to, attempts=attempts) for to, attempts in void.items())

@@ -28,12 +28,12 @@ def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> 
     for run in live:
         try:
             with ledger.change(now) as t:
-                expiring.pause_interrupted(t, run, now, goes_on=run == but)
+                expiring.pause_interrupted_run(t, run, now, goes_on=run == but)
         except BreachError:
             _log.exception("a run has failed", extra={"run": run})
 
 
-def load_account(ledger: Ledger, run: str) -> None:
+def preload_account(ledger: Ledger, run: str) -> None:
     """Read the account of a run that is about to have its turn into memory, and check it.
 
     A run of many parts takes a second, in which the ledger is free. What cannot be loaded here is read, and

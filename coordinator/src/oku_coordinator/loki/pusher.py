@@ -104,13 +104,13 @@ class LokiPusher:
         is_in_doubt, self.is_in_doubt = self.is_in_doubt, True
         refusals = []
         for batch in cut_batches(entries, self._limits.bytes, self._limits.lines):
-            refusal = await self._bring(batch, is_in_doubt=is_in_doubt)
+            refusal = await self._push(batch, is_in_doubt=is_in_doubt)
             if refusal is not None:
                 refusals.append(refusal)
         self.is_in_doubt = False
         return refusals
 
-    async def _bring(self, batch: Batch, *, is_in_doubt: bool) -> Refusal | None:
+    async def _push(self, batch: Batch, *, is_in_doubt: bool) -> Refusal | None:
         failures = 0
         refusal = None
         while True:
@@ -126,7 +126,7 @@ class LokiPusher:
             is_in_doubt = is_in_doubt or answer.acceptance is Acceptance.UNCLEAR
             await self._wait(answer, failures)
             failures += 1
-        self._tell("", "")
+        self._report_trouble("", "")
         return refusal
 
     async def _refuse(self, batch: Batch, answer: CallResult) -> Refusal | None:
@@ -137,14 +137,14 @@ class LokiPusher:
 
     async def _drop_stored(self, batch: Batch, *, has_failed: bool) -> Batch:
         """The part of a batch that Loki does not have, as far as it can be asked."""
-        missing = await self._ask(batch)
+        missing = await self._find_missing(batch)
         if missing.entries and has_failed:
             # It may still be busy with the request that failed, or have been when it was asked.
             await self._sleep(SETTLE_S)
-            missing = await self._ask(missing)
+            missing = await self._find_missing(missing)
         return missing
 
-    async def _ask(self, batch: Batch) -> Batch:
+    async def _find_missing(self, batch: Batch) -> Batch:
         failures = 0
         while True:
             answer, stored = await self._calls.fetch_stored(batch)
@@ -154,16 +154,16 @@ class LokiPusher:
                 if not self._told_blind:
                     self._told_blind = True
                     what = "it can't be asked which lines it has, so some may be stored twice"
-                    self._tell("blind", f"{what}: {_describe(answer)}")
+                    self._report_trouble("blind", f"{what}: {_describe(answer)}")
                 return batch
             await self._wait(answer, failures)
             failures += 1
 
     async def _wait(self, answer: CallResult, failures: int) -> None:
-        self._tell(answer.kind, _describe(answer))
+        self._report_trouble(answer.kind, _describe(answer))
         await self._sleep(choose_pause_s(answer, failures, self._uniform()))
 
-    def _tell(self, kind: str, trouble: str) -> None:
+    def _report_trouble(self, kind: str, trouble: str) -> None:
         if kind != self._trouble:
             self._trouble = kind
             self._on_trouble(trouble)

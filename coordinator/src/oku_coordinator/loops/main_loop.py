@@ -91,7 +91,7 @@ class MainLoop:
             await self._active_runs.load()  # before the clocks are read, or a run would begin in the past
             now = time.monotonic()
             self._signals.woken.clear()  # what comes from here on is for the next round
-            if now - self._round_at > _STALL_S or self._inbound.is_deaf(now, _STALL_S):
+            if now - self._round_at > _STALL_S or self._inbound.may_miss_messages(now, _STALL_S):
                 self.reset_timers(now)
             self._round_at, began_cpu_s = now, time.thread_time()
             try:
@@ -136,7 +136,7 @@ class MainLoop:
 
     async def end_runs(self, run: RunRecord | None) -> None:
         """End the run that was active before this one, and those that could not be ended yet."""
-        if rested := self._ticker.turn_to(run):
+        if rested := self._ticker.switch_to(run):
             self._end_watch.add(rested)
         self._active_runs.close_others(run.run if run else None, self._ticker.active)
         await self._end_watch.step()
@@ -152,7 +152,7 @@ class MainLoop:
         self._assign_workers(now)
         self._prepare_run(now)
         self._worker_watch.cancel_abandoned(now)
-        self._end_watch.add_owing()
+        self._end_watch.add_due_summaries()
         if self._publisher is not None:
             await self._publisher.bound()
 

@@ -64,7 +64,7 @@ class CheckpointReceiver:
             try:
                 now = self.clock()
                 with self.ledger.change(now) as t:
-                    return intake.take_in(t, batches, self.active_runs.allow, now)
+                    return intake.fold_batches(t, batches, self.active_runs.allow, now)
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
 

@@ -93,7 +93,7 @@ class Ticker:
             _log_silent(worker, now)
             self._record_gone(worker)
 
-    def turn_to(self, run: RunRecord | None) -> str | None:
+    def switch_to(self, run: RunRecord | None) -> str | None:
         """Follow the run that has its turn; returns the one before it, if that has come to rest."""
         before, active = self.active, run.run if run and run.is_active else None
         if before is None or before == active:
@@ -109,7 +109,7 @@ class Ticker:
     async def run(self, health: Health) -> None:
         """Make a tick each second, even while the main loop waits for the broker or for delay servers."""
         while True:
-            await asyncio.sleep(find_pause_s(self.clock()))
+            await asyncio.sleep(find_tick_pause_s(self.clock()))
             try:
                 self.tick()
             except BreachError as error:
@@ -208,7 +208,7 @@ class Ticker:
         self._recorder.record_worker(what, worker.name, self.clock(), is_active=is_meant)
 
 
-def find_pause_s(now: float) -> float:
+def find_tick_pause_s(now: float) -> float:
     """How long to wait for the next tick, at `now` in Unix seconds.
 
     Ticks are due at whole seconds, so that each stands for one second of the series. After a late one, the

@@ -39,7 +39,7 @@ class FileKeeper:
                 " (--max-run-files of the coordinator)"
             )
         for digest, file in files.items():
-            size = self._store.hand_over(digest)
+            size = self._store.claim_whole(digest)
             if size is None:
                 raise NotUploadedError(f"{file.name}: {_NOT_HERE}")
             if size != file.size:

@@ -58,7 +58,7 @@ def describe_unconfined(names: Sequence[str]) -> list[str]:
     return [f"worker {names[0]} {UNCONFINED}{others}"] if names else []
 
 
-def recall_unconfined(ledger: Ledger, run: RunRecord) -> list[str]:
+def fetch_unconfined_notice(ledger: Ledger, run: RunRecord) -> list[str]:
     """The notice of a run at rest, to which no worker belongs any more."""
     if not run.spec.runs_user_code:
         return []

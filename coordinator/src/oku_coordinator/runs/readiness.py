@@ -20,8 +20,8 @@ from oku_coordinator.runs.notices import (
     TargetNotices,
     Troubles,
     describe_unconfined,
+    fetch_unconfined_notice,
     list_unconfined,
-    recall_unconfined,
 )
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
@@ -172,10 +172,10 @@ class Readiness:
         with self.ledger.read() as t:
             return run_table.count_queued(t)
 
-    def may_begin(self, run: RunRecord) -> bool:
+    def may_start(self, run: RunRecord) -> bool:
         """Whether a run has what it needs besides workers: delay servers that are ready, named and seen."""
-        is_scaled = self.kube is None or self.kube.may_begin(run)
-        return is_scaled and (self.server_watch is None or self.server_watch.may_begin(run))
+        is_scaled = self.kube is None or self.kube.may_start(run)
+        return is_scaled and (self.server_watch is None or self.server_watch.may_start(run))
 
     def find_servers_within_s(self, run: RunRecord) -> float:
         """How long delay servers may take to be there at most."""
@@ -212,7 +212,7 @@ class Readiness:
     def build_notices(self, run: RunRecord) -> list[str]:
         """What a run waits for, and what is wrong, a line each; of a run at rest, what must be known."""
         if run.is_at_rest:
-            return recall_unconfined(self.ledger, run)
+            return fetch_unconfined_notice(self.ledger, run)
         if (turn := self._find_turn(run)) is not None:
             return [turn]
         return [_shorten(notice) for notice in self._find_all(run)]
@@ -326,7 +326,7 @@ class Readiness:
             yield f"{here:,} of {workers.wanted:,} workers are connected{_add(workers.obstacle)}"
 
     def _find_of_servers(self, run: RunRecord) -> Iterator[str]:
-        if self.kube is None or run.state != RunState.PENDING or self.kube.may_begin(run):
+        if self.kube is None or run.state != RunState.PENDING or self.kube.may_start(run):
             return
         servers = self.kube.delay_servers
         if servers.wanted:  # else they are about to be asked for

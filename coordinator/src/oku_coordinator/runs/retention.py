@@ -145,7 +145,7 @@ class Retention(BackgroundService):
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
             with self._ledger.read() as t:
-                digests = submission_table.fetch_files(t, run)
+                digests = submission_table.fetch_digests(t, run)
             while self._delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
                 await sleep(_REST_S)
             if self._files is not None:

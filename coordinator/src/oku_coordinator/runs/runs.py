@@ -151,7 +151,7 @@ class Runs:
         """
         async with self._preparing:
             if self._check_resume(run).state not in _GOING_ON:
-                await asyncio.to_thread(batches.load_account, self._ledger, run)
+                await asyncio.to_thread(batches.preload_account, self._ledger, run)
 
     def resume(self, run: str) -> RunRecord:
         """Put a run that is paused, or that failed with a true account, into the queue again.

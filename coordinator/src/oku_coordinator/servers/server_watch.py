@@ -65,7 +65,7 @@ class ServerWatch(BackgroundService):
             self._judge_gap(run)
         super().start(supervisor)
 
-    def may_begin(self, run: RunRecord) -> bool:
+    def may_start(self, run: RunRecord) -> bool:
         """Whether the servers were looked at, or the run wants none; if not, they are looked at soon."""
         if not run.spec.brings_servers or self._seen == run.run:
             return True
@@ -86,7 +86,7 @@ class ServerWatch(BackgroundService):
             await self._check_before(run)
 
     async def _check_before(self, run: RunRecord) -> None:
-        if not await self._note(run):
+        if not await self._record_servers(run):
             self._misses += 1
             if self._misses < _MOST_MISSES:
                 return  # one that is about to leave may not answer any more
@@ -99,7 +99,7 @@ class ServerWatch(BackgroundService):
     async def _check_active(self, run: RunRecord) -> None:
         self._seen = run.run
         if not self._judge_gap(run):
-            await self._note(run)
+            await self._record_servers(run)
 
     def _judge_gap(self, run: RunRecord) -> bool:
         """Whether looks are of no use: servers are fixed, or were out of sight for too long."""
@@ -116,7 +116,7 @@ class ServerWatch(BackgroundService):
             work_table.record_servers(t, run.run, [UNSEEN], self._clock())
         return True
 
-    async def _note(self, run: RunRecord) -> bool:
+    async def _record_servers(self, run: RunRecord) -> bool:
         answers = await self._counter.announce(run.run)
         if not answers:
             return False

@@ -125,11 +125,11 @@ class HistoryRecorder:
     def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
         sample = tick.sample
         yield LineKind.LATENCY, build_latency_lines(sample.histogram(Time.LATENCY))
-        yield LineKind.WORKER, self._take_worker_lines(tick.run, sample.seconds, is_last=is_last)
+        yield LineKind.WORKER, self._pop_worker_lines(tick.run, sample.seconds, is_last=is_last)
         if is_last:
             yield LineKind.COVERAGE, build_coverage(self._ledger, tick.run)
 
-    def _take_worker_lines(self, run: str, seconds: float, *, is_last: bool) -> Sequence[Fields]:
+    def _pop_worker_lines(self, run: str, seconds: float, *, is_last: bool) -> Sequence[Fields]:
         workers = self._workers.get(run, {})
         most = len(workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))
         due = [name for name, activity in workers.items() if activity.seconds][:most]

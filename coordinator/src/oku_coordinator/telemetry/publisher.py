@@ -83,7 +83,7 @@ class Publisher(BackgroundService):
             self._metrics.count_lines("dropped", lines)
             text = f"the outbox was full: {lines:,} lines of latencies, workers and coverage are lost"
             _log.warning("%s, of run %s", text, run, extra={"run": run})
-            self._note(run, Event(at=now, type=EventType.LINES_DROPPED, text=text, requests=None))
+            self._record_event(run, Event(at=now, type=EventType.LINES_DROPPED, text=text, requests=None))
 
     def describe(self) -> Mapping[str, Any]:
         """Waiting lines and bytes, the lines that this process dropped and had refused, and the trouble."""
@@ -100,7 +100,7 @@ class Publisher(BackgroundService):
         # Each beginning has a pusher of its own: it asks first which of the lines Loki has already.
         async with LokiPusher(self._target, on_trouble=self._record_trouble) as pusher:
             while True:
-                lines = await asyncio.to_thread(self._take)
+                lines = await asyncio.to_thread(self._fetch_lines)
                 if not lines:
                     health.note_well()
                     await asyncio.sleep(LOOK_S)
@@ -131,12 +131,12 @@ class Publisher(BackgroundService):
         with self._ledger.change() as t:
             return outbox_table.drop_oldest(t, int(_DROP_TO * self._most_bytes))
 
-    def _take(self) -> list[OutboxLine]:
+    def _fetch_lines(self) -> list[OutboxLine]:
         if not self._measure().lines:
             return []
         now, wall_ahead_s = self._clock.now(), self._clock.wall_ahead_s
         with self._ledger.change() as t:
-            return outbox_table.take_batch(t, BATCH_LINES, BATCH_BYTES, now, wall_ahead_s)
+            return outbox_table.fetch_batch(t, BATCH_LINES, BATCH_BYTES, now, wall_ahead_s)
 
     def _record_trouble(self, trouble: str) -> None:
         if trouble:
@@ -162,9 +162,9 @@ class Publisher(BackgroundService):
             for run in sorted(runs):
                 now = self._clock.now()
                 event = Event(at=now, type=EventType.LINES_REFUSED, text=text, reason=refusal.reason)
-                self._note(run, event)
+                self._record_event(run, event)
 
-    def _note(self, run: str, event: Event) -> None:
+    def _record_event(self, run: str, event: Event) -> None:
         with self._ledger.change() as t:
             history.keep_events(t, run, [event])
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from oku_coordinator.ledger.rules.snapshots import Standing
 from oku_coordinator.ledger.rules.tick_lines import find_whole
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
-from oku_coordinator.runs.summary.part_summaries import MOST_IN_TICK, build_failures
+from oku_coordinator.runs.summary.part_summaries import MOST_IN_TICK, summarize_failures
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
@@ -42,7 +42,7 @@ class TickMaker:
         self._lag_s = 0.0
         self._clock_bound_s: float | None = None
         self.at: float | None = None
-        self._begin()
+        self._start_interval()
 
     def add(self, progress: Progress) -> None:
         """Take in the progress of a worker; what it says of other runs does not count here."""
@@ -118,7 +118,7 @@ class TickMaker:
             times=ended.times,
         )
         self.at = now
-        self._begin()
+        self._start_interval()
         return Tick(
             run=record.run,
             state=record.state,
@@ -129,7 +129,7 @@ class TickMaker:
             phase_left_s=plan.measure_left_s(clock_s),
             planned_in_flight=plan.find_in_flight(clock_s),
             not_sent=list(standing.not_sent),
-            failures=build_failures(record.spec, standing.reasons, MOST_IN_TICK),
+            failures=summarize_failures(record.spec, standing.reasons, MOST_IN_TICK),
             targets=list(targets),
             inner_requests=list(inner_requests),
         )
@@ -155,7 +155,7 @@ class TickMaker:
         told_s = max(self._told_s.values(), default=0.0)
         return max(_SHORTEST_S, min(now - self.at, max(1.0, told_s)))
 
-    def _begin(self) -> None:
+    def _start_interval(self) -> None:
         # Thousands of workers may add to them within a second.
         self._ended = Account(times={time: Histogram.build_dense() for time in LIVE_TIMES})
         self._sent = 0

@@ -34,10 +34,10 @@ class EndWatch:
         """A run has come to rest."""
         self._resting.setdefault(run, self._clock() + _SERVERS_COME_BACK_S)
 
-    def add_owing(self) -> None:
+    def add_due_summaries(self) -> None:
         """Add the runs that the ledger knows to lack their last figures."""
         with self._ledger.read() as t:
-            owing = run_table.find_owing(t)
+            owing = run_table.list_due_summaries(t)
         for run in owing:
             self.add(run)
 

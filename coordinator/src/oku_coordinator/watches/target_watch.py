@@ -100,7 +100,7 @@ class TargetOutage:
             return None
         return limit_s
 
-    def is_worth_saying(self, spec: Spec) -> bool:
+    def is_worth_reporting(self, spec: Spec) -> bool:
         """Whether the target is gone, or nothing of the run was ever ok for as long."""
         is_down = not self.was_ok and self._is_silent_for(GONE_AFTER_S)
         return self.is_gone or (is_down and not self._may_be_slow(spec))
@@ -198,7 +198,7 @@ class TargetWatch:
             text = f"the target answers again after {format_limit(self._outage.away_s)}"
             self._report(run, at, EventType.TARGET_BACK, text)
             self._back_at = at
-        elif self._outage.is_worth_saying(run.spec):
+        elif self._outage.is_worth_reporting(run.spec):
             text = f"{self._describe_silence(run)}{_describe_end(run, was_ok=False)}"
             self._notice = self._notice or text
         elif self._back_at is None or at - self._back_at > BACK_SHOWN_S:

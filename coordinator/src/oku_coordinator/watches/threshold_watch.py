@@ -122,10 +122,10 @@ class ThresholdWatch:
             basis = snapshots.fetch_stretch_basis(t, run.run, stretches.since)
             kept = threshold_table.fetch_thresholds(t, run.run)
         look = Look(run, sample, basis, self.told.find_end(basis.leases, now))
-        changed = stretches.look(look, kept)
+        changed = stretches.update(look, kept)
         if changed:
             with self._ledger.change() as t:
-                history.keep_stretches(t, run.run, changed)
+                history.record_stretches(t, run.run, changed)
         for number, record in changed.items():
             if record.loss is not None:
                 self._record_loss(run, number, run.spec.thresholds[number], record)

@@ -45,12 +45,12 @@ class Turn:
         if self._since is not None:
             self._since = now
 
-    def begin(self, run: RunRecord, now: float, wall_now: float) -> RunRecord | None:
+    def start(self, run: RunRecord, now: float, wall_now: float) -> RunRecord | None:
         """Begin a pending run that has its turn, if it can; None while it waits. `now` is monotonic."""
         waited_s = self._measure_turn_s(now)
         workers = self._readiness.count_workers(run)
         is_due = not workers.missing or waited_s >= self._find_start_within_s(run)
-        if not workers.there or not is_due or not self._readiness.may_begin(run):
+        if not workers.there or not is_due or not self._readiness.may_start(run):
             return None
         if workers.missing:
             reason = f"{workers.describe()}, after it has waited for {format_duration(waited_s)}"
@@ -61,7 +61,7 @@ class Turn:
         self._since = None
         self._begun_without = workers.missing
         with self._ledger.change(wall_now) as t:
-            return lifecycle.begin_run(t, run.run, wall_now, workers.missing, reason)
+            return lifecycle.start_run(t, run.run, wall_now, workers.missing, reason)
 
     def count_missing(self, run: RunRecord) -> int:
         """How many workers an active run lacks; it has waited long enough for those that it began without."""

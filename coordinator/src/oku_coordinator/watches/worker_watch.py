@@ -67,7 +67,7 @@ class WorkerWatch:
         with self._ledger.read() as t:
             live = run_table.fetch_live_runs(t)
         known = self._waits
-        self._waits = {run: known.get(run) or self._begin(run) for run in live}
+        self._waits = {run: known.get(run) or self._start_wait(run) for run in live}
         for run, wait in self._waits.items():
             if run in known:  # a new run is younger than the time that has passed
                 wait.waited_s = 0.0 if self._readiness.has_worker(run) else wait.waited_s + passed_s
@@ -77,7 +77,7 @@ class WorkerWatch:
                 if wait.limit_s is not None and wait.waited_s >= wait.limit_s:
                     self._give_up(run, wait.limit_s)
 
-    def _begin(self, run: str) -> _Wait:
+    def _start_wait(self, run: str) -> _Wait:
         with self._ledger.read() as t:
             return _Wait(run_table.fetch_run(t, run).spec.give_up_after_s)
 

@@ -102,7 +102,7 @@ class Assignment:
     def settle(self, run: RunRecord | None) -> list[WorkerState]:
         """Give the run that has its turn the workers that it is to have now; returns those that are new."""
         if run is None or run.run != self.run:
-            self._turn_to(run)
+            self._switch_to(run)
         if run is None:
             return []
         self._needs = build_needs(run, find_setup(self.ledger, run))
@@ -174,7 +174,7 @@ class Assignment:
     def _can_take(self, worker: WorkerState) -> bool:
         return worker.can_take(self.run) and self._needs.are_met_by(worker)
 
-    def _turn_to(self, run: RunRecord | None) -> None:
+    def _switch_to(self, run: RunRecord | None) -> None:
         """Begin with those that hold something of the run: this coordinator may have been restarted."""
         self._members, self._hears_until = {}, -math.inf
         self.run, self._needs = "", RunNeeds()

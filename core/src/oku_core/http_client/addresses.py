@@ -97,8 +97,8 @@ class AddressBook:
         others = [a for a in self._addresses if self._last_until.get(a, now_s) > now_s]
         return _rotate(working, self._turn) + _rotate(others, self._turn)
 
-    def note(self, tried: Iterable[AddrInfoType], reached: AddrInfoType | None, now_s: float) -> None:
-        """Note that one of those that were tried was reached, or none."""
+    def record(self, tried: Iterable[AddrInfoType], reached: AddrInfoType | None, now_s: float) -> None:
+        """Record which of the addresses that were tried was reached; None if none was."""
         for address in tried:
             if address == reached:
                 self._last_until.pop(address, None)
@@ -126,7 +126,7 @@ class Addresses:
         self._local_address = local_address
         self._book = AddressBook()
         self._lookup: asyncio.Task[None] | None = None
-        self._look_up_at = 0.0
+        self._resolve_at = 0.0
 
     async def connect(self) -> LentSocket:
         """A socket that is connected to one of the addresses.
@@ -138,7 +138,7 @@ class Addresses:
         loop = asyncio.get_running_loop()
         attempts: dict[AddrInfoType, LentSocket] = {}
 
-        def begin(address: AddrInfoType) -> LentSocket:
+        def build_attempt(address: AddrInfoType) -> LentSocket:
             lent = attempts[address] = build_socket(address[0], self._local_address)
             return lent
 
@@ -147,14 +147,14 @@ class Addresses:
                 self._book.order(loop.time()),
                 happy_eyeballs_delay=NEXT_ATTEMPT_S,
                 loop=loop,
-                socket_factory=begin,
+                socket_factory=build_attempt,
             )
         except OSError as error:
-            self._book.note(attempts, None, loop.time())
+            self._book.record(attempts, None, loop.time())
             # Frames of aiohappyeyeballs refer to the error: only the garbage collector would free the cycle.
             raise error.with_traceback(None) from None
         reached = next(address for address, lent in attempts.items() if lent is connected)
-        self._book.note(attempts, reached, loop.time())
+        self._book.record(attempts, reached, loop.time())
         return attempts[reached]
 
     async def find_lone(self) -> str | None:
@@ -175,7 +175,7 @@ class Addresses:
         if self._book.is_empty:
             # Others wait for the same lookup: whoever gives up must not end it.
             await asyncio.shield(self._start_lookup())
-        elif asyncio.get_running_loop().time() >= self._look_up_at:
+        elif asyncio.get_running_loop().time() >= self._resolve_at:
             self._start_lookup()
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class Addresses:
 
     def _start_lookup(self) -> "asyncio.Task[None]":
         if self._lookup is None:
-            self._lookup = asyncio.ensure_future(self._look_up())
+            self._lookup = asyncio.ensure_future(self._resolve())
             self._lookup.add_done_callback(self._end_lookup)
         return self._lookup
 
@@ -193,14 +193,14 @@ class Addresses:
         self._lookup = None
         if lookup.cancelled() or (error := lookup.exception()) is None:
             return
-        self._look_up_at = asyncio.get_running_loop().time() + LOOKED_UP_AGAIN_S
+        self._resolve_at = asyncio.get_running_loop().time() + LOOKED_UP_AGAIN_S
         if not self._book.is_empty:
             _log.warning("%s cannot be looked up; its known addresses stay in use: %s", self._host, error)
 
-    async def _look_up(self) -> None:
+    async def _resolve(self) -> None:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(
             self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
         )
         self._book.learn([(family, kind, proto, "", address) for family, kind, proto, _, address in found])
-        self._look_up_at = loop.time() + LOOKED_UP_FOR_S
+        self._resolve_at = loop.time() + LOOKED_UP_FOR_S

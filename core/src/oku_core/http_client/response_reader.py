@@ -89,14 +89,14 @@ class ResponseReader:
         self.body = bytearray()
         self._parser: HttpResponseParser | None = None
         self._is_strict = self._is_mending = False
-        self.begin()
+        self.reset()
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of the response has come, beside interim responses before it."""
         return self.has_head or len(self._came) > self._head_from
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Get ready for the next response."""
         self.status = self.received = self._head_from = self._between = 0
         self.is_complete = self.ends_by_close = self.has_head = False

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict
 
-from oku.client.request_body import Data, Fields, Uploads
+from oku.http.request_body import Data, Fields, Uploads
 from oku.http.response import Response
 
 Expected = str | int | list[str | int] | tuple[str | int, ...]

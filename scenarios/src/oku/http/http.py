@@ -7,10 +7,10 @@ from functools import lru_cache
 from time import monotonic_ns
 from typing import Unpack
 
-from oku.client.http_client import HttpClient
-from oku.client.outbound_connection import TransportError
 from oku.host_session import RequestResult
 from oku.http.call import Expected, HttpCall, RequestOptions
+from oku.http.http_client import HttpClient
+from oku.http.outbound_connection import TransportError
 from oku.http.outgoing_request import OutgoingRequest
 from oku.http.response import RequestError, Response
 from oku.http.scope import GIVEN_UP, NO_REASON, Scope, explain_exception

@@ -5,11 +5,11 @@ from time import time
 
 from yarl import URL
 
-from oku.client.http_client import MOST_KEPT_BYTES, Answer, HttpClient
-from oku.client.outbound_connection import TransportError
-from oku.client.request_body import Body, encode_data, encode_fields, encode_files, encode_json
-from oku.client.request_plan import RequestPlan, check_value
 from oku.http.call import RequestOptions
+from oku.http.http_client import MOST_KEPT_BYTES, Answer, HttpClient
+from oku.http.outbound_connection import TransportError
+from oku.http.request_body import Body, encode_data, encode_fields, encode_files, encode_json
+from oku.http.request_plan import RequestPlan, check_value
 from oku_core.accounting.outcome import PROTOCOL_ERROR
 from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, build_basic
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies

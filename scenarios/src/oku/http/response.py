@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from multidict import CIMultiDictProxy
 
-from oku.client.http_client import Answer
+from oku.http.http_client import Answer
 from oku.http.scope import Scope
 from oku_core.digits import parse_digits
 from oku_core.http_client.response_head import parse_headers

@@ -145,7 +145,7 @@ class Iterations:
         if state.iteration is not None:
             execute(tasks, task)
             return
-        state.iteration = iteration = self._session.take() or self._wait(state)
+        state.iteration = iteration = self._session.start_next() or self._wait(state)
         timer = None if self._limit_s is None else gevent.Timeout.start_new(self._limit_s, _Over())
         try:
             execute(tasks, task)
@@ -171,7 +171,7 @@ class Iterations:
 
         So a user that cannot work ends a run rather than hang it.
         """
-        iteration = self._session.take() or self._wait(state)
+        iteration = self._session.start_next() or self._wait(state)
         state.ended += 1
         self._end_exception(iteration, error)
         self._reports.report_soon()
@@ -259,7 +259,7 @@ class Iterations:
             if state.is_dismissed or self.is_closing:
                 self.wake()
                 raise StopUser
-            if (iteration := session.take()) is not None:
+            if (iteration := session.start_next()) is not None:
                 return iteration
             self.idle.append(state)
             state.is_idle = True

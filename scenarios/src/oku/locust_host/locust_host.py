@@ -99,7 +99,7 @@ class LocustHost:
         """Carry out what the worker hands out, until it says that it is over, or is gone."""
         self._connection.sendall(frame(Ready(loaded.has_farewell)))
         pool = self._pool = UserPool(loaded.environment, self._session, self._iterations, self._reports)
-        loaded.runner.begin()
+        loaded.runner.announce_running()
         reporting = gevent.spawn(self._report)
         chores = [gevent.spawn(each) for each in (pool.run, self._poll, self._receive)]
         pool.adjust_soon()
@@ -110,7 +110,7 @@ class LocustHost:
         loaded.runner.close(_CLOSING_S)
         self._reports.report_now()
         reporting.join()  # half a message would be none
-        self._send(self._session.take_report(0))
+        self._send(self._session.encode_report(0))
         if self._reason:
             self._send(frame(Refused(self._reason)))
         chores[-1].kill(block=False)
@@ -143,7 +143,7 @@ class LocustHost:
             self._reports.wait(_REPORT_S)
             # Before the report is made: later changes are for the next one.
             is_deserted = self._is_deserting and self._pool is not None and self._pool.is_empty
-            self._send(self._session.take_report(len(self._iterations.idle)))
+            self._send(self._session.encode_report(len(self._iterations.idle)))
             if is_deserted:
                 self._is_deserting = False
                 self._send(frame(Deserted()))

@@ -87,7 +87,7 @@ class SpecIdentity:
             has_certificate = has_certificate and self._has_certificate
             check_other_origin(following, has_body=False, has_certificate=has_certificate)
 
-    def take_out(self, headers: Headers, asked: str, following: str) -> None:
+    def remove_from(self, headers: Headers, asked: str, following: str) -> None:
         """Take what the spec has said out of a request that goes on to another origin."""
         if not _is_same_origin(asked, following):
             names = {name.lower() for name, value in headers.items() if (name.lower(), value) in self._values}
@@ -114,7 +114,7 @@ class RedirectingHttpSession(HttpSession):
     def rebuild_auth(self, prepared_request: Any, response: Any) -> None:
         """Take out what another origin must not get; requests calls this before it sends a request on."""
         super().rebuild_auth(prepared_request, response)
-        self.identity.take_out(prepared_request.headers, response.request.url, prepared_request.url)
+        self.identity.remove_from(prepared_request.headers, response.request.url, prepared_request.url)
 
     def resolve_redirects(self, *args: Any, **kwargs: Any) -> Any:
         """Follow redirections, or give the next request without sending it."""
@@ -151,7 +151,7 @@ class _Request(FastRequest):
             asked = URL(self.url)
             self.identity.check(asked, join_location(asked, location))
             super().redirect(code, location)
-            self.identity.take_out(self.headers, str(asked), self.url)
+            self.identity.remove_from(self.headers, str(asked), self.url)
         except UnrewoundBodyError:
             raise RedirectFailureError(_NO_BODY) from None
         except (RedirectError, ValueError) as error:

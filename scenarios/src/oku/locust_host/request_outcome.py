@@ -91,7 +91,7 @@ def classify(exception: object, status: int, timeout_s: float) -> tuple[int, str
     """
     if not isinstance(exception, BaseException):
         return FAILED_CHECK, _strip(str(exception))
-    outcome, error = _look_into(exception)
+    outcome, error = _find_innermost(exception)
     if _is_truncated(error):
         return DISCONNECTED, CUT_SHORT
     if outcome == UNEXPECTED_STATUS:
@@ -103,7 +103,7 @@ def classify(exception: object, status: int, timeout_s: float) -> tuple[int, str
     return outcome, known or explain_error(outcome, error, explain_timeout(timeout_s))
 
 
-def _look_into(exception: BaseException) -> tuple[int, BaseException]:
+def _find_innermost(exception: BaseException) -> tuple[int, BaseException]:
     """The outcome, and the innermost exception that says something of it."""
     error = exception
     for _ in range(_MOST_LINKS):

@@ -78,7 +78,7 @@ class OkuRunner(LocalRunner):
         events.quit.fire(exit_code=self.environment.process_exit_code or 0)
         self.greenlet.kill(block=False)
 
-    def begin(self) -> None:
+    def announce_running(self) -> None:
         """Tell user code that users are at work."""
         self.update_state(STATE_RUNNING)
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from oku.client.http_client import HttpClient
 from oku.http.http import Http
+from oku.http.http_client import HttpClient
 from oku.http.scope import Scope
 from oku_core.data.escape import AS_TEXT, IN_HEADER
 from oku_core.data.row_reader import RowReader, Value

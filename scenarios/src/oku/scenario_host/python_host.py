@@ -150,7 +150,7 @@ class PythonHost:
             user = self._idle.popleft()
             if user.waiting is not None and not user.waiting.done():
                 user.waiting.set_result(None)
-                user.iteration = self._session.take()
+                user.iteration = self._session.start_next()
         self._report_soon()
 
     def end(self) -> None:
@@ -211,7 +211,7 @@ class PythonHost:
         """Carry out one iteration after the other."""
         session, users = self._session, self._users
         while user.number < session.users and users.get(user.number) is user and not self._over.done():
-            user.iteration = session.take()
+            user.iteration = session.start_next()
             if user.iteration is None:
                 await self._wait(user)
             if user.iteration is not None:
@@ -322,7 +322,7 @@ class PythonHost:
         if self._transport.is_closing():
             return
         try:
-            self._transport.write(self._session.take_report(len(self._idle)))
+            self._transport.write(self._session.encode_report(len(self._idle)))
         except Exception as error:  # noqa: BLE001  # what it held is not told: there may be no memory left
             self._fail(error)
 

@@ -16,13 +16,13 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some
 from oku_coordinator.ledger.tables.lease_table import deal_leases
-from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_runs, find_owing
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_runs, list_due_summaries
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.measured_time import Time
@@ -98,7 +98,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
     batches = [_build_batch(lease) for lease in leases]
     for index in range(0, len(batches), _BATCH):
         some = batches[index : index + _BATCH]
-        watch.measure(f"take {_BATCH} checkpoints in", partial(change, ledger, take_in, some, _allow, now))
+        watch.measure(f"fold {_BATCH} checkpoints", partial(change, ledger, fold_batches, some, _allow, now))
     for second in range(_SECONDS):
         sample = Sample(
             at=now + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
@@ -106,7 +106,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
         )  # fmt: skip
         watch.measure("keep a second", partial(change, ledger, keep_second, LONG_RUN, sample))
         watch.measure("find the run that has its turn", lambda: read(ledger, fetch_current_run))
-        watch.measure("find what owes a summary", lambda: read(ledger, find_owing))
+        watch.measure("find what owes a summary", lambda: read(ledger, list_due_summaries))
         watch.measure("see how far a run is", lambda: read(ledger, fetch_standing, LONG_RUN))
     event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 joined")
     watch.measure("note an event", lambda: change(ledger, keep_events, LONG_RUN, [event]))

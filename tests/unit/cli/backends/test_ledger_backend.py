@@ -10,7 +10,7 @@ from tests.kit.runs.scanned import keep_data
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, start_run
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.spec import Hook, Spec
@@ -44,7 +44,7 @@ async def test_a_run_that_is_cancelled_where_no_worker_runs_is_not_torn_down(dat
     ledger = Ledger(data_dir.ledger)
     change(ledger, change_state, "run-1", RunState.PAUSED, 3.0)
     change(ledger, create_run, "run-2", Spec(requests=10, hooks=(Hook.TEARDOWN,)), 4.0)
-    change(ledger, begin_run, "run-2", 5.0)
+    change(ledger, start_run, "run-2", 5.0)
     assert deal_lease(ledger, "run-2", 5, 5.0) is not None
     ledger.close()
     backend = LedgerBackend.settle(data_dir)

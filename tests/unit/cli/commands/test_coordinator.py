@@ -12,7 +12,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[CoordinatorSettings]:
     settings: list[CoordinatorSettings] = []
     monkeypatch.setattr("oku_cli.process.logs.set_format", lambda _: None)
     monkeypatch.setattr("oku_cli.process.logs.set_level", lambda _: None)
-    monkeypatch.setattr("oku_coordinator.process.serve", settings.append)
+    monkeypatch.setattr("oku_coordinator.process.serve_runs", settings.append)
     return settings
 
 

@@ -16,7 +16,7 @@ from oku_cli.commands.wait import wait_remotely
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.watch import Watch
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, start_run
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.threshold import Threshold
@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Spec(requests=5, urls=_PLACE, name=name, thresholds=thresholds),
             float(index),
         )
-    change(ledger, begin_run, "done-1", 10.0)
+    change(ledger, start_run, "done-1", 10.0)
     lease = deal_lease(ledger, "done-1", 5, 10.0)
     assert lease is not None
     apply_batches(ledger, [build_batch(lease, build_checkpoint(lease))], now=11.0)

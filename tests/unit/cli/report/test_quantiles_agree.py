@@ -21,7 +21,7 @@ from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.history_reader import LeaseBands, RunHistory
 from oku_cli.report.output_files import build_csv, build_hgrm_text
 from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
-from oku_coordinator.runs.summary.part_summaries import build_figures
+from oku_coordinator.runs.summary.part_summaries import build_request_figures
 from oku_coordinator.telemetry.tick_maker import TargetTicks
 from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
@@ -64,7 +64,7 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     histogram, latency = build_histogram(values_us), build_latency(values_us)
     summary = build_summary(histogram)
     account = build_account(latency)
-    yield "phase or target of a summary", pick(build_figures(account)["latency_ms"])
+    yield "phase or target of a summary", pick(build_request_figures(account)["latency_ms"])
     yield "summary", pick(summary.latency_ms)
     yield (
         "sample, line of a range or of a worker",

@@ -30,7 +30,7 @@ class World:
         resource = SimpleNamespace(canonical=route) if route else None
         match_info = SimpleNamespace(route=SimpleNamespace(resource=resource))
         request = SimpleNamespace(method=method, remote=peer, match_info=match_info, path=path)
-        self.refused.note(cast("web.Request", request), refusal)
+        self.refused.record(cast("web.Request", request), refusal)
 
     def pass_minute(self) -> None:
         """Let a minute go by, as the server of the port says it."""

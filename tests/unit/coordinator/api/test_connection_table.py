@@ -5,7 +5,7 @@ from oku_coordinator.api.connection_table import (
     ConnectionPhase,
     ConnectionTable,
     DropReason,
-    find_origin,
+    find_client,
 )
 
 LIMITS = ConnectionLimits(most=4, most_per_address=3, longest_head_bytes=100)
@@ -164,4 +164,4 @@ def test_one_that_has_left_frees_its_place(world: World) -> None:
 )
 def test_the_addresses_of_one_network_are_one_caller(host: str, origin: str) -> None:
     """This is for IPv6, where everybody has billions of addresses."""
-    assert find_origin(host) == origin
+    assert find_client(host) == origin

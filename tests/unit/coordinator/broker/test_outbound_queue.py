@@ -33,7 +33,7 @@ def take_all(queue: OutboundQueue) -> list[object]:
     """Everything that waits."""
     queue.end()
     taken: list[object] = []
-    while messages := queue.take(2):
+    while messages := queue.get(2):
         taken.extend(messages)
     return taken
 
@@ -105,7 +105,7 @@ def test_who_waits_for_a_message_gets_it(queue: OutboundQueue) -> None:
     taken: list[object] = []
 
     def take() -> None:
-        while messages := queue.take(1):
+        while messages := queue.get(1):
             taken.extend(messages)
 
     thread = threading.Thread(target=take)
@@ -122,4 +122,4 @@ def test_control_that_renews_a_process_does_so_whatever_joins_it() -> None:
     queue = OutboundQueue(lambda: 0.0)
     queue.put([Control(incarnation="a1", renew=True)])
     queue.put([Control(incarnation="a1", may_leave=True)])
-    assert queue.take(10) == [Control(incarnation="a1", may_leave=True, renew=True)]
+    assert queue.get(10) == [Control(incarnation="a1", may_leave=True, renew=True)]

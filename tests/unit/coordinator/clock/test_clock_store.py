@@ -18,7 +18,7 @@ class Machine:
         """A coordinator starts."""
         clock = SteadyClock(lambda: self.wall, lambda: self.monotonic)
         store = ClockStore(clock, self.path, self.kernel)
-        store.begin(is_run_active=is_run_active)
+        store.restore(is_run_active=is_run_active)
         return clock, store
 
     def settle(self, store: ClockStore, *heard: tuple[str, float | None, float]) -> None:

@@ -152,9 +152,9 @@ def test_a_file_goes_when_nobody_uses_it(store: FileStore) -> None:
     put(store)
     store.delete(DIGEST)
     assert store.describe(CLAIM).is_complete
-    assert store.hand_over(DIGEST) == len(CONTENT)
+    assert store.claim_whole(DIGEST) == len(CONTENT)
     store.delete(DIGEST)
-    assert store.hand_over(DIGEST) is None
+    assert store.claim_whole(DIGEST) is None
 
 
 def test_whoever_asks_for_an_old_file_has_time_to_use_it(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_whoever_asks_for_an_old_file_has_time_to_use_it(tmp_path: Path) -> None
     now[0] = (tmp_path / "files" / NAME).stat().st_mtime + 100
     assert store.describe(CLAIM).is_complete
     store.sweep(frozenset())
-    assert store.hand_over(DIGEST) == len(CONTENT)
+    assert store.claim_whole(DIGEST) == len(CONTENT)
     store.sweep(frozenset())
-    assert store.hand_over(DIGEST) is None
+    assert store.claim_whole(DIGEST) is None
 
 
 def test_what_no_run_uses_goes_after_a_while(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_caller_without_the_right_proof_finds_nothing(store: FileStore) -> Non
         store.complete(guess)
     store.append(CLAIM, CONTENT[-1:])
     store.complete(CLAIM)
-    assert store.hand_over(DIGEST) == len(CONTENT)
+    assert store.claim_whole(DIGEST) == len(CONTENT)
     absent = store.describe(guess)
     assert (absent.received, absent.is_complete) == (0, False)
     assert not store.is_proven(guess)
@@ -217,4 +217,4 @@ def test_the_whole_content_without_its_proof_is_not_kept(store: FileStore) -> No
     store.append(guess, CONTENT)
     with pytest.raises(DigestError, match="and its proof"):
         store.complete(guess)
-    assert store.hand_over(DIGEST) is None
+    assert store.claim_whole(DIGEST) is None

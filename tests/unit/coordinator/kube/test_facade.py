@@ -97,9 +97,9 @@ def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
     run = change(parts.base.ledger, create_run, "r1", Spec(), 0.0)
     assert parts.kube is not None
     assert parts.server_watch is not None
-    assert not parts.installation.readiness.may_begin(run)
-    monkeypatch.setattr(parts.kube, "may_begin", lambda _: True)
-    assert not parts.installation.readiness.may_begin(run)
-    monkeypatch.setattr(parts.server_watch, "may_begin", lambda _: True)
-    assert parts.installation.readiness.may_begin(run)
+    assert not parts.installation.readiness.may_start(run)
+    monkeypatch.setattr(parts.kube, "may_start", lambda _: True)
+    assert not parts.installation.readiness.may_start(run)
+    monkeypatch.setattr(parts.server_watch, "may_start", lambda _: True)
+    assert parts.installation.readiness.may_start(run)
     parts.base.close()

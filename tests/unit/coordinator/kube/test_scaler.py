@@ -9,7 +9,7 @@ from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.dns import NAMED_WITHIN_S, PodServers, ServerDns, build_url
+from oku_coordinator.kube.dns import NAMED_WITHIN_S, PodServers, ServerDns, format_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, SERVERS_WITHIN_S, PodReadiness, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler
 from oku_coordinator.ledger import Ledger
@@ -535,4 +535,4 @@ async def test_a_service_without_a_port_has_the_usual_one(cluster: Cluster, kube
     assert await PodServers(cluster, "s", "http://oku-server").find() == [
         Address("http://10.0.0.1:80", "oku-server")
     ]
-    assert build_url("10.0.0.1", 80) == "http://10.0.0.1:80"
+    assert format_url("10.0.0.1", 80) == "http://10.0.0.1:80"

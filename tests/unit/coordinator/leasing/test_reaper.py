@@ -245,7 +245,7 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    expire = expiring.expire
+    expire = expiring.expire_leases
 
     def count(transaction: Transaction, leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
@@ -256,7 +256,7 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(expiring, "expire", count)
+    monkeypatch.setattr(expiring, "expire_leases", count)
     await world.sweep(0.0)
     world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())

@@ -22,7 +22,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.rules.snapshots import Snapshot, fetch_snapshot, fetch_standing
@@ -419,7 +419,7 @@ class LedgerLaws(RuleBasedStateMachine):
         drawn = data.draw(st.lists(st.sampled_from(said), min_size=1, max_size=4))
         batches = [build_batch(lease.record, checkpoint) for lease, checkpoint in drawn]
         resting = {run for run in self.counted if read(self.ledger, fetch_run, run).is_at_rest}
-        receipts = change(self.ledger, take_in, batches, lambda _batch, _spec: allowance, self.tick())
+        receipts = change(self.ledger, fold_batches, batches, lambda _batch, _spec: allowance, self.tick())
         for (lease, checkpoint), receipt in zip(drawn, receipts, strict=True):
             assert receipt.verdicts == [self.judge(lease, checkpoint)]
             if receipt.verdicts[0] in ACCEPTED:
@@ -507,7 +507,7 @@ class LedgerLaws(RuleBasedStateMachine):
         lie = change_checkpoint(truth, **data.draw(st.sampled_from(lies)))
         before = {run: self.describe(run) for run in self.counted}
         batch = build_batch(lease.record, lie, **data.draw(st.sampled_from([{}, {"incarnation": "b9"}])))
-        receipts = change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.tick())
+        receipts = change(self.ledger, fold_batches, [batch], lambda _batch, _spec: 0, self.tick())
         silent = {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN, MessageVerdict.FOREIGN}
         silent.add(MessageVerdict.REPEATED if lie.sequence == 0 else MessageVerdict.UNTRUE)
         assert set(receipts[0].verdicts) <= silent

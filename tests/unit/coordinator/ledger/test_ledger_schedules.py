@@ -6,7 +6,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import drop_accounted_waves
 from oku_coordinator.ledger.rules.leases import waves as waves_rules
 from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
-from oku_coordinator.ledger.rules.leases.waves import fetch_dealing, open_period
+from oku_coordinator.ledger.rules.leases.waves import fetch_dealing, start_clock
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
@@ -121,7 +121,7 @@ def test_nothing_is_dealt_of_a_run_that_does_not_run(ledger: Ledger, run: str) -
 
 def test_the_waves_of_a_run_that_is_over_are_forgotten(ledger: Ledger, run: str) -> None:
     """Nobody asks for them any more; its periods are kept."""
-    change(ledger, open_period, run, 2.0, 0.0)
+    change(ledger, start_clock, run, 2.0, 0.0)
     deal(ledger)
     change(ledger, change_state, run, RunState.CANCELLING, 3.0)
     assert read(ledger, fetch_waves, run) == []

@@ -21,7 +21,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseOrder
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_leases
 from oku_coordinator.ledger.tables.outbox_table import drop_oldest
-from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run, find_owing
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run, list_due_summaries
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
@@ -60,12 +60,12 @@ class Work:
 def expire(ledger: Ledger) -> None:
     """Take a lease back that was cut before."""
     active: list[LeaseRecord] = read(ledger, fetch_open_leases, LONG_RUN)
-    change(ledger, expiring.expire, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
+    change(ledger, expiring.expire_leases, [active[0].id], ExpiryReason.NOT_TAKEN, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
     "the run that has its turn": lambda ledger: read(ledger, fetch_current_run),
-    "the runs that owe a summary": lambda ledger: read(ledger, find_owing),
+    "the runs that owe a summary": lambda ledger: read(ledger, list_due_summaries),
     "what a killed stack left": lambda ledger: pause_interrupted(ledger, LATER, but=LONG_RUN),
     "one run": lambda ledger: read(ledger, fetch_run, LONG_RUN),
     "a standing": lambda ledger: read(ledger, fetch_standing, LONG_RUN),

@@ -22,7 +22,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
-from oku_coordinator.ledger.tables.outbox_table import drop_oldest, take_batch
+from oku_coordinator.ledger.tables.outbox_table import drop_oldest, fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.lease_state import ExpiryReason
@@ -123,7 +123,7 @@ class _World:
     def publish(self) -> None:
         """Loki takes some lines, or the outbox is too full."""
         change(self.ledger, drop_oldest, self.chance.choice([0, 10**6]))
-        lines = change(self.ledger, take_batch, self.chance.randint(1, 500), 10**9, self.now)
+        lines = change(self.ledger, fetch_batch, self.chance.randint(1, 500), 10**9, self.now)
         change(self.ledger, outbox_table.remove, lines)
         for line in lines:
             if line.kind == LineKind.TICK:

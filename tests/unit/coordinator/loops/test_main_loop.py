@@ -15,7 +15,7 @@ from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.rules.history import fetch_history
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import BreachError
@@ -256,7 +256,7 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
     parts.base.signals.woken.clear()
     batch = build_batch(lease, build_checkpoint(lease), taken=10)
-    parts.message_handler.handle_receipts(change(ledger, take_in, [batch], parts.active_runs.allow, 5.0))
+    parts.message_handler.handle_receipts(change(ledger, fold_batches, [batch], parts.active_runs.allow, 5.0))
     assert list(parts.installation.roster.list_leases()) == []
     assert parts.installation.roster.workers()[0].find_rate("r1").taken == 10
     assert parts.base.signals.woken.is_set()
@@ -273,7 +273,7 @@ async def test_a_worker_that_refuses_before_it_has_taken_anything_is_barred(part
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases={})])
     refused = build_checkpoint(lease, 0, end=0, parts=[], refusal="no such file")
     batch = msgspec.structs.replace(build_batch(lease, refused), run="")
-    parts.message_handler.handle_receipts(change(ledger, take_in, [batch], parts.active_runs.allow, 5.0))
+    parts.message_handler.handle_receipts(change(ledger, fold_batches, [batch], parts.active_runs.allow, 5.0))
     assert parts.installation.roster.find_barred("r1")
 
 

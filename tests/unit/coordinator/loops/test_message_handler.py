@@ -114,7 +114,7 @@ def test_the_checkpoints_of_other_runs_are_taken_when_one_does_not_balance(
     receiver: CheckpointReceiver, ledger: Ledger, deal: Deal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger lets the run fail; the second attempt is without it."""
-    lease, take_in, tries = deal(), intake.take_in, []
+    lease, take_in, tries = deal(), intake.fold_batches, []
 
     def fail_once(*arguments: object) -> list[Receipt]:
         tries.append(arguments)
@@ -122,7 +122,7 @@ def test_the_checkpoints_of_other_runs_are_taken_when_one_does_not_balance(
             raise BreachError("r1", "10 are not 11")
         return take_in(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(intake, "take_in", fail_once)
+    monkeypatch.setattr(intake, "fold_batches", fail_once)
     [receipt] = receiver.receive([build_batch(lease, build_checkpoint(lease))])
     assert receipt.verdicts == [MessageVerdict.LATE]
 

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.loops.ticker import find_pause_s
+from oku_coordinator.loops.ticker import find_tick_pause_s
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
@@ -26,7 +26,7 @@ from oku_core.summary.tick import Tick
 )
 def test_ticks_are_due_at_whole_seconds_and_never_close(now: float, pause_s: float) -> None:
     """A slightly late tick does not shift the next; after a very late one a second is left out."""
-    assert find_pause_s(now) == pytest.approx(pause_s)
+    assert find_tick_pause_s(now) == pytest.approx(pause_s)
 
 
 def catch_ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> Sequence[Tick]:
@@ -46,7 +46,7 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
     assert lease is not None
     final = build_checkpoint(lease, inner=[build_inner("login", [1001] * 7)], parts=[build_iterations(10)])
     apply_batches(ledger, [build_batch(lease, final)], 5.0)
-    parts.ticker.turn_to(run)
+    parts.ticker.switch_to(run)
     parts.ticker.tick()
     assert [(each.name, each.outcomes, each.p50_ms) for each in ticks[0].inner_requests] == [
         ("login", make_counts(7), 1.001)
@@ -60,7 +60,7 @@ def test_a_tick_is_of_one_state_of_the_ledger(parts: Assembly, monkeypatch: pyte
     ticks = catch_ticks(parts, monkeypatch)
     ledger = parts.base.ledger
     change(ledger, create_run, "r1", USER_CODE, 0.0)
-    parts.ticker.turn_to(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
+    parts.ticker.switch_to(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
     lease = deal_lease(ledger, "r1", 10, 2.0)
     assert lease is not None
     dones = iter(range(1, 10))
@@ -85,7 +85,7 @@ def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.
     ticks = catch_ticks(parts, monkeypatch)
     for name, spec in (("r1", Spec(requests=100)), ("r2", USER_CODE)):
         change(parts.base.ledger, create_run, name, spec, 0.0)
-        parts.ticker.turn_to(change(parts.base.ledger, change_state, name, RunState.RUNNING, 1.0))
+        parts.ticker.switch_to(change(parts.base.ledger, change_state, name, RunState.RUNNING, 1.0))
         parts.ticker.tick()
         assert "oku_inner_requests_total{" not in parts.base.telemetry.metrics.expose()[0].decode()
         change(parts.base.ledger, change_state, name, RunState.FAILED, 2.0)
@@ -96,7 +96,7 @@ def begin(parts: Assembly, name: str, at: float, **spec: float) -> RunRecord:
     """A run begins and has its turn."""
     change(parts.base.ledger, create_run, name, Spec(requests=100, **spec), at)  # type: ignore[arg-type]
     run = change(parts.base.ledger, change_state, name, RunState.RUNNING, at)
-    parts.ticker.turn_to(run)
+    parts.ticker.switch_to(run)
     return run
 
 
@@ -214,7 +214,7 @@ def test_the_tick_that_was_due_is_made_before_that_of_the_rest(
     parts.ticker.tick()
     change(parts.base.ledger, change_state, "r1", RunState.FAILED, 1002.004)
     set_clock(1002.005)
-    parts.ticker.turn_to(None)
+    parts.ticker.switch_to(None)
     samples = read(parts.base.ledger, fetch_history, "r1").samples
     assert [(sample.at, sample.seconds) for sample in samples] == [
         (1001.0, 1.0), (1002.0, 1.0), (1002.005, pytest.approx(0.005)),

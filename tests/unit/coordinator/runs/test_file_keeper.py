@@ -9,7 +9,7 @@ from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
-from oku_coordinator.ledger.tables.submission_table import fetch_files, fetch_used
+from oku_coordinator.ledger.tables.submission_table import fetch_digests, fetch_used
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.settings import FileLimits, RetentionRule
@@ -114,7 +114,7 @@ async def test_a_file_goes_with_the_last_run_that_uses_it(
         keeper.check(SPEC)
         change(ledger, create_run, f"r{number}", SPEC, float(number))
         change(ledger, change_state, f"r{number}", RunState.CANCELLED, float(number))
-    assert read(ledger, fetch_files, "r1") == [FILE.digest]
+    assert read(ledger, fetch_digests, "r1") == [FILE.digest]
     retention = Retention(ledger, tmp_path, RetentionRule(), lambda: 100.0, keeper)
     change(ledger, begin_deletion, "r1")
     await retention.clear()
@@ -123,4 +123,4 @@ async def test_a_file_goes_with_the_last_run_that_uses_it(
     change(ledger, begin_deletion, "r2")
     await retention.clear()
     assert read(ledger, fetch_used) == set()
-    assert store.hand_over(FILE.digest) is None
+    assert store.claim_whole(FILE.digest) is None

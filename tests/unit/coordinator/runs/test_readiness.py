@@ -14,8 +14,8 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.kube.pods import PodReadiness
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.hooks import begin_attempt, lose_attempt
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.hooks import lose_attempt, start_attempt
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, start_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
@@ -66,7 +66,7 @@ class PodsTwin:
         """How many workers a run gets."""
         return max(1, self.workers.wanted)
 
-    def may_begin(self, _: RunRecord) -> bool:
+    def may_start(self, _: RunRecord) -> bool:
         """Whether the delay servers are ready."""
         return self.has_servers
 
@@ -401,7 +401,7 @@ def test_a_ledger_that_cannot_be_used_is_reported_first(
     """It is the cause of whatever else is wrong."""
     world.record("w1")
     world.broker_trouble = "the broker does not answer"
-    ledger.storage.note_space(Space(0, 10))
+    ledger.storage.record_space(Space(0, 10))
     assert world.alone.build_notices(running) == [
         "the ledger cannot be used: its disk is full; nothing is dealt out or accounted until it can",
         "the broker does not answer: no leases go out and no checkpoints come in",
@@ -462,15 +462,15 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
     """Who calls it, and what became of the try before."""
     world.record("w1")
     change(ledger, create_run, "r9", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
-    run = change(ledger, begin_run, "r9", 1.0)
+    run = change(ledger, start_run, "r9", 1.0)
     assert world.alone.build_notices(run) == []
-    change(ledger, begin_attempt, "r9", Hook.SETUP, "w1", "w1", 1.0)
+    change(ledger, start_attempt, "r9", Hook.SETUP, "w1", "w1", 1.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it"]
     change(ledger, lose_attempt, HookAttempt("r9", Hook.SETUP, 1), "worker w1 was lost", 2.0)
     assert world.alone.build_notices(run) == [
         "waiting for setup of the scenario: it is called again, for worker w1 was lost"
     ]
-    change(ledger, begin_attempt, "r9", Hook.SETUP, "w1", "w1", 3.0)
+    change(ledger, start_attempt, "r9", Hook.SETUP, "w1", "w1", 3.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]
 
 

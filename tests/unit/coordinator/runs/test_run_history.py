@@ -12,7 +12,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
-from oku_coordinator.ledger.rules.leases.waves import open_period
+from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -92,7 +92,7 @@ def test_the_history_tells_when_the_clock_of_a_run_ran(
 ) -> None:
     """Charts need it to place what was planned."""
     begin_run()
-    change(ledger, open_period, "r1", 3.0, 0.0)
+    change(ledger, start_clock, "r1", 3.0, 0.0)
     document = json.loads(b"".join(write(ledger)))
     assert document["periods"] == [{"starts_at": 3.0, "offset_s": 0.0, "stop_s": None}]
 

@@ -10,8 +10,8 @@ from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.rules.hooks import begin_attempt
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run, fail
+from oku_coordinator.ledger.rules.hooks import start_attempt
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, fail, start_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
@@ -189,8 +189,8 @@ def test_a_run_that_is_torn_down_cannot_be_paused_and_a_cancel_waits_no_more(
 ) -> None:
     """The first cancel ends its requests, the second one the wait for its teardown."""
     change(ledger, create_run, "r1", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
-    change(ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
+    change(ledger, start_attempt, "r1", Hook.SETUP, "w1", "b1", 1.0)
     report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1))
     batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
     apply_batches(ledger, [batch], now=2.0)
@@ -235,7 +235,7 @@ async def test_a_run_that_can_be_resumed_is_read_into_memory_first(
     """One that is refused is not, nor one that waits already: its account would stay there."""
     names = ("paused", "broken", "cancelled", "code", "waiting")
     change(ledger, create_run, "code", Spec(requests=100, engine=Engine.PYTHON, scenario=SCENARIO), 0.0)
-    change(ledger, begin_run, "code", 1.0)
+    change(ledger, start_run, "code", 1.0)
     for run in names:
         apply([make_batch(deal(50, run))], 5.0)
         change(ledger, change_state, run, RunState.PAUSED, 6.0)

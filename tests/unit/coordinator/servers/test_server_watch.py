@@ -75,7 +75,7 @@ def submit(ledger: Ledger, **spec: str) -> RunRecord:
 async def begin(world: World) -> RunRecord:
     """A run that was looked at and has begun."""
     run = submit(world.ledger)
-    world.watch.may_begin(run)
+    world.watch.may_start(run)
     await world.watch.check()
     return change(world.ledger, change_state, "r1", RunState.RUNNING, world.now)
 
@@ -85,16 +85,16 @@ async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> Non
     run = submit(world.ledger)
     await world.watch.check()
     assert world.servers.asked == 0
-    assert not world.watch.may_begin(run)
+    assert not world.watch.may_start(run)
     await world.watch.check()
-    assert world.watch.may_begin(run)
+    assert world.watch.may_start(run)
     assert (world.seen, world.signals.wakes) == ({"a", "b"}, 1)
 
 
 def test_a_run_with_a_target_of_its_own_needs_no_look(world: World) -> None:
     """It has no servers."""
     run = change(world.ledger, create_run, "r1", Spec(requests=10, urls=(Url("http://h/"),)), 0.0)
-    assert world.watch.may_begin(run)
+    assert world.watch.may_start(run)
 
 
 async def test_servers_that_do_not_answer_at_the_beginning_leave_their_count_unknown(world: World) -> None:
@@ -102,9 +102,9 @@ async def test_servers_that_do_not_answer_at_the_beginning_leave_their_count_unk
     run = submit(world.ledger)
     world.servers.stores = None
     for _ in range(3):
-        assert not world.watch.may_begin(run)
+        assert not world.watch.may_start(run)
         await world.watch.check()
-    assert world.watch.may_begin(run)
+    assert world.watch.may_start(run)
     assert world.seen == {UNSEEN}
 
 
@@ -113,12 +113,12 @@ async def test_servers_are_asked_again_before_their_count_is_given_up(world: Wor
     run = submit(world.ledger)
     world.servers.stores = None
     for _ in range(2):
-        assert not world.watch.may_begin(run)
+        assert not world.watch.may_start(run)
         await world.watch.check()
     world.servers.stores = ["a"]
-    assert not world.watch.may_begin(run)
+    assert not world.watch.may_start(run)
     await world.watch.check()
-    assert world.watch.may_begin(run)
+    assert world.watch.may_start(run)
     assert world.seen == {"a"}
 
 
@@ -196,10 +196,10 @@ async def test_a_run_that_is_resumed_is_looked_at_again(world: World) -> None:
     world.now += 10_000
     await world.watch.check()
     run = change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
-    assert not world.watch.may_begin(run)
+    assert not world.watch.may_start(run)
     world.servers.stores = ["c"]
     await world.watch.check()
-    assert world.watch.may_begin(run)
+    assert world.watch.may_start(run)
     assert world.seen == {"a", "b", "c"}
 
 
@@ -208,10 +208,10 @@ async def test_the_task_looks_as_soon_as_a_run_asks(world: World) -> None:
     run = submit(world.ledger)
     world.watch.start(Supervisor())
     await asyncio.sleep(0)
-    assert not world.watch.may_begin(run)
+    assert not world.watch.may_start(run)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert world.watch.may_begin(run)
+    assert world.watch.may_start(run)
     await world.watch.end()
 
 

@@ -16,7 +16,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.telemetry.coverage_recorder import COVERAGE_S, CoverageRecorder
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
@@ -36,7 +36,7 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 def take(ledger: Ledger) -> list[dict[str, Any]]:
     """The lines of coverage in the outbox, which is empty afterwards."""
-    lines = change(ledger, take_batch, 10_000, 10**9, 100.0)
+    lines = change(ledger, fetch_batch, 10_000, 10**9, 100.0)
     change(ledger, outbox_table.remove, lines)
     return [json.loads(line.text) for line in lines if line.kind == LineKind.COVERAGE]
 

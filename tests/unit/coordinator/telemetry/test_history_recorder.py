@@ -13,7 +13,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables import outbox_table
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.telemetry.history_recorder import (
     MOST_ALIKE,
     WORKER_LINES_PER_S,
@@ -38,7 +38,7 @@ def ledger(path: Path) -> Iterator[Ledger]:
     ledger = open_ledger(path, publishes=True)
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
-    change(ledger, outbox_table.remove, change(ledger, take_batch, 100, 10**6, 1.0))
+    change(ledger, outbox_table.remove, change(ledger, fetch_batch, 100, 10**6, 1.0))
     yield ledger
     ledger.close()
 
@@ -67,7 +67,7 @@ def report(recorder: HistoryRecorder, *workers: str, **changes: Any) -> None:
 
 def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
     """The lines of a kind, as objects; all others are removed, too."""
-    lines = change(ledger, take_batch, 10_000, 10**9, 1.0)
+    lines = change(ledger, fetch_batch, 10_000, 10**9, 1.0)
     change(ledger, outbox_table.remove, lines)
     return [json.loads(line.text) for line in lines if line.kind == kind]
 
@@ -100,7 +100,7 @@ def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
     recorder = HistoryRecorder(ledger, publishes=True)
     report(recorder, "w1")
     recorder.keep_tick(build_tick(10.0))
-    lines = change(ledger, take_batch, 1000, 10**6, 1.0)
+    lines = change(ledger, fetch_batch, 1000, 10**6, 1.0)
     counts = {kind: sum(line.kind == kind for line in lines) for kind in LineKind}
     assert (counts[LineKind.TICK], counts[LineKind.LATENCY], counts[LineKind.WORKER]) == (0, 2, 1)
     assert counts[LineKind.COVERAGE] == 0
@@ -125,7 +125,7 @@ def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> Non
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
     report(recorder, *names)
     recorder.keep_tick(build_tick(10.5), is_last=True)
-    lines = change(ledger, take_batch, 10_000, 10**9, 1.0)
+    lines = change(ledger, fetch_batch, 10_000, 10**9, 1.0)
     assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
     assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
 

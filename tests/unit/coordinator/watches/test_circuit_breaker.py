@@ -60,7 +60,7 @@ class World:
     def take_in(self, lease: LeaseRecord, now: float = 0.0, **changes: Any) -> None:
         """Let the worker that has a lease send its last checkpoint."""
         batch = build_batch(lease, build_checkpoint(lease, **changes))
-        [receipt] = change(self.ledger, intake.take_in, [batch], lambda *_: 0, 5.0)
+        [receipt] = change(self.ledger, intake.fold_batches, [batch], lambda *_: 0, 5.0)
         self.breaker.record_receipt(receipt, now)
 
     def check(self, now: float) -> None:

@@ -6,7 +6,7 @@ from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.history_table import fetch_events
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.runs.notices import recall_unconfined
+from oku_coordinator.runs.notices import fetch_unconfined_notice
 from oku_coordinator.watches.worker_watch import ConfinementWatch
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
@@ -60,7 +60,7 @@ def test_a_worker_that_cannot_confine_user_code_is_noted_once(world: World) -> N
         f"worker {name} cannot confine user code: its kernel has no Landlock" for name in "ac"
     ]
     world.assignment.settle(None)
-    assert recall_unconfined(world.ledger, run) == [
+    assert fetch_unconfined_notice(world.ledger, run) == [
         "worker a cannot confine user code: its kernel has no Landlock (and 1 more)"
     ]
 
@@ -68,10 +68,10 @@ def test_a_worker_that_cannot_confine_user_code_is_noted_once(world: World) -> N
 def test_runs_without_user_code_have_nothing_to_confine(world: World) -> None:
     """Nothing is noted of their workers."""
     run = world.look(Spec(requests=9), "a", "a")
-    assert world.list_events() == recall_unconfined(world.ledger, run) == []
+    assert world.list_events() == fetch_unconfined_notice(world.ledger, run) == []
 
 
 def test_workers_that_confine_user_code_are_no_news(world: World) -> None:
     """Nor those whose operator has switched it off."""
     run = world.look(_CODE, "ab")
-    assert world.list_events() == recall_unconfined(world.ledger, run) == []
+    assert world.list_events() == fetch_unconfined_notice(world.ledger, run) == []

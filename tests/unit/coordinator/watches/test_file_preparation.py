@@ -8,9 +8,9 @@ from tests.kit.coordinators.leases import apply_batches
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.hooks import start_attempt
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
-from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.lifecycle import create_run, start_run
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.watches.file_preparation import FilePreparation, find_files_within_s
@@ -77,7 +77,7 @@ def test_the_workers_of_a_run_are_told_what_to_fetch(world: World, ledger: Ledge
     assert world.look() == []
     change(ledger, create_run, "r0", Spec(), 1.0)
     assert world.look() == []
-    change(ledger, begin_run, "r0", 2.0)
+    change(ledger, start_run, "r0", 2.0)
     change(ledger, give_up_run, "r0", state=read(ledger, fetch_run, "r0").state.FAILED, now=3.0, reason="x")
     change(ledger, create_run, "r1", msgspec.structs.replace(SPEC, workers=2), 4.0)
     tickets = build_file_access().build_tickets([FILE.digest])
@@ -114,7 +114,7 @@ def test_a_worker_counts_once_it_has_the_files(world: World, ledger: Ledger) -> 
 
 def report_setup(ledger: Ledger, value: str) -> None:
     """A worker calls the setup of the run, and tells what it returned."""
-    change(ledger, begin_attempt, "r1", Hook.SETUP, "w", "iw", 3.0)
+    change(ledger, start_attempt, "r1", Hook.SETUP, "w", "iw", 3.0)
     report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1), value=value)
     batch = CheckpointBatch(worker="w", incarnation="iw", checkpoints=[], hooks=[report])
     apply_batches(ledger, [batch], now=4.0)
@@ -140,7 +140,7 @@ def test_user_code_with_a_setup_is_loaded_with_what_that_returned(world: World, 
         ledger, create_run, "r1", msgspec.structs.replace(CODE_SPEC, hooks=(Hook.SETUP, Hook.TEARDOWN)), 1.0
     )
     world.speak(files=[FILE.digest])
-    change(ledger, begin_run, "r1", 2.0)
+    change(ledger, start_run, "r1", 2.0)
     assert world.look()[-1].code is None
     assert len(world.assignment.workers("r1")) == 1
     report_setup(ledger, "7")

@@ -137,7 +137,7 @@ def test_a_run_of_which_nothing_was_ever_ok_ends_after_half_a_minute() -> None:
     target = Target()
     target.pass_seconds(100, REFUSED)
     assert (target.changes, target.ended_at) == ([], int(NEVER_OK_STOP_S))
-    assert target.outage.is_worth_saying(target.spec)
+    assert target.outage.is_worth_reporting(target.spec)
 
 
 def test_a_run_does_not_end_before_its_timeouts_were_seen() -> None:
@@ -160,7 +160,7 @@ def test_iterations_that_are_longer_than_a_request_are_waited_for() -> None:
     target = Target(engine=Engine.PYTHON)
     target.pass_seconds(1, {"outcomes": make_counts(exception=2), "in_flight": 100})
     target.pass_seconds(60, {"in_flight": 100})
-    assert (target.ended_at, target.outage.is_worth_saying(target.spec)) == (None, False)
+    assert (target.ended_at, target.outage.is_worth_reporting(target.spec)) == (None, False)
     target.pass_seconds(1, {"outcomes": make_counts(exception=98), "in_flight": 100})
     assert target.ended_at == 62
 

@@ -11,7 +11,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second, record_lost_threshold
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_threshold_basis
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
@@ -83,7 +83,7 @@ class World:
             sequence=self.sequence,
         )
         batch = build_batch(self.lease, checkpoint, told_to=told_to)
-        [receipt] = change(self.ledger, take_in, [batch], lambda *_: 0, told_to + 0.1)
+        [receipt] = change(self.ledger, fold_batches, [batch], lambda *_: 0, told_to + 0.1)
         self.watch.told.record_receipt(receipt)
 
     def summarize(self) -> list[ThresholdVerdict]:

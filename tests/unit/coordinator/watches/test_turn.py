@@ -27,7 +27,7 @@ class ServersTwin:
     def __init__(self) -> None:
         self.are_there = True
 
-    def may_begin(self, _: RunRecord) -> bool:
+    def may_start(self, _: RunRecord) -> bool:
         """Whether they are there."""
         return self.are_there
 
@@ -73,7 +73,7 @@ class World:
         """Whether the run that has its turn begins at this time."""
         self.wall_now += 1.0
         run = self.fetch_current()
-        return self.find_turn(run).begin(run, now, self.wall_now) is not None
+        return self.find_turn(run).start(run, now, self.wall_now) is not None
 
     def find_turn(self, run: RunRecord) -> Turn:
         """The turn of the run that has it now; a run that gets another turn begins anew."""

@@ -7,8 +7,8 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.hooks import begin_attempt
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.hooks import start_attempt
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, start_run
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.runs.readiness import NOBODY, Readiness
 from oku_coordinator.runs.runs import Runs
@@ -54,7 +54,7 @@ class World:
         """Submit a run, and let it begin with a worker."""
         self.submit(run, **spec)
         self.speak("w1")
-        change(self.ledger, begin_run, run, self.now)
+        change(self.ledger, start_run, run, self.now)
 
     def speak(self, worker: str, **changes: Any) -> None:
         """A worker says that it is here, and what it has in hand."""
@@ -243,7 +243,7 @@ def test_a_teardown_for_which_no_worker_is_there_is_given_up(world: World) -> No
     """The run ends as it was to end; one that was given up itself does not wait as long a second time."""
     for run, requests in (("r1", 0), ("r2", 10)):
         world.begin(run, after_s=20.0, hooks=(Hook.SETUP, Hook.TEARDOWN))
-        change(world.ledger, begin_attempt, run, Hook.SETUP, "w1", "b1", world.now)
+        change(world.ledger, start_attempt, run, Hook.SETUP, "w1", "b1", world.now)
         report = HookReport(attempt=HookAttempt(run, Hook.SETUP, 1))
         batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
         apply_batches(world.ledger, [batch], now=world.now)

@@ -12,9 +12,9 @@ from tests.kit.coordinators.leases import (
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.hooks import start_attempt
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
-from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, start_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
@@ -66,7 +66,7 @@ class World:
         """A run begins, with the workers that it is assigned."""
         change(self.ledger, create_run, run, Spec(requests=100, workers=workers, **spec), self.now)
         self.settle()
-        change(self.ledger, begin_run, run, self.now)
+        change(self.ledger, start_run, run, self.now)
 
     def end(self, run: str) -> None:
         """A run is cancelled, and no lease of it is out."""
@@ -214,7 +214,7 @@ def test_a_worker_is_free_once_its_hook_has_returned(world: World) -> None:
     """A worker that still calls a hook that nobody waits for is not."""
     world.begin("r1", 1, hooks=(Hook.SETUP, Hook.TEARDOWN))
     attempt = HookAttempt("r1", Hook.SETUP, 1)
-    change(world.ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", world.now)
+    change(world.ledger, start_attempt, "r1", Hook.SETUP, "w1", "b1", world.now)
     world.speak("w1", hooks=[attempt])
     change(world.ledger, give_up_run, "r1", RunState.FAILED, world.now, "x")
     world.begin("r2", 4)
@@ -227,7 +227,7 @@ def test_what_a_hook_returned_is_enough(world: World) -> None:
     """The worker repeats it until it is told that the ledger has it."""
     world.begin("r1", 1, hooks=(Hook.SETUP,))
     attempt = HookAttempt("r1", Hook.SETUP, 1)
-    change(world.ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", world.now)
+    change(world.ledger, start_attempt, "r1", Hook.SETUP, "w1", "b1", world.now)
     report = HookReport(attempt=attempt, error="ValueError")
     batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
     apply_batches(world.ledger, [batch], now=world.now)
@@ -252,7 +252,7 @@ def test_a_new_coordinator_takes_those_that_hold_leases_first(world: World) -> N
 def test_a_new_coordinator_takes_the_one_that_calls_the_setup(world: World) -> None:
     """Nobody holds a lease meanwhile."""
     world.begin("r1", 1, hooks=(Hook.SETUP,))
-    change(world.ledger, begin_attempt, "r1", Hook.SETUP, "w4", "b4", world.now)
+    change(world.ledger, start_attempt, "r1", Hook.SETUP, "w4", "b4", world.now)
     world.start_coordinator()
     world.speak("w1", "w2", "w3")
     assert world.settle(HEARD_WITHIN_S) == []

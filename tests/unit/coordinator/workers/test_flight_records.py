@@ -4,7 +4,7 @@ from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.lifecycle import create_run, start_run
 from oku_coordinator.workers.worker_state import FlightRecords
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.spec.spec import Spec
@@ -15,7 +15,7 @@ def test_a_record_tells_of_the_leases_of_its_process_alone(tmp_path: Path) -> No
     """The first one that is heard stays: a dead process writes no more."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     change(ledger, create_run, "r1", Spec(requests=100, urls=(Url("http://target.test/"),)), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     mine, other = deal_lease(ledger, "r1", 10, 2.0), deal_lease(ledger, "r1", 10, 2.0, worker="w2")
     assert mine is not None
     assert other is not None

@@ -39,7 +39,7 @@ def test_each_address_is_first_in_its_turn(book: AddressBook) -> None:
 
 def test_what_was_passed_over_is_last_for_a_while(book: AddressBook) -> None:
     """The others share its turns; after that it has its own again."""
-    book.note([A, B], B, 100.0)
+    book.record([A, B], B, 100.0)
     orders = [book.order(100.0 + FAILED_FOR_S - 0.1) for _ in range(30)]
     assert Counter(order[0] for order in orders) == {B: 15, C: 15}
     assert {order[-1] for order in orders} == {A}
@@ -49,28 +49,28 @@ def test_what_was_passed_over_is_last_for_a_while(book: AddressBook) -> None:
 
 def test_what_is_reached_is_not_last_any_more(book: AddressBook) -> None:
     """Nobody has to wait for the time to pass."""
-    book.note([A, B], B, 100.0)
-    book.note([A], A, 101.0)
+    book.record([A, B], B, 100.0)
+    book.record([A], A, 101.0)
     assert {book.order(101.0)[0] for _ in range(3)} == {A, B, C}
 
 
 def test_what_was_not_tried_is_not_judged(book: AddressBook) -> None:
     """It comes after who was reached."""
-    book.note([A], A, 100.0)
+    book.record([A], A, 100.0)
     assert {book.order(100.0)[0] for _ in range(3)} == {A, B, C}
 
 
 def test_when_none_is_reached_all_go_on_in_turn(book: AddressBook) -> None:
     """One of them may be back."""
-    book.note([A, B, C], None, 100.0)
+    book.record([A, B, C], None, 100.0)
     assert Counter(book.order(100.0)[0] for _ in range(30)) == {A: 10, B: 10, C: 10}
 
 
 def test_a_lookup_replaces_what_was_known(book: AddressBook) -> None:
     """What is gone is forgotten, what is still there keeps its judgement."""
-    book.note([A, B, C], C, 100.0)
+    book.record([A, B, C], C, 100.0)
     book.learn([B, C])
     assert [book.order(100.0) for _ in range(2)] == [[C, B], [C, B]]
-    book.note([A], None, 100.0)
+    book.record([A], None, 100.0)
     book.learn([A, B, C])
     assert [book.order(100.0)[-1] for _ in range(3)] == [B, B, B]

@@ -77,7 +77,7 @@ def test_a_response_begins_behind_interim_ones() -> None:
     for piece in (b"", b"HTTP/1.1 103 Hints\r\n\r\n", b"H", b"TTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"):
         reader.feed(piece)
         begun.append(reader.has_begun)
-    reader.begin()
+    reader.reset()
     assert [*begun, reader.has_begun] == [False, False, True, True, False]
 
 
@@ -91,7 +91,7 @@ def test_one_reader_reads_one_response_after_the_other(name: str) -> None:
         assert (reader.status, reader.received) == (other.status, other.size)
         if not other.is_kept:
             reader = ResponseReader(has_bodies=other.method != "HEAD")
-        reader.begin()
+        reader.reset()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import zlib
 
 import pytest
 
-from oku.client.http_client import Answer
+from oku.http.http_client import Answer
 from oku.http.response import RequestError, Response, find_value
 from oku.http.scope import Scope
 

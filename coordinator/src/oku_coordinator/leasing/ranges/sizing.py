@@ -200,7 +200,7 @@ def find_excess(backlogs: Sequence[Backlog]) -> AskedEnds:
     asked: AskedEnds = {}
     for each in backlogs:
         if each.untaken > max(_MOST_WINDOWS * each.window, _MOST_KEPT_S * each.most_rps):
-            asked |= shorten(each, max(_KEPT_WINDOWS * each.window, math.ceil(_KEPT_S * each.most_rps)))
+            asked |= trim_backlog(each, max(_KEPT_WINDOWS * each.window, math.ceil(_KEPT_S * each.most_rps)))
     return asked
 
 
@@ -214,11 +214,11 @@ def find_uneven(backlogs: Sequence[Backlog]) -> AskedEnds:
     asked: AskedEnds = {}
     for each, weight in zip(backlogs, weights, strict=True):
         if each.untaken > (even_s + _MARGIN_S) * weight:
-            asked |= shorten(each, math.ceil(even_s * weight))
+            asked |= trim_backlog(each, math.ceil(even_s * weight))
     return asked
 
 
-def shorten(backlog: Backlog, keep: int) -> AskedEnds:
+def trim_backlog(backlog: Backlog, keep: int) -> AskedEnds:
     """Ask a worker to keep only so much of its untaken work, that which it would do first."""
     ends: dict[str, int] = {}
     for lease, (taken, end) in backlog.leases.items():

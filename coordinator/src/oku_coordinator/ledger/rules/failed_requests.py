@@ -82,7 +82,7 @@ def keep_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Se
         add_failed(transaction, run, FailedRanges("", outcome, wave, pieces))
 
 
-def build_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int], int]:
+def build_index_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int], int]:
     """What gives the index of a position of a lease."""
     if lease.wave is None:
         return lease.ranges.index_at

@@ -51,7 +51,7 @@ def keep_second(
 def keep_events(transaction: Transaction, run: str, events: Iterable[Event]) -> None:
     """Keep events of a run."""
     for event in events:
-        history_table.note(transaction, run, event)
+        history_table.record_event(transaction, run, event)
 
 
 def put_coverage(transaction: Transaction, run: str, at: float, lines: Iterable[Fields]) -> None:
@@ -75,7 +75,7 @@ def put_summary(
     Returns:
         Whether it was owed: the run is published, and its summary was not there yet.
     """
-    if not run_table.settle_summary(transaction, run):
+    if not run_table.mark_summary_published(transaction, run):
         return False
     tick_lines.put_settled(transaction, run, math.inf)
     outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
@@ -91,7 +91,7 @@ def record_clock_step(transaction: Transaction, run: str, step_s: float, now: fl
     work_table.add_flag(transaction, run, Flag.CLOCK_SET, leased, abs(step_s))
     how = f"{'forward' if step_s > 0 else 'back'} by {format_duration(abs(step_s))}"
     text = f"the coordinator's clock was set {how}"
-    history_table.note(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))
+    history_table.record_event(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))
 
 
 def record_lost_threshold(transaction: Transaction, run: str, number: int, now: float, text: str) -> None:
@@ -104,17 +104,17 @@ def record_lost_threshold(transaction: Transaction, run: str, number: int, now: 
         now: Unix time.
         text: says which one.
     """
-    if threshold_table.note_lost(transaction, run, number, now):
-        history_table.note(transaction, run, Event(at=now, type=EventType.THRESHOLD_LOST, text=text))
+    if threshold_table.insert_loss(transaction, run, number, now):
+        history_table.record_event(transaction, run, Event(at=now, type=EventType.THRESHOLD_LOST, text=text))
 
 
-def keep_stretches(transaction: Transaction, run: str, kept: Mapping[int, ThresholdRecord]) -> None:
+def record_stretches(transaction: Transaction, run: str, kept: Mapping[int, ThresholdRecord]) -> None:
     """Keep the state of thresholds over some seconds in a row, by their places in the spec.
 
     When they were lost is not changed.
     """
     for number, record in kept.items():
-        threshold_table.keep_stretches(transaction, run, number, record)
+        threshold_table.write_stretch(transaction, run, number, record)
 
 
 def fetch_history(transaction: Transaction, run: str) -> History:

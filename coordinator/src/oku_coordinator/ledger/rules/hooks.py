@@ -10,7 +10,7 @@ from oku_coordinator.ledger.rules.lifecycle import enter_state
 from oku_coordinator.ledger.storage.records import HookRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import hook_table
-from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.history_table import record_event
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_state
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.hook import HookAttempt, HookReport
@@ -24,23 +24,23 @@ _STATES = {Hook.SETUP: RunState.RUNNING, Hook.TEARDOWN: RunState.TEARING_DOWN}
 """The state of a run in which a hook is called."""
 
 
-def begin_attempt(
+def start_attempt(
     transaction: Transaction, run: str, hook: Hook, worker: str, incarnation: str, now: float
 ) -> HookRecord | None:
     """Give a new attempt to a process of a worker; None if the run does not want it any more."""
     before = hook_table.fetch_hook(transaction, run, hook)
     if fetch_state(transaction, run) != _STATES[hook] or (before and before.is_settled):
         return None
-    hook_table.begin_attempt(transaction, run, hook, worker, incarnation, now)
+    hook_table.insert_attempt(transaction, run, hook, worker, incarnation, now)
     record = hook_table.fetch_hook(transaction, run, hook)
     assert record is not None
     again = f", attempt {record.tries}" if record.tries > 1 else ""
     text = f"worker {worker} calls {hook}{again}"
-    note(transaction, run, Event(at=now, type=EventType.HOOK_BEGUN, text=text, worker=worker))
+    record_event(transaction, run, Event(at=now, type=EventType.HOOK_BEGUN, text=text, worker=worker))
     return record
 
 
-def take_report(
+def record_report(
     transaction: Transaction, worker: str, incarnation: str, report: HookReport, now: float
 ) -> bool:
     """Enter what came of an attempt; whether it counts."""
@@ -69,7 +69,7 @@ def give_up_teardown(transaction: Transaction, run: str, why: str, now: float) -
     if fetch_state(transaction, run) != RunState.TEARING_DOWN:
         return
     hook_table.give_up(transaction, run, Hook.TEARDOWN, why, now)
-    _note_end(transaction, run, f"teardown {why}", now)
+    _record_end(transaction, run, f"teardown {why}", now)
     _end(transaction, run, f"teardown {why}", now)
 
 
@@ -77,14 +77,14 @@ def _settle(transaction: Transaction, record: HookRecord, report: HookReport, no
     hook, run = record.hook, report.attempt.run
     if report.is_lost and record.tries < MOST_TRIES:
         hook_table.end_attempt(transaction, report, HookState.LOST, now)
-        _note_end(transaction, run, f"{hook} is to be called again: {report.error}", now, record.worker)
+        _record_end(transaction, run, f"{hook} is to be called again: {report.error}", now, record.worker)
         return
     error = report.error
     if report.is_lost:
         error = f"it was begun {record.tries} times and never ended: {error}"
     hook_table.end_attempt(transaction, report, HookState.FAILED if error else HookState.DONE, now)
     outcome = f"failed: {error}" if error else "is done"
-    _note_end(transaction, run, f"{hook} {outcome}", now, record.worker)
+    _record_end(transaction, run, f"{hook} {outcome}", now, record.worker)
     if hook == Hook.TEARDOWN:
         _end(transaction, run, f"teardown {outcome}" if error else "", now)
     elif error and fetch_state(transaction, run) not in FINAL_STATES:
@@ -100,11 +100,11 @@ def _end(transaction: Transaction, run: str, trouble: str, now: float) -> None:
     enter_state(transaction, run, teardown.end_state, now, reason)
 
 
-def _note_end(transaction: Transaction, run: str, text: str, now: float, worker: str | None = None) -> None:
-    note(transaction, run, Event(at=now, type=EventType.HOOK_ENDED, text=text, worker=worker))
+def _record_end(transaction: Transaction, run: str, text: str, now: float, worker: str | None = None) -> None:
+    record_event(transaction, run, Event(at=now, type=EventType.HOOK_ENDED, text=text, worker=worker))
 
 
-def find_void(
+def find_void_attempts(
     transaction: Transaction, held: Iterable[tuple[str, HookAttempt]]
 ) -> list[tuple[str, HookAttempt]]:
     """Find the void ones among attempts, each with the incarnation that has it."""

@@ -9,11 +9,11 @@ from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import hook_table, run_table, schedule_table, submission_table
 from oku_coordinator.ledger.tables.accounts import series_table, work_table
-from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.history_table import record_event
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.schedule_table import forget_waves
-from oku_coordinator.ledger.tables.slice_table import insert_slices, leave_unused, sum_lengths
+from oku_coordinator.ledger.tables.slice_table import insert_slices, mark_pending_unused, sum_lengths
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import (
     FINAL_STATES,
@@ -48,7 +48,7 @@ def create_run(
     """
     run_table.insert_run(transaction, run, spec, now)
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
-    note_submission(transaction, run, now)
+    record_submission(transaction, run, now)
     if key is not None:
         submission_table.insert_key(transaction, key, digest_spec(spec), run)
     return fetch_run(transaction, run)
@@ -66,11 +66,11 @@ def change_state(
     if state == RunState.PENDING:
         run_table.set_published(transaction, run)
     enter_state(transaction, run, state, now, reason)
-    follow_up(transaction, run, now)
+    enter_next_state(transaction, run, now)
     return fetch_run(transaction, run)
 
 
-def begin_run(
+def start_run(
     transaction: Transaction, run: str, now: float, missing: int = 0, reason: str = ""
 ) -> RunRecord:
     """Let a pending run begin, and keep the reason if it does so without some of its workers.
@@ -83,7 +83,7 @@ def begin_run(
     if hook_table.is_teardown_due(transaction, run):
         enter_state(transaction, run, RunState.TEARING_DOWN, now)
     elif missing:
-        note_missing_workers(transaction, run, now, missing, reason)
+        record_missing_workers(transaction, run, now, missing, reason)
     return fetch_run(transaction, run)
 
 
@@ -98,7 +98,7 @@ def end_time(transaction: Transaction, run: str, now: float) -> bool:
     if record.state not in SENDING_STATES or not record.spec.is_timed or has_open_leases(transaction, run):
         return record.state in FINAL_STATES
     leave_rest_unused(transaction, run)
-    follow_up(transaction, run, now)
+    enter_next_state(transaction, run, now)
     return run_table.fetch_state(transaction, run) in FINAL_STATES
 
 
@@ -116,72 +116,72 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     """
     record = fetch_run(transaction, run)
     check_entry(record, state)
-    run_table.leave_queue(transaction, run, now)
+    run_table.add_queued_time(transaction, run, now)
     is_complete = state == RunState.COMPLETED
-    if state in FINAL_STATES and hook_table.owes_teardown(transaction, record):
-        _owe_teardown(transaction, record, state, now, reason)
+    if state in FINAL_STATES and hook_table.needs_teardown(transaction, record):
+        _schedule_teardown(transaction, record, state, now, reason)
         state = RunState.TEARING_DOWN
     run_table.write_state(transaction, run, state, reason, ended_at=now if state in FINAL_STATES else None)
     if state == RunState.PENDING:
-        run_table.put_last(transaction, run, now)
+        run_table.move_to_queue_end(transaction, run, now)
         run_table.forget_served(transaction, run)
         if record.state == RunState.FAILED:
-            hook_table.begin_anew(transaction, run)
+            hook_table.reset_hooks(transaction, run)
     if state in FINAL_STATES:
         hook_table.give_up_unfinished(transaction, run, now)
     if state in _CLOSING_STATES:
         stop_clock(transaction, record, now + STOP_AHEAD_S)
     if state not in SENDING_STATES:
-        close_period(transaction, record, now, is_complete=is_complete)
+        end_active_period(transaction, record, now, is_complete=is_complete)
     if state in (RunState.COMPLETED, RunState.CANCELLED):
         forget_waves(transaction, run)
     if state == RunState.CANCELLED and record.spec.is_timed:
         leave_rest_unused(transaction, run)
-    _note_state(transaction, run, state, now, reason)
+    _record_state(transaction, run, state, now, reason)
     transaction.touched.add(run)
     transaction.tallies.pop(run, None)  # so that all of it is checked
 
 
-def _owe_teardown(
+def _schedule_teardown(
     transaction: Transaction, record: RunRecord, end_state: RunState, now: float, reason: str
 ) -> None:
     """Keep what a run is to be after its teardown; one that has not its turn waits for those that have."""
     check_transition(record.run, record.state, RunState.TEARING_DOWN)
-    hook_table.owe_teardown(transaction, record.run, end_state, reason, now)
+    hook_table.schedule_teardown(transaction, record.run, end_state, reason, now)
     if record.state not in SENDING_STATES:
-        run_table.put_last(transaction, record.run, now)
+        run_table.move_to_queue_end(transaction, record.run, now)
 
 
 def leave_rest_unused(transaction: Transaction, run: str) -> None:
     """Leave what is pending unused: as many requests as are accounted were all of the run."""
-    leave_unused(transaction, run)
+    mark_pending_unused(transaction, run)
     run_table.set_requests(transaction, run, sum_lengths(transaction, run).accounted)
 
 
-def note_submission(transaction: Transaction, run: str, now: float) -> None:
+def record_submission(transaction: Transaction, run: str, now: float) -> None:
     """Note that a run was submitted: it begins pending."""
-    _note_state(transaction, run, RunState.PENDING, now, "")
+    _record_state(transaction, run, RunState.PENDING, now, "")
 
 
 def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None:
     """Put a pending run at the end of the queue; does nothing if it is not pending any more."""
     if fetch_run(transaction, run).state != RunState.PENDING:
         return
-    run_table.leave_queue(transaction, run, now)
-    run_table.put_last(transaction, run, now)
+    run_table.add_queued_time(transaction, run, now)
+    run_table.move_to_queue_end(transaction, run, now)
     transaction.accounts.pop(run, None)  # or those of the whole queue would come into memory
     text = f"the run gives its turn to the next: {reason}"
-    note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
+    record_event(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
 
 
-def note_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
+def record_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
     """Note that a run begins without some of the workers that it had asked for."""
     work_table.add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
     text = f"the run begins with {reason}"
-    note(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
+    record_event(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
 
 
-def follow_up(transaction: Transaction, run: str, now: float) -> None:
+def enter_next_state(transaction: Transaction, run: str, now: float) -> None:
     """Enter the state that follows by itself once no lease is open."""
     record = fetch_run(transaction, run)
     if record.state not in SENDING_STATES:
@@ -206,20 +206,20 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     record = fetch_run(transaction, run)
     if record.state in FINAL_STATES:
         return
-    run_table.leave_queue(transaction, run, now)
+    run_table.add_queued_time(transaction, run, now)
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
     hook_table.give_up_unfinished(transaction, run, now)
     run_table.mark_broken(transaction, run)
-    close_period(transaction, record, now, is_complete=False)
-    _note_state(transaction, run, RunState.FAILED, now, reason)
+    end_active_period(transaction, record, now, is_complete=False)
+    _record_state(transaction, run, RunState.FAILED, now, reason)
 
 
-def _note_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
+def _record_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
     text = f"the run is {state}: {reason}" if reason else f"the run is {state}"
     event = Event(at=now, type=EventType.STATE, text=text, state=state, reason=reason or None)
-    note(transaction, run, event)
+    record_event(transaction, run, event)
     if fetch_run(transaction, run).is_at_rest:
-        run_table.owe_summary(transaction, run)
+        run_table.schedule_summary(transaction, run)
 
 
 def stop_clock(transaction: Transaction, record: RunRecord, at: float) -> None:
@@ -229,7 +229,7 @@ def stop_clock(transaction: Transaction, record: RunRecord, at: float) -> None:
         schedule_table.stop_period(transaction, record.run, _bound(record, period, at))
 
 
-def close_period(transaction: Transaction, record: RunRecord, now: float, *, is_complete: bool) -> None:
+def end_active_period(transaction: Transaction, record: RunRecord, now: float, *, is_complete: bool) -> None:
     """Close the open period of activity, if there is one, and stop its clock.
 
     Args:

@@ -60,7 +60,7 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float) -
             unlisted=failed - listed,
         ),
     )
-    lifecycle.note_submission(transaction, run, now)
+    lifecycle.record_submission(transaction, run, now)
     return run_table.fetch_run(transaction, run)
 
 

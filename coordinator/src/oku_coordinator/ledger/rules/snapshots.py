@@ -216,7 +216,7 @@ def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
     if not record.spec.has_clock and record.state is RunState.COMPLETED and record.periods == 1:
         periods = [PeriodRecord(record.started_at or 0.0, 0.0)]
     is_cut = record.spec.is_timed and record.requests < record.spec.requests
-    settled_to = math.inf if is_cut else history_table.find_busy_to(transaction, run)
+    settled_to = math.inf if is_cut else history_table.fetch_busy_to(transaction, run)
     return Course(series_table.fetch_series(transaction, run), periods, settled_to)
 
 

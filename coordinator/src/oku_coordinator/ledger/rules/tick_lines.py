@@ -102,7 +102,7 @@ def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
     due = _fetch_due(transaction, run, published_to, settled_to)
     published_to = due[-1][1].at if due else published_to
     stop = math.inf if settled_to == math.inf else math.floor(published_to + 0.5)
-    increments = series_table.take_increments(transaction, run, stop)
+    increments = series_table.pop_increments(transaction, run, stop)
     if (due or increments) and outbox_table.is_published(transaction, run):
         planned, head = fetch_planned_seconds(transaction, run), run_table.fetch_head(transaction, run)
         seen, unseen = assign(find_seconds([sample for _, sample in due]), increments)

@@ -64,14 +64,14 @@ class RowTally:
         """Whether rows have changed since the last check."""
         return bool(self._slices or self._ranges or self._grown)
 
-    def note_slice(self, sign: int, start: int, stop: int, state: str) -> None:
+    def count_slice(self, sign: int, start: int, stop: int, state: str) -> None:
         """Count a slice that was added, or with a `sign` of -1 removed."""
         self._lengths[state] += sign * (stop - start)
         _add(self._slices, (start, stop, state), sign)
         if state == SliceState.LEASED:
             _add(self._ranges, (start, stop), sign)
 
-    def note_lease(self, lease: LeaseRecord) -> None:
+    def open_lease(self, lease: LeaseRecord) -> None:
         """Count a lease that was dealt."""
         self._add_lease(lease)
         self._count_ranges(lease.ranges.cut(0, lease.end), -1)
@@ -82,7 +82,7 @@ class RowTally:
         self.fleet.setdefault(lease.incarnation, {})[lease.id] = lease
         self._covered += lease.covered
 
-    def note_growth(self, lease: LeaseRecord) -> None:
+    def update_lease(self, lease: LeaseRecord) -> None:
         """Put the newer state of an open lease in the place of the one before."""
         before = self.leases[lease.id]
         self.leases[lease.id] = self.fleet[lease.incarnation][lease.id] = lease
@@ -95,7 +95,7 @@ class RowTally:
             self._count_ranges(before.ranges.cut(begin, before.end), 1)
             self._count_ranges(lease.ranges.cut(begin, lease.end), -1)
 
-    def note_end(self, name: str) -> None:
+    def close_lease(self, name: str) -> None:
         """Count a lease that is not open any more."""
         lease = self.leases.pop(name, None)
         if lease is None:
@@ -112,16 +112,16 @@ class RowTally:
         for piece in ranges:
             _add(self._ranges, piece, count)
 
-    def note_part(self, lease: str, added: int) -> None:
+    def count_part(self, lease: str, added: int) -> None:
         """Count more requests that the parts of an open lease cover."""
         _add(self._parts, lease, added)
         self._grown.add(lease)
 
-    def note_requests(self, added: int) -> None:
+    def count_requests(self, added: int) -> None:
         """Count more requests of workers."""
         self.worker_requests += added
 
-    def note_second(self, sign: int, outcomes: Sequence[int]) -> None:
+    def count_second(self, sign: int, outcomes: Sequence[int]) -> None:
         """Count the outcomes of a second that were added, or with a `sign` of -1 removed."""
         for place, count in enumerate(outcomes):
             self.series[place] += sign * count

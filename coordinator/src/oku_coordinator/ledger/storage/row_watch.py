@@ -19,27 +19,27 @@ _LEASE_COLUMNS = (
 )  # fmt: skip
 _TRIGGERS = """
 CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
-    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+    SELECT count_slice(1, new.run, new.start, new.stop, new.state); END;
 CREATE TEMP TRIGGER slice_removed AFTER DELETE ON slices BEGIN
-    SELECT note_slice(-1, old.run, old.start, old.stop, old.state); END;
+    SELECT count_slice(-1, old.run, old.start, old.stop, old.state); END;
 CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
-    SELECT note_slice(-1, old.run, old.start, old.stop, old.state);
-    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+    SELECT count_slice(-1, old.run, old.start, old.stop, old.state);
+    SELECT count_slice(1, new.run, new.start, new.stop, new.state); END;
 CREATE TEMP TRIGGER lease_opened AFTER INSERT ON leases WHEN new.state = 'active' BEGIN
-    SELECT note_lease(new.id, new.run, new.start, new.stop,
+    SELECT open_lease(new.id, new.run, new.start, new.stop,
         (SELECT ranges FROM lease_ranges WHERE lease = new.id), new.worker, new.incarnation, new.reason,
         new.cut_at, new."limit", new."end", new.done, new.in_flight, new.untouched,
         new.reported_end, new.sequence, new.outcomes, new.figures, new.wave, new.lane); END;
 CREATE TEMP TRIGGER lease_grown AFTER UPDATE OF
     "limit", "end", done, in_flight, untouched, reported_end, sequence, outcomes, figures
     ON leases WHEN old.state = 'active' AND new.state = 'active' BEGIN
-    SELECT note_growth(new.id, new.run, new."limit", new."end", new.done, new.in_flight, new.untouched,
+    SELECT update_lease(new.id, new.run, new."limit", new."end", new.done, new.in_flight, new.untouched,
         new.reported_end, new.sequence, new.outcomes, new.figures); END;
 CREATE TEMP TRIGGER lease_closed AFTER UPDATE OF state ON leases
     WHEN old.state = 'active' AND new.state != 'active' BEGIN
-    SELECT note_end(old.id, old.run); END;
+    SELECT close_lease(old.id, old.run); END;
 CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases WHEN old.state = 'active' BEGIN
-    SELECT note_end(old.id, old.run); END;
+    SELECT close_lease(old.id, old.run); END;
 CREATE TEMP TRIGGER lease_changed AFTER UPDATE OF id, run, start, stop, length, worker, incarnation, cut_at
     ON leases BEGIN SELECT forget_run(old.run); SELECT forget_run(new.run); END;
 CREATE TEMP TRIGGER lease_reopened AFTER UPDATE OF state ON leases
@@ -47,26 +47,26 @@ CREATE TEMP TRIGGER lease_reopened AFTER UPDATE OF state ON leases
 CREATE TEMP TRIGGER ranges_changed AFTER UPDATE ON lease_ranges BEGIN
     SELECT forget_run(old.run); END;
 CREATE TEMP TRIGGER part_added AFTER INSERT ON lease_parts BEGIN
-    SELECT note_part(new.run, new.lease, new.requests); END;
+    SELECT count_part(new.run, new.lease, new.requests); END;
 CREATE TEMP TRIGGER part_removed AFTER DELETE ON lease_parts BEGIN
-    SELECT note_part(old.run, old.lease, -old.requests); END;
+    SELECT count_part(old.run, old.lease, -old.requests); END;
 CREATE TEMP TRIGGER part_changed AFTER UPDATE ON lease_parts BEGIN
-    SELECT note_part(old.run, old.lease, -old.requests);
-    SELECT note_part(new.run, new.lease, new.requests); END;
+    SELECT count_part(old.run, old.lease, -old.requests);
+    SELECT count_part(new.run, new.lease, new.requests); END;
 CREATE TEMP TRIGGER second_added AFTER INSERT ON series BEGIN
-    SELECT note_second(1, new.run, new.outcomes); END;
+    SELECT count_second(1, new.run, new.outcomes); END;
 CREATE TEMP TRIGGER second_removed AFTER DELETE ON series BEGIN
-    SELECT note_second(-1, old.run, old.outcomes); END;
+    SELECT count_second(-1, old.run, old.outcomes); END;
 CREATE TEMP TRIGGER second_changed AFTER UPDATE OF run, outcomes ON series BEGIN
-    SELECT note_second(-1, old.run, old.outcomes);
-    SELECT note_second(1, new.run, new.outcomes); END;
+    SELECT count_second(-1, old.run, old.outcomes);
+    SELECT count_second(1, new.run, new.outcomes); END;
 CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
-    SELECT note_worker(new.run, new.requests); END;
+    SELECT count_worker(new.run, new.requests); END;
 CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
-    SELECT note_worker(old.run, -old.requests); END;
+    SELECT count_worker(old.run, -old.requests); END;
 CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
-    SELECT note_worker(old.run, -old.requests);
-    SELECT note_worker(new.run, new.requests); END;
+    SELECT count_worker(old.run, -old.requests);
+    SELECT count_worker(new.run, new.requests); END;
 CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
     SELECT forget_run(old.run); END;
 """
@@ -85,58 +85,58 @@ class RowWatch:
         self._tallies = tallies
         self._specs = specs
 
-    def begin(self, database: sqlite3.Connection) -> None:
+    def install(self, database: sqlite3.Connection) -> None:
         """Watch whatever this connection does to rows."""
         for function, arguments in (
-            (self.note_slice, 5), (self.note_lease, len(_LEASE_COLUMNS)), (self.note_growth, 11),
-            (self.note_end, 2), (self.note_part, 3), (self.note_worker, 2), (self.note_second, 3),
+            (self.count_slice, 5), (self.open_lease, len(_LEASE_COLUMNS)), (self.update_lease, 11),
+            (self.close_lease, 2), (self.count_part, 3), (self.count_worker, 2), (self.count_second, 3),
             (self.forget_run, 1),
         ):  # fmt: skip
             database.create_function(function.__name__, arguments, function)
         database.executescript(_TRIGGERS)
 
-    def note_slice(self, sign: int, run: str, start: int, stop: int, state: str) -> None:
+    def count_slice(self, sign: int, run: str, start: int, stop: int, state: str) -> None:
         """A slice was added, or with a `sign` of -1 removed."""
         if tally := self._tallies.get(run):
-            tally.note_slice(sign, start, stop, state)
+            tally.count_slice(sign, start, stop, state)
 
-    def note_lease(self, *columns: Any) -> None:
+    def open_lease(self, *columns: Any) -> None:
         """A lease was dealt."""
         row = dict(zip(_LEASE_COLUMNS, columns, strict=True))
         if tally := self._tallies.get(row["run"]):
             try:
-                tally.note_lease(build_lease_record(row | {"state": LeaseState.ACTIVE}))
+                tally.open_lease(build_lease_record(row | {"state": LeaseState.ACTIVE}))
             except BreachError:
                 self.forget_run(row["run"])
 
-    def note_growth(self, name: str, run: str, *columns: Any) -> None:
+    def update_lease(self, name: str, run: str, *columns: Any) -> None:
         """An open lease has changed."""
         if tally := self._tallies.get(run):
             try:
-                tally.note_growth(decode_growth(tally.leases[name], columns))
+                tally.update_lease(decode_growth(tally.leases[name], columns))
             except (*UNREADABLE, KeyError):
                 self.forget_run(run)
 
-    def note_end(self, name: str, run: str) -> None:
+    def close_lease(self, name: str, run: str) -> None:
         """A lease is not open any more."""
         if tally := self._tallies.get(run):
-            tally.note_end(name)
+            tally.close_lease(name)
 
-    def note_part(self, run: str, lease: str, added: int) -> None:
+    def count_part(self, run: str, lease: str, added: int) -> None:
         """The parts of a lease cover more requests."""
         if tally := self._tallies.get(run):
-            tally.note_part(lease, added)
+            tally.count_part(lease, added)
 
-    def note_worker(self, run: str, added: int) -> None:
+    def count_worker(self, run: str, added: int) -> None:
         """A worker has more requests."""
         if tally := self._tallies.get(run):
-            tally.note_requests(added)
+            tally.count_requests(added)
 
-    def note_second(self, sign: int, run: str, outcomes: str) -> None:
+    def count_second(self, sign: int, run: str, outcomes: str) -> None:
         """Outcomes of a second were added, or with a `sign` of -1 removed."""
         if tally := self._tallies.get(run):
             try:
-                tally.note_second(sign, decode_counts(outcomes))
+                tally.count_second(sign, decode_counts(outcomes))
             except (*UNREADABLE, IndexError):
                 self.forget_run(run)
 

@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from oku_coordinator.ledger.storage.storage_health import explain_error
+from oku_coordinator.ledger.storage.storage_health import find_storage_error
 from oku_core.errors import UserError
 from oku_core.process.private_files import (
     FileLock,
@@ -56,7 +56,7 @@ def open_database(
             database.close()
             raise
     except sqlite3.OperationalError as error:
-        raise UserError(f"{path}: the ledger cannot be used: {explain_error(error) or error}") from error
+        raise UserError(f"{path}: the ledger cannot be used: {find_storage_error(error) or error}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is not a ledger: {error}") from error
     return database

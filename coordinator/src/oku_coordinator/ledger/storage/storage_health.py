@@ -115,30 +115,30 @@ class StorageHealth:
 
     def raise_fault(self, error: sqlite3.OperationalError) -> None:
         """Record a fault of the file and raise it as `StorageError`; do nothing on another error."""
-        if (explained := explain_error(error)) is not None:
-            self._note_failure(explained)
+        if (explained := find_storage_error(error)) is not None:
+            self._record_failure(explained)
             raise explained from error
 
-    def note_written(self) -> None:
+    def record_write(self) -> None:
         """Record that a change has reached the disk."""
         self.written_at = now = self._clock()
         if self._trouble and now - self._failed_at >= STEADY_S:
             self._trouble = ""
 
-    def note_space(self, space: Space | None) -> None:
+    def record_space(self, space: Space | None) -> None:
         """Record how much space is left for the file; None if that is not known."""
         is_short = space is not None and space.free_bytes < LEAST_FREE_BYTES
         if is_short and not self.trouble:
             self._count(StorageFault.DISK_FULL)
         self._is_short = is_short
 
-    def _note_failure(self, error: StorageError) -> None:
+    def _record_failure(self, error: StorageError) -> None:
         self._failed_at = self._clock()
         self._trouble = str(error)
         self._count(error.fault)
 
 
-def explain_error(error: sqlite3.OperationalError) -> StorageError | None:
+def find_storage_error(error: sqlite3.OperationalError) -> StorageError | None:
     """The fault of the file behind an error; None if it is about something else, such as wrong SQL."""
     if isinstance(error, StorageError):
         return error

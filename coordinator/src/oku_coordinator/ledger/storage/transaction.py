@@ -130,7 +130,7 @@ class LedgerFile:
         """Set while no change is going on."""
         self._is_unchanged.set()
         if not read_only:
-            RowWatch(self._memory.tallies, self._memory.specs).begin(self._database)
+            RowWatch(self._memory.tallies, self._memory.specs).install(self._database)
         self._version = self._read_version()
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class LedgerFile:
                 self._is_busy = False
                 self._is_unchanged.set()
             if transaction.has_changed:
-                self.storage.note_written()
+                self.storage.record_write()
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -196,7 +196,7 @@ class LedgerFile:
         Raises:
             StorageError: the file cannot be written.
         """
-        self.storage.note_space(measure_space(self.path))
+        self.storage.record_space(measure_space(self.path))
         with self._mutex, self.storage.watching():
             try:
                 self._begin("BEGIN IMMEDIATE")
@@ -206,7 +206,7 @@ class LedgerFile:
             finally:
                 self._is_busy = False
                 self._roll_back()
-            self.storage.note_written()
+            self.storage.record_write()
 
     def give_back(self) -> bool:
         """Give some free space back to the file system; gives whether there may be more."""

@@ -67,7 +67,7 @@ def begin_deletion(transaction: Transaction, run: str, end: RunEnd | None = None
         transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
     transaction.accounts.pop(run, None)
     transaction.execute("INSERT INTO deletions VALUES (?)", run)
-    submission_table.note_deletion(transaction, run, end)
+    submission_table.record_deletion(transaction, run, end)
     return outbox_table.count_lines(transaction, run)
 
 

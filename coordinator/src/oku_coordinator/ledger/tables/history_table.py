@@ -37,7 +37,7 @@ _decode_ranges = build_own_decoder(list[Range])
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
-def note(transaction: Transaction, run: str, event: Event) -> None:
+def record_event(transaction: Transaction, run: str, event: Event) -> None:
     """Keep an event and put it into the outbox, unless its run was deleted."""
     if fetch_state(transaction, run) is None:
         return
@@ -117,7 +117,7 @@ def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     return join(samples, series_table.fetch_series(transaction, run), row["requests"] if row else 0)
 
 
-def find_busy_to(transaction: Transaction, run: str) -> float:
+def fetch_busy_to(transaction: Transaction, run: str) -> float:
     """Up to when requests of a run were certainly left to be sent; minus infinity if nobody has seen it."""
     rows = transaction.select(
         "SELECT body FROM samples WHERE run = ? ORDER BY at DESC LIMIT ?", run, _MOST_AT_END

@@ -50,7 +50,7 @@ def fetch_setup_data(transaction: Transaction, run: str) -> SetupData:
     return NO_SETUP if row is None else SetupData(*row)
 
 
-def owes_teardown(transaction: Transaction, record: RunRecord) -> bool:
+def needs_teardown(transaction: Transaction, record: RunRecord) -> bool:
     """Whether the teardown of a run is to be called before the run is over.
 
     It is if its setup was done, or, without one, if any of it was ever dealt out; and only once.
@@ -73,7 +73,7 @@ def is_teardown_due(transaction: Transaction, run: str) -> bool:
     return teardown is not None and teardown.end_state is not None and teardown.state not in _OVER
 
 
-def owe_teardown(
+def schedule_teardown(
     transaction: Transaction, run: str, end_state: RunState, end_reason: str, now: float
 ) -> None:
     """The run enters `end_state` after its teardown; what was said first holds."""
@@ -86,7 +86,7 @@ def owe_teardown(
     )  # fmt: skip
 
 
-def begin_attempt(
+def insert_attempt(
     transaction: Transaction, run: str, hook: Hook, worker: str, incarnation: str, now: float
 ) -> None:
     """Give a new attempt at a hook to a process of a worker."""
@@ -130,7 +130,7 @@ def give_up_unfinished(transaction: Transaction, run: str, now: float) -> None:
     )  # fmt: skip
 
 
-def begin_anew(transaction: Transaction, run: str) -> None:
+def reset_hooks(transaction: Transaction, run: str) -> None:
     """A failed run is resumed: its hooks are called again. Their attempts go on counting."""
     transaction.execute(
         "UPDATE hooks SET state = ?, tries = 0, error = '', traceback = '', value = 'null', end_state = '',"

@@ -56,7 +56,7 @@ def deal_leases(
     for order in orders:
         if pending == 0:
             break
-        ranges = IndexRanges(supply.take(min(order.size, pending), MOST_RANGES))
+        ranges = IndexRanges(supply.lease(min(order.size, pending), MOST_RANGES))
         if not ranges.length:
             continue
         pending -= ranges.length
@@ -203,7 +203,7 @@ def count_held(transaction: Transaction, run: str) -> Counter[str]:
     return Counter(lease.worker for lease in fetch_open_leases(transaction, run))
 
 
-def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
+def find_void_leases(transaction: Transaction, leases: Iterable[str]) -> list[str]:
     """Which of these leases are void: they have expired, or their run has failed."""
     rows = transaction.select(
         "SELECT id FROM leases JOIN runs USING (run) WHERE id IN (SELECT value FROM json_each(?))"

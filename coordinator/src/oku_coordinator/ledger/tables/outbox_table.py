@@ -97,7 +97,7 @@ def _encode(line: Mapping[str, Any]) -> str:
     return msgspec.json.encode({name: value for name, value in line.items() if value is not None}).decode()
 
 
-def take_batch(
+def fetch_batch(
     transaction: Transaction, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float = 0.0
 ) -> list[OutboxLine]:
     """The oldest lines, at least one if there is any.

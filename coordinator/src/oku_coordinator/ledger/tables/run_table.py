@@ -224,7 +224,7 @@ def add_watched(
     )  # fmt: skip
 
 
-def note_ended(transaction: Transaction, run: str, ended_at: float) -> None:
+def record_last_end(transaction: Transaction, run: str, ended_at: float) -> None:
     """Note that a request of a run has ended at a Unix time; only the last one counts."""
     transaction.execute(
         "UPDATE runs SET last_ended_at = ?1 WHERE run = ?2 AND coalesce(last_ended_at, 0) < ?1", ended_at, run
@@ -266,7 +266,7 @@ def mark_broken(transaction: Transaction, run: str) -> None:
     transaction.execute("UPDATE runs SET is_broken = 1 WHERE run = ?", run)
 
 
-def leave_queue(transaction: Transaction, run: str, now: float) -> None:
+def add_queued_time(transaction: Transaction, run: str, now: float) -> None:
     """Add the time since a pending run went to the end of the queue to that which it was queued for."""
     transaction.execute(
         "UPDATE runs SET queued_s = queued_s + max(0, ?1 - queued_at) WHERE run = ?2 AND state = 'pending'",
@@ -274,7 +274,7 @@ def leave_queue(transaction: Transaction, run: str, now: float) -> None:
     )  # fmt: skip
 
 
-def put_last(transaction: Transaction, run: str, now: float) -> None:
+def move_to_queue_end(transaction: Transaction, run: str, now: float) -> None:
     """Put a run at the end of the queue; once it is stopped again, its requests may finish."""
     transaction.execute("UPDATE runs SET queued_at = ?, drops_in_flight = 0 WHERE run = ?", now, run)
 
@@ -307,18 +307,18 @@ def close_period(transaction: Transaction, run: str, ended_at: float | None) -> 
     )  # fmt: skip
 
 
-def owe_summary(transaction: Transaction, run: str) -> None:
+def schedule_summary(transaction: Transaction, run: str) -> None:
     """Note that a run has come to rest: its summary is to be published, if its lines are."""
     transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)
 
 
-def settle_summary(transaction: Transaction, run: str) -> bool:
+def mark_summary_published(transaction: Transaction, run: str) -> bool:
     """Note that the summary of a run is published; gives whether it was owed."""
     settled = transaction.execute("UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run)
     return bool(settled)
 
 
-def find_owing(transaction: Transaction) -> list[str]:
+def list_due_summaries(transaction: Transaction) -> list[str]:
     """The runs at rest whose summary has not been published yet."""
     rows = transaction.select("SELECT run FROM runs INDEXED BY owing_runs WHERE owes_summary = 1")
     return [row["run"] for row in rows]

@@ -62,7 +62,7 @@ def count_pending(transaction: Transaction, run: str) -> int:
     return sum_lengths(transaction, run).pending
 
 
-def measure_extent(transaction: Transaction, run: str, requests: int) -> int:
+def fetch_extent(transaction: Transaction, run: str, requests: int) -> int:
     """The index behind the last one that was ever dealt, of a run that did not or may not use all of them.
 
     Args:
@@ -93,7 +93,7 @@ class PendingSupply:
         self._emptied: list[tuple[str, int]] = []
         self._leased: list[Slice] = []
 
-    def take(self, size: int, most_ranges: int) -> list[Range]:
+    def lease(self, size: int, most_ranges: int) -> list[Range]:
         """Lease the first `size` pending indices, or fewer: in rising order, in at most so many ranges."""
         ranges: list[Range] = []
         while size > 0 and self._has_more():
@@ -258,7 +258,7 @@ def _account(piece: Slice, start: int, stop: int) -> Sequence[Slice]:
     ]
 
 
-def leave_unused(transaction: Transaction, run: str) -> None:
+def mark_pending_unused(transaction: Transaction, run: str) -> None:
     """Leave everything unused that is pending."""
     transaction.execute("UPDATE slices SET state = 'unused' WHERE run = ? AND state = 'pending'", run)
     transaction.touched.add(run)

@@ -29,7 +29,7 @@ def _fetch(transaction: Transaction, column: str, value: str) -> KeyRecord | Non
     return KeyRecord(*row) if row else None
 
 
-def note_deletion(transaction: Transaction, run: str, end: RunEnd | None) -> None:
+def record_deletion(transaction: Transaction, run: str, end: RunEnd | None) -> None:
     """Keep with the key of a run, if it has one, that it is deleted and how it stood.
 
     Raises:
@@ -54,7 +54,7 @@ def insert_files(transaction: Transaction, run: str, digests: Iterable[str]) -> 
     transaction.execute_each("INSERT INTO run_files VALUES (?, ?)", rows)
 
 
-def fetch_files(transaction: Transaction, run: str) -> list[str]:
+def fetch_digests(transaction: Transaction, run: str) -> list[str]:
     """The digests of the files of a run."""
     return [row["digest"] for row in transaction.select("SELECT digest FROM run_files WHERE run = ?", run)]
 

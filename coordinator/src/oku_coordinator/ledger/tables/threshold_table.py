@@ -13,7 +13,7 @@ def fetch_thresholds(transaction: Transaction, run: str) -> dict[int, ThresholdR
     return {row["ordinal"]: _build_record(row) for row in rows}
 
 
-def note_lost(transaction: Transaction, run: str, number: int, now: float) -> bool:
+def insert_loss(transaction: Transaction, run: str, number: int, now: float) -> bool:
     """Note that a threshold is lost; gives whether that was not known."""
     changed = transaction.execute(
         "INSERT INTO thresholds (run, ordinal, lost_at) VALUES (?, ?, ?)"
@@ -23,7 +23,7 @@ def note_lost(transaction: Transaction, run: str, number: int, now: float) -> bo
     return changed > 0
 
 
-def keep_stretches(transaction: Transaction, run: str, number: int, record: ThresholdRecord) -> None:
+def write_stretch(transaction: Transaction, run: str, number: int, record: ThresholdRecord) -> None:
     """Keep what a threshold over some seconds in a row came to: all of a record but when it was lost."""
     loss = record.loss
     place = (None, None, None) if loss is None else (loss.value, loss.phase, loss.clock_s)

@@ -44,7 +44,7 @@ class Rates(NamedTuple):
     completed_rps: float
 
 
-def build_figures(account: Account, measured: Account | None = None) -> dict[str, Any]:
+def build_request_figures(account: Account, measured: Account | None = None) -> dict[str, Any]:
     """The fields of `RequestSummary`.
 
     Args:
@@ -72,7 +72,7 @@ class FigureCache:
         """The fields of `RequestSummary`, of the account of a part, or of a phase whose name is None."""
         known = self._known.get(key)
         if known is None or known[0] is not account:
-            known = self._known[key] = account, build_figures(account)
+            known = self._known[key] = account, build_request_figures(account)
         return known[1]
 
 
@@ -91,7 +91,7 @@ def measure_sent_rps(outcomes: Sequence[int], seconds: float) -> float:
     return round(measure_rate(count_sent(outcomes), seconds), 1)
 
 
-def build_targets(spec: Spec, accounts: RunAccount, measured_s: float) -> list[TargetSummary]:
+def summarize_targets(spec: Spec, accounts: RunAccount, measured_s: float) -> list[TargetSummary]:
     """The summaries of all targets, in the order of the spec; none if the spec names none.
 
     Args:
@@ -111,11 +111,11 @@ def _build_target(target: Target, accounts: PartAccounts, measured_s: float) -> 
         weight=target.weight,
         requests=account.accounted,
         rate_rps=measure_sent_rps(measured.outcomes, measured_s),
-        **build_figures(account, measured),
+        **build_request_figures(account, measured),
     )
 
 
-def build_phases(
+def summarize_phases(
     spec: Spec,
     accounts: RunAccount,
     clock_s: float,
@@ -159,7 +159,7 @@ def _build_phase(phase: _Phase, clock_s: float, counts: ClockCounts | None) -> P
     account = phase.accounts.fetch_phase(time.name)
     begin_s, end_s = float(time.begin_s), None if time.end_s is None else float(time.end_s)
     passed_s = clock_s if end_s is None else min(end_s, clock_s)
-    rates = measure_rates(account, begin_s, passed_s, counts)
+    rates = measure_part_rates(account, begin_s, passed_s, counts)
     return PhaseSummary(
         name=time.name,
         begin_s=begin_s,
@@ -193,7 +193,7 @@ def build_clock_counts(spec: Spec, course: Course | None) -> ClockCounts | None:
     return None if course is None else ClockCounts(course, float(spec.length_s or math.inf))
 
 
-def measure_rates(account: Account, begin_s: float, end_s: float, counts: ClockCounts | None) -> Rates:
+def measure_part_rates(account: Account, begin_s: float, end_s: float, counts: ClockCounts | None) -> Rates:
     """What was sent and answered per second between two times of a run's clock.
 
     In a closed run a request is sent as another one has ended, so both are those of the requests that were
@@ -245,7 +245,7 @@ def _build_inner(name: str, accounts: PartAccounts, measured_s: float) -> InnerS
     )
 
 
-def build_failures(
+def summarize_failures(
     spec: Spec,
     reasons: Iterable[tuple[str, ReasonCount]],
     most: int = MOST_FAILURES,

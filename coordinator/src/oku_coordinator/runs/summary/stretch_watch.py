@@ -83,7 +83,7 @@ class StretchWatch:
         """Whether there is any."""
         return bool(self._live or self._settled)
 
-    def look(self, look: Look, kept: Mapping[int, ThresholdRecord]) -> dict[int, ThresholdRecord]:
+    def update(self, look: Look, kept: Mapping[int, ThresholdRecord]) -> dict[int, ThresholdRecord]:
         """What is to be kept of thresholds for which that has changed, by their places in the spec.
 
         Args:

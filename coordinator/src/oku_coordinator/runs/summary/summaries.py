@@ -11,14 +11,14 @@ from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
 from oku_coordinator.runs.summary.part_summaries import (
     FigureCache,
     build_clock_counts,
-    build_failures,
-    build_figures,
     build_inner_requests,
-    build_phases,
-    build_targets,
+    build_request_figures,
+    measure_part_rates,
     measure_planned_rps,
-    measure_rates,
     measure_sent_rps,
+    summarize_failures,
+    summarize_phases,
+    summarize_targets,
 )
 from oku_coordinator.runs.summary.stretch_watch import list_ends
 from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
@@ -113,13 +113,13 @@ def build_summary(
         watched_s=round(record.watched_s, 3),
         underfilled_s=round(record.underfilled_s, 3),
         throughput_rps=measure_sent_rps(measured.outcomes, measured_s),
-        completed_rps=measure_rates(measured, warm_up_s or 0.0, clock_s, counts).completed_rps,
+        completed_rps=measure_part_rates(measured, warm_up_s or 0.0, clock_s, counts).completed_rps,
         planned_rps=measure_planned_rps(record.spec, warm_up_s or 0.0, clock_s),
-        phases=build_phases(record.spec, snapshot.accounts, clock_s, snapshot.course, figures),
-        targets=build_targets(record.spec, snapshot.accounts, measured_s),
+        phases=summarize_phases(record.spec, snapshot.accounts, clock_s, snapshot.course, figures),
+        targets=summarize_targets(record.spec, snapshot.accounts, measured_s),
         inner_requests=build_inner_requests(snapshot.accounts, measured_s),
         hooks=[_build_hook(hook) for hook in snapshot.hooks],
-        failures=build_failures(
+        failures=summarize_failures(
             record.spec, snapshot.accounts.list_reasons(), tracebacks=snapshot.tracebacks
         ),
         completes=_build_completes(snapshot),
@@ -130,7 +130,7 @@ def build_summary(
         processes=snapshot.processes,
         servers=ServersSummary(served=record.served) if record.served is not None else None,
         validity=validity,
-        **build_figures(account, measured),
+        **build_request_figures(account, measured),
         **_build_histograms(measured),
     )
 

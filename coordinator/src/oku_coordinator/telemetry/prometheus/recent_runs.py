@@ -16,11 +16,11 @@ from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import account_table
-from oku_coordinator.telemetry.prometheus.run_metrics import RunFigures, build_live_figures, build_run_figures
+from oku_coordinator.telemetry.prometheus.run_metrics import RunFigures, build_run_figures, build_tick_figures
 from oku_coordinator.telemetry.prometheus.target_metrics import (
     RequestFigures,
-    build_figures,
     build_inner_figures,
+    build_target_figures,
 )
 from oku_core.process.clock import Clock
 from oku_core.spec.spec import USER_CODE_ENGINES
@@ -91,7 +91,7 @@ class RecentRuns:
 
     def _build_run(self, row: RunRow) -> RunFigures:
         if row.is_active and self._tick is not None and self._tick.run == row.run:
-            return build_live_figures(self._tick, row.queued_s)
+            return build_tick_figures(self._tick, row.queued_s)
         with self._ledger.read() as t:
             standing = snapshots.fetch_standing(t, row.run)
         return build_run_figures(standing)
@@ -99,7 +99,7 @@ class RecentRuns:
     def _build_targets(self, row: RunRow) -> list[RequestFigures]:
         with self._ledger.read() as t:
             spec = run_table.fetch_run(t, row.run).spec
-        return build_figures(row.run, spec, self._fetch_totals(row))
+        return build_target_figures(row.run, spec, self._fetch_totals(row))
 
     def _build_inner(self, row: RunRow) -> list[RequestFigures]:
         if row.engine not in USER_CODE_ENGINES:

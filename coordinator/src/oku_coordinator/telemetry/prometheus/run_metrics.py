@@ -102,7 +102,7 @@ def build_run_figures(standing: Standing) -> RunFigures:
     )
 
 
-def build_live_figures(tick: Tick, queued_s: float) -> RunFigures:
+def build_tick_figures(tick: Tick, queued_s: float) -> RunFigures:
     """The figures of an active run as its last tick has them."""
     sample = tick.sample
     return RunFigures(

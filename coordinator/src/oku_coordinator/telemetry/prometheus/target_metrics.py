@@ -161,7 +161,7 @@ class RequestCollector(Collector):
         return histogram
 
 
-def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
+def build_target_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each target of a run, in the order of its spec; a single one may have no name."""
     return [_build_figures(run, name, accounts.parts.list_named(name)) for name in list_target_names(spec)]
 

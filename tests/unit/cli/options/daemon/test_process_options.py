@@ -46,7 +46,7 @@ def test_a_coordinator_takes_its_secrets_from_the_socket_and_forgets_them(
 ) -> None:
     """Wherever the flag is; what it starts does not inherit them."""
     served: list[CoordinatorSettings] = []
-    monkeypatch.setattr("oku_coordinator.process.serve", served.append)
+    monkeypatch.setattr("oku_coordinator.process.serve_runs", served.append)
     invoke(coordinator, GIVEN, "--port", "0")
     [settings] = served
     assert (settings.broker_url, settings.token) == ("redis://:pw@h", TOKEN)

@@ -8,8 +8,8 @@ from oku_coordinator.leasing.ranges.sizing import (
     find_most_held,
     find_uneven,
     find_weight,
-    shorten,
     size_lease,
+    trim_backlog,
 )
 
 
@@ -133,9 +133,9 @@ def build_leased(
 def test_a_worker_keeps_what_it_would_do_first() -> None:
     """Its last leases are shortened first, down to nothing."""
     backlog = build_leased("w", (50, 100), (0, 100), (0, 100))
-    assert shorten(backlog, 250) == {}
-    assert shorten(backlog, 120) == {"bw": {"wb": 70, "wc": 0}}
-    assert shorten(backlog, 0) == {"bw": {"wa": 50, "wb": 0, "wc": 0}}
+    assert trim_backlog(backlog, 250) == {}
+    assert trim_backlog(backlog, 120) == {"bw": {"wb": 70, "wc": 0}}
+    assert trim_backlog(backlog, 0) == {"bw": {"wa": 50, "wb": 0, "wc": 0}}
 
 
 def test_work_that_was_given_on_a_wrong_guess_is_asked_back() -> None:

@@ -10,7 +10,7 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
-from oku_coordinator.ledger.rules.leases.waves import open_period
+from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -198,7 +198,7 @@ def test_the_time_in_the_queue_is_summed_over_all_turns(ledger: Ledger) -> None:
     assert (measure(3.0), measure(-1.0)) == (3.0, 0.0)
     change(ledger, lifecycle.requeue, "r1", 4.0, "a reason")
     assert measure(6.0) == 6.0
-    change(ledger, lifecycle.begin_run, "r1", 7.0)
+    change(ledger, lifecycle.start_run, "r1", 7.0)
     assert measure(50.0) == 7.0
     change(ledger, change_state, "r1", RunState.PAUSING, 51.0)
     change(ledger, change_state, "r1", RunState.PENDING, 60.0)
@@ -234,7 +234,7 @@ def begin(ledger: Ledger) -> Enter:
         change(ledger, create_run, run, spec, 0.0)
         change(ledger, change_state, run, RunState.RUNNING, 1.0)
         if spec.has_clock:
-            change(ledger, open_period, run, 10.0, 0.0)
+            change(ledger, start_clock, run, 10.0, 0.0)
 
     return begin
 
@@ -312,10 +312,10 @@ def test_the_time_of_a_run_with_a_rate_is_that_of_its_schedule(ledger: Ledger, b
 def end(transaction: Transaction, run: str, sent: Mapping[int, int], ended_at: float, now: float) -> None:
     """All requests of a run are accounted; so many were sent in these seconds."""
     counts = {second: [0] * len(OUTCOMES) + [count] for second, count in sent.items()}
-    series_table.collect(transaction, run, counts)
-    run_table.note_ended(transaction, run, ended_at)
+    series_table.add_seconds(transaction, run, counts)
+    run_table.record_last_end(transaction, run, ended_at)
     record = run_table.fetch_run(transaction, run)
-    lifecycle.close_period(transaction, record, now, is_complete=True)
+    lifecycle.end_active_period(transaction, record, now, is_complete=True)
 
 
 def test_a_run_that_is_paused_without_a_clock_ends_with_its_last_answer(ledger: Ledger, begin: Enter) -> None:

@@ -9,7 +9,7 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.lifecycle import create_run, start_run
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -99,7 +99,7 @@ def test_a_checkpoint_with_a_phase_that_the_run_does_not_have_is_untrue(
 ) -> None:
     """Nothing of it counts."""
     change(ledger, create_run, "r1", CLOSED, 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     lease = deal_lease(ledger, "r1", 4, 2.0)
     assert lease is not None
     first, second = (make_batch(lease).checkpoints[0].parts[0] for _ in range(2))

@@ -10,9 +10,9 @@ from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second
-from oku_coordinator.ledger.rules.leases.waves import open_period
+from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_core.accounting.run_state import RunState
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
@@ -43,13 +43,13 @@ def tick(ledger: Ledger, at: float, settled_to: float = -math.inf) -> None:
 
 def take(ledger: Ledger) -> list[dict[str, Any]]:
     """The ticks in the outbox."""
-    lines = change(ledger, take_batch, 10_000, 10**9, BEGIN + 100)
+    lines = change(ledger, fetch_batch, 10_000, 10**9, BEGIN + 100)
     return [json.loads(line.text) for line in lines if line.kind == LineKind.TICK]
 
 
 def test_the_plan_of_a_sample_is_that_of_its_whole_seconds(ledger: Ledger) -> None:
     """Its seconds sum to all requests, wherever between whole seconds the ticks and the start were."""
-    change(ledger, open_period, "r1", BEGIN + 0.5, 0.0)
+    change(ledger, start_clock, "r1", BEGIN + 0.5, 0.0)
     for at in range(1, 11):
         tick(ledger, at + 0.004)
     samples = read(ledger, fetch_history, "r1").samples
@@ -60,11 +60,11 @@ def test_the_plan_of_a_sample_is_that_of_its_whole_seconds(ledger: Ledger) -> No
 
 def test_where_the_clock_was_set_back_nothing_is_planned_twice(ledger: Ledger) -> None:
     """A run that goes on repeats what was in flight, which its plan has already counted."""
-    change(ledger, open_period, "r1", BEGIN, 0.0)
+    change(ledger, start_clock, "r1", BEGIN, 0.0)
     change(ledger, change_state, "r1", RunState.PAUSING, BEGIN + 5.5)  # so that the clock stops at 6
     change(ledger, change_state, "r1", RunState.PENDING, BEGIN + 9)
     change(ledger, change_state, "r1", RunState.RUNNING, BEGIN + 9)
-    change(ledger, open_period, "r1", BEGIN + 10, 4.0)
+    change(ledger, start_clock, "r1", BEGIN + 10, 4.0)
     for at in range(5, 16):
         tick(ledger, at + 0.004)
     samples = read(ledger, fetch_history, "r1").samples
@@ -74,7 +74,7 @@ def test_where_the_clock_was_set_back_nothing_is_planned_twice(ledger: Ledger) -
 
 def test_lines_have_the_plan_of_their_seconds(ledger: Ledger) -> None:
     """As samples that were kept have; a pause has no plan."""
-    change(ledger, open_period, "r1", BEGIN, 4.0)
+    change(ledger, start_clock, "r1", BEGIN, 4.0)
     tick(ledger, 1.002)
     tick(ledger, 2.002, 2.002)
     assert [(line["requests_planned"], line["phase"]) for line in take(ledger)] == [(20, "soak")] * 2
@@ -100,7 +100,7 @@ def test_a_run_that_ends_after_a_time_or_a_number_says_what_is_unused(ledger: Le
     change(ledger, create_run, "r3", spec, BEGIN)
     change(ledger, change_state, "r1", RunState.CANCELLING, BEGIN)
     change(ledger, change_state, "r3", RunState.RUNNING, BEGIN)
-    change(ledger, open_period, "r3", BEGIN, 0.0)
+    change(ledger, start_clock, "r3", BEGIN, 0.0)
     sample = Sample(
         at=BEGIN + 3.001, seconds=1.0, requests_total=80, accounted=80, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=0,

@@ -16,10 +16,10 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.failed_requests import FailedSpan, fetch_failed_requests
-from oku_coordinator.ledger.rules.hooks import begin_attempt
+from oku_coordinator.ledger.rules.hooks import start_attempt
 from oku_coordinator.ledger.rules.leases import waves
 from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
-from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.lifecycle import create_run, start_run
 from oku_coordinator.ledger.rules.retried_run import build_retry_spec, create_retry
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import RetryRecord
@@ -61,7 +61,7 @@ def build_failing_part(covered: int, failed: Sequence[int]) -> Part:
 
 def run_all(ledger: Ledger, run: str, part: Part) -> None:
     """Make a run in one lease, of which this comes."""
-    change(ledger, begin_run, run, 1.0)
+    change(ledger, start_run, run, 1.0)
     lease = deal_lease(ledger, run, 1000, 2.0)
     assert lease is not None
     verdicts = apply_batches(ledger, [build_batch(lease, build_checkpoint(lease, parts=[part]))], 5.0)
@@ -100,8 +100,8 @@ def test_a_retry_has_exactly_the_failed_indices(ledger: Ledger) -> None:
 def test_a_retry_has_a_setup_of_its_own(ledger: Ledger) -> None:
     """What the setup of the other run returned was torn down with it."""
     change(ledger, create_run, "r1", Spec(requests=100, hooks=(Hook.SETUP,)), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
-    change(ledger, begin_attempt, "r1", Hook.SETUP, "w1", "b1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
+    change(ledger, start_attempt, "r1", Hook.SETUP, "w1", "b1", 1.0)
     report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1), value="7")
     apply_batches(
         ledger, [CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])], 2.0
@@ -141,7 +141,7 @@ def test_a_run_with_a_rate_is_retried_without_it(ledger: Ledger) -> None:
     """What nobody had in time is among what failed; the retry has as many in flight as the run might."""
     spec = parse_spec(Source(None, {"url": "http://h/{i}", "rate": "10/s", "requests": 100}))
     change(ledger, create_run, "r1", spec, 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     change(ledger, account_not_dealt, "r1", [(0, 100)], 20.0)
     assert read(ledger, fetch_failed_requests, "r1").spans == [FailedSpan(0, 100, Outcome.NOT_SENT, "")]
     created = change(ledger, create_retry, "r2", "r1", 21.0)
@@ -181,7 +181,7 @@ def test_what_failed_in_more_ranges_of_indices_than_are_listed_is_counted(
         parse_spec(Source(None, {"url": "http://h", "rate": "10/s", "requests": 40})),
         0.0,
     )
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     wave = Wave(0, 40, 4, 0, (10, 20, 30, 40))
     deal = Deal(dropped=(), waves=(wave,), next_block=4, orders=())
     change(ledger, waves.deal, "r1", lambda _: deal, 2.0)

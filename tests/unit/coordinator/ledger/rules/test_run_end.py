@@ -41,7 +41,7 @@ def begin(ledger: Ledger, **keys: object) -> None:
         parse_spec(Source(None, {"url": "http://shop.test/", "duration": "10s", **keys})),
         0.0,
     )
-    change(ledger, lifecycle.begin_run, "r1", 1.0)
+    change(ledger, lifecycle.start_run, "r1", 1.0)
 
 
 @pytest.mark.parametrize(("keys", "space"), [({}, OPEN_END), ({"requests": 50}, 50)])

@@ -16,7 +16,7 @@ from oku_coordinator.ledger.rules.history import fetch_history, keep_second, put
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
-from oku_coordinator.ledger.tables.outbox_table import OutboxLine, take_batch
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine, fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
@@ -83,7 +83,7 @@ def tick(ledger: Ledger, at: float, settled_to: float) -> None:
 
 def take(ledger: Ledger) -> list[tuple[OutboxLine, dict[str, Any]]]:
     """The ticks in the outbox; it is empty afterwards."""
-    lines = change(ledger, take_batch, 10_000, 10**9, BEGIN + 100)
+    lines = change(ledger, fetch_batch, 10_000, 10**9, BEGIN + 100)
     change(ledger, outbox_table.remove, lines)
     return [(line, json.loads(line.text)) for line in lines if line.kind == LineKind.TICK]
 

@@ -127,7 +127,7 @@ def test_a_tally_costs_no_look_at_other_rows(
 def test_a_slice_that_changes_twice_is_a_breach() -> None:
     """A row that is added twice cannot be right."""
     tally = RowTally(Lengths(10, 0, 0), [], parts={}, worker_requests=0, series=build_no_counts())
-    tally.note_slice(1, 0, 5, "pending")
-    tally.note_slice(1, 0, 5, "pending")
+    tally.count_slice(1, 0, 5, "pending")
+    tally.count_slice(1, 0, 5, "pending")
     with pytest.raises(ConservationError, match="has changed 2 times"):
         tally.check()

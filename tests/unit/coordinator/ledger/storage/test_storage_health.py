@@ -14,7 +14,7 @@ from oku_coordinator.ledger.storage.storage_health import (
     StorageError,
     StorageFault,
     StorageHealth,
-    explain_error,
+    find_storage_error,
     measure_space,
 )
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
@@ -115,7 +115,7 @@ def test_every_error_of_the_file_has_a_reason() -> None:
         error = sqlite3.OperationalError("said")
         if code is not None:
             error.sqlite_errorcode = code
-        explained = explain_error(error)
+        explained = find_storage_error(error)
         assert explained is None or str(explained).endswith(" (SQLite: said)")
         found[code] = explained and explained.fault
     assert found == expected

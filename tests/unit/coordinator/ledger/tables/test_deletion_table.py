@@ -25,7 +25,7 @@ from oku_coordinator.ledger.tables.deletion_table import (
     find_deletion,
     find_surplus,
 )
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -237,6 +237,6 @@ def test_a_run_whose_lines_wait_for_loki_is_kept_by_retention(published: Ledger)
     change(published, change_state, "r1", RunState.CANCELLED, 1.0)
     change(published, put_summary, "r1", {"x": 1}, [], 1.0)
     assert read(published, find_surplus, 0, None) == []
-    change(published, outbox_table.remove, change(published, take_batch, 100, 10**6, 2.0))
+    change(published, outbox_table.remove, change(published, fetch_batch, 100, 10**6, 2.0))
     assert read(published, find_surplus, 0, None) == ["r1"]
     published.close()

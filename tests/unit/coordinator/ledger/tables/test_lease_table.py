@@ -160,7 +160,7 @@ def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
     expire(ledger, [expired.id], ExpiryReason.WORKER_LOST, 3.0)
     apply([make_batch(closed)], 4.0)
     names = [lease.id for lease in (expired, active, closed, other)] + ["unknown", "\ud800"]
-    assert read(ledger, lease_table.find_void, names) == [expired.id]
+    assert read(ledger, lease_table.find_void_leases, names) == [expired.id]
     change(ledger, change_state, "r2", RunState.FAILED, 5.0)
-    assert sorted(read(ledger, lease_table.find_void, names)) == sorted([expired.id, other.id])
-    assert read(ledger, lease_table.find_void, []) == []
+    assert sorted(read(ledger, lease_table.find_void_leases, names)) == sorted([expired.id, other.id])
+    assert read(ledger, lease_table.find_void_leases, []) == []

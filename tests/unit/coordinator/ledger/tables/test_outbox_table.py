@@ -14,8 +14,8 @@ from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_s
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
-from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, take_batch
-from oku_coordinator.ledger.tables.run_table import find_owing
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, fetch_batch
+from oku_coordinator.ledger.tables.run_table import list_due_summaries
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -41,7 +41,7 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 def take(ledger: Ledger, lines: int = 1000, size: int = 10**9, now: float = 10.0) -> list[OutboxLine]:
     """Take the oldest lines."""
-    return change(ledger, take_batch, lines, size, now)
+    return change(ledger, fetch_batch, lines, size, now)
 
 
 def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
@@ -203,18 +203,18 @@ def test_lines_that_were_dropped_while_they_were_sent_are_removed_once(ledger: L
 def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     """A run at rest owes a summary until it is there; a resumed one owes another."""
     change(ledger, create_run, "r1", Spec(requests=10), 0.0)
-    assert read(ledger, find_owing) == []
+    assert read(ledger, list_due_summaries) == []
     change(ledger, change_state, "r1", RunState.PAUSED, 1.0)
-    assert read(ledger, find_owing) == ["r1"]
+    assert read(ledger, list_due_summaries) == ["r1"]
     empty(ledger)
     flag = Event(at=2.0, type=EventType.VALIDITY, text="resent")
     assert change(ledger, put_summary, "r1", {"run": "r1"}, [flag], 2.0)
     assert not change(ledger, put_summary, "r1", {"run": "r1"}, [flag], 2.0)
     assert [line.kind for line in take(ledger)] == [LineKind.SUMMARY, LineKind.EVENT]
-    assert read(ledger, find_owing) == []
+    assert read(ledger, list_due_summaries) == []
     change(ledger, change_state, "r1", RunState.PENDING, 3.0)
     change(ledger, change_state, "r1", RunState.CANCELLED, 4.0)
-    assert read(ledger, find_owing) == ["r1"]
+    assert read(ledger, list_due_summaries) == ["r1"]
 
 
 def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> None:
@@ -240,9 +240,9 @@ def test_lines_get_the_time_of_the_wall_clock_when_they_are_first_taken(ledger: 
     """
     begin(ledger)
     note(ledger, 100.0, 101.0)
-    first = change(ledger, take_batch, 1000, 10**9, 102.0, wall_ahead_s=3600.0)
+    first = change(ledger, fetch_batch, 1000, 10**9, 102.0, wall_ahead_s=3600.0)
     assert [line.at_ns for line in first] == [3700 * 10**9, 3701 * 10**9]
-    again = change(ledger, take_batch, 1000, 10**9, 103.0, wall_ahead_s=3660.0)
+    again = change(ledger, fetch_batch, 1000, 10**9, 103.0, wall_ahead_s=3660.0)
     assert [line.at_ns for line in again] == [line.at_ns for line in first]
 
 
@@ -250,8 +250,8 @@ def test_a_time_that_is_still_to_come_is_given_anew(ledger: Ledger) -> None:
     """Loki would refuse lines from before the clock was set back, and takes them with the new time."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
-    change(ledger, take_batch, 1000, 10**9, 5001.0)
-    lines = change(ledger, take_batch, 1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
+    change(ledger, fetch_batch, 1000, 10**9, 5001.0)
+    lines = change(ledger, fetch_batch, 1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
     assert [line.at_ns for line in lines] == [1400 * 10**9, 1401 * 10**9]
 
 
@@ -259,7 +259,7 @@ def test_lines_of_a_process_whose_clock_was_ahead_have_the_time_of_now(ledger: L
     """Nobody knows any more how far ahead it was."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
-    lines = change(ledger, take_batch, 1000, 10**9, 1402.0)
+    lines = change(ledger, fetch_batch, 1000, 10**9, 1402.0)
     assert [line.at_ns for line in lines] == [1402 * 10**9, 1402 * 10**9 + 1]
 
 
@@ -269,14 +269,14 @@ def test_after_a_long_step_back_lines_go_where_loki_takes_them(ledger: Ledger) -
     """
     begin(ledger)
     note(ledger, 10_000.0)
-    assert not change(ledger, take_batch, 1000, 10**9, 10_000.0)[0].is_late
+    assert not change(ledger, fetch_batch, 1000, 10**9, 10_000.0)[0].is_late
     empty(ledger)
     note(ledger, 10_001.0)
-    [line] = change(ledger, take_batch, 1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
+    [line] = change(ledger, fetch_batch, 1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
     assert line.is_late
     empty(ledger)
     note(ledger, 10_003.0)
-    assert not change(ledger, take_batch, 1000, 10**9, 10_003.0)[0].is_late
+    assert not change(ledger, fetch_batch, 1000, 10**9, 10_003.0)[0].is_late
 
 
 def test_a_new_process_with_its_clock_set_back_does_not_wait_for_the_old_time(

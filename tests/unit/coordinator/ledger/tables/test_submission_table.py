@@ -12,7 +12,7 @@ from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_
 from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_coordinator.ledger.tables.submission_table import (
     delete_keys,
-    fetch_files,
+    fetch_digests,
     fetch_key,
     fetch_key_of_run,
     fetch_used,
@@ -96,8 +96,8 @@ def test_the_ledger_knows_which_run_uses_which_file(ledger: Ledger) -> None:
     """They are entered with the run, each once, and go with its other rows."""
     change(ledger, create_run, "r1", Spec(cacert=str(FIRST), cert=str(FIRST), body=str(SECOND)), 1.0)
     change(ledger, create_run, "r2", Spec(cacert="/certs/ca.pem"), 2.0)
-    assert sorted(read(ledger, fetch_files, "r1")) == [FIRST.digest, SECOND.digest]
-    assert read(ledger, fetch_files, "r2") == []
+    assert sorted(read(ledger, fetch_digests, "r1")) == [FIRST.digest, SECOND.digest]
+    assert read(ledger, fetch_digests, "r2") == []
     assert read(ledger, fetch_used) == {FIRST.digest, SECOND.digest}
     assert read(ledger, is_used, FIRST.digest)
     assert not read(ledger, is_used, "3" * 64)

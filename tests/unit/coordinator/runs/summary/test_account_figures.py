@@ -1,7 +1,7 @@
 import pytest
 from tests.kit.coordinators.parts import build_closed_part
 
-from oku_coordinator.runs.summary.part_summaries import build_figures, measure_sent_rps
+from oku_coordinator.runs.summary.part_summaries import build_request_figures, measure_sent_rps
 from oku_core.accounting.account import Account
 from oku_core.messaging.checkpoint import Part
 
@@ -15,7 +15,7 @@ def build_account(part: Part) -> Account:
 
 def test_the_figures_are_those_of_the_account() -> None:
     """Counts, statuses in their order, bytes and the distributions."""
-    figures = build_figures(build_account(build_closed_part([4000, 2000, 3001], 1)))
+    figures = build_request_figures(build_account(build_closed_part([4000, 2000, 3001], 1)))
     assert (figures["outcomes"].ok, figures["outcomes"].timeout) == (2, 1)
     assert list(figures["statuses"].items()) == [("200", 2), ("404", 1)]
     assert figures["bytes_received"] == 2
@@ -25,7 +25,7 @@ def test_the_figures_are_those_of_the_account() -> None:
 def test_distributions_may_be_of_a_part_of_the_account() -> None:
     """What is counted includes the warm-up, what is measured does not."""
     measured = build_account(build_closed_part([2000]))
-    figures = build_figures(build_account(build_closed_part([2000, 8000])), measured)
+    figures = build_request_figures(build_account(build_closed_part([2000, 8000])), measured)
     assert (figures["outcomes"].ok, figures["latency_ms"].max) == (2, 2.0)
 
 

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.runs.summary.part_summaries import build_phases, measure_planned_rps
+from oku_coordinator.runs.summary.part_summaries import measure_planned_rps, summarize_phases
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
@@ -24,7 +24,7 @@ def fold(parts: Mapping[tuple[str, str], Part]) -> RunAccount:
 
 def test_a_run_with_one_phase_without_a_name_has_no_summaries_of_phases() -> None:
     """They would say what the summary of the run says."""
-    assert build_phases(build_spec(requests=10), fold({("", ""): build_closed_part([5])}), 1.0) == []
+    assert summarize_phases(build_spec(requests=10), fold({("", ""): build_closed_part([5])}), 1.0) == []
 
 
 def test_the_phases_of_a_schedule_come_in_its_order() -> None:
@@ -35,7 +35,7 @@ def test_the_phases_of_a_schedule_come_in_its_order() -> None:
         ("ramp", "cart"): build_open_part([1000, 1001]),
         ("ramp", ""): build_open_part([3000]),
     })  # fmt: skip
-    ramp, soak = build_phases(spec, accounts, 5.0)
+    ramp, soak = summarize_phases(spec, accounts, 5.0)
     assert (ramp.name, ramp.begin_s, ramp.end_s, ramp.due) == ("ramp", 0.0, 4.0, 20)
     assert (soak.name, soak.begin_s, soak.end_s, soak.due) == ("stage-2", 4.0, 12.0, 80)
     assert (ramp.requests, ramp.completed, soak.requests, soak.completed) == (3, 3, 5, 1)
@@ -52,7 +52,7 @@ def test_a_closed_run_has_as_many_requests_in_a_phase_as_were_taken_in_it() -> N
     """The last one ends with the last request if nothing else ends it."""
     spec = build_spec(**{"url": "http://shop.test/", "requests": 100, "warm-up": "2s"})
     accounts = fold({("warm-up", ""): build_closed_part([1000] * 6)})
-    warm_up, main = build_phases(spec, accounts, 3.0)
+    warm_up, main = summarize_phases(spec, accounts, 3.0)
     assert (warm_up.name, warm_up.begin_s, warm_up.end_s, warm_up.requests) == ("warm-up", 0.0, 2.0, 6)
     assert (main.name, main.begin_s, main.end_s, main.requests) == ("main", 2.0, None, 0)
     assert (warm_up.sent_rps, warm_up.completed_rps, main.sent_rps) == (3.0, 3.0, 0.0)
@@ -70,7 +70,7 @@ def test_a_phase_tells_of_each_target() -> None:
     accounts = fold({
         ("main", "item"): build_closed_part([1000, 2000]), ("warm-up", "item"): build_closed_part([9000])
     })  # fmt: skip
-    warm_up, main = build_phases(spec, accounts, 4.0)
+    warm_up, main = summarize_phases(spec, accounts, 4.0)
     assert [(target.name, target.requests) for target in warm_up.targets] == [("item", 1), ("buy", 0)]
     assert [(target.name, target.requests) for target in main.targets] == [("item", 2), ("buy", 0)]
     item, buy = main.targets

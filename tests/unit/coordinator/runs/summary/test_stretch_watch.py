@@ -55,7 +55,7 @@ class Watched:
         basis = StretchBasis(series, periods, [], given.get("pending", 100))
         told_to = START + given.get("told_s", at_s)
         record = given.get("record", self.record)
-        self.kept |= self.watch.look(Look(record, sample, basis, told_to), self.kept)
+        self.kept |= self.watch.update(Look(record, sample, basis, told_to), self.kept)
 
     @property
     def worst(self) -> list[float | None]:

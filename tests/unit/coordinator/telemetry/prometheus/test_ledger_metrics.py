@@ -74,7 +74,7 @@ def test_a_ledger_that_cannot_be_used_hides_no_other_metric(
         raise StorageError(StorageFault.IO_ERROR, "said")
 
     assert read_samples(metrics)["oku_ledger_usable",] == 1
-    ledger.storage.note_space(Space(0, 1 << 30))
+    ledger.storage.record_space(Space(0, 1 << 30))
     monkeypatch.setattr(run_table, "count_by_state", fail)
     samples = read_samples(metrics)
     assert samples["oku_ledger_usable",] == 0

@@ -12,8 +12,8 @@ from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.prometheus.target_metrics import (
     BOUNDS_S,
     RequestFigures,
-    build_figures,
     build_inner_figures,
+    build_target_figures,
 )
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
@@ -56,7 +56,7 @@ def test_each_target_has_a_counter_for_every_outcome() -> None:
         ("warm-up", "item"): build_closed_part([1000]),
         ("main", "item"): build_closed_part([2000, 3001], 4),
     })  # fmt: skip
-    samples = scrape(lambda: build_figures("r1", SPEC, accounts))
+    samples = scrape(lambda: build_target_figures("r1", SPEC, accounts))
     assert samples["oku_target_requests_total", "item", "ok"] == 2
     assert samples["oku_target_requests_total", "item", "unexpected_status"] == 1
     assert samples["oku_target_requests_total", "item", "timeout"] == 4
@@ -70,7 +70,7 @@ def test_latencies_are_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
         ("warm-up", "item"): build_closed_part([1000, 1002]),
         ("main", "item"): build_closed_part([2_000_000, 90_000_000]),
     })  # fmt: skip
-    samples = scrape(lambda: build_figures("r1", SPEC, accounts))
+    samples = scrape(lambda: build_target_figures("r1", SPEC, accounts))
     counts = {
         bound: samples["oku_target_latency_seconds_bucket", "item", bound]
         for bound in ("0.0005", "0.001", "0.0025", "1.0", "2.5", "60.0", "+Inf")
@@ -84,11 +84,11 @@ def test_latencies_are_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
 def test_a_run_with_a_rate_has_all_three_times_and_a_target_may_have_no_name() -> None:
     """A run without a rate has latencies alone."""
     spec = parse_spec(Source(None, {"url": "http://shop.test/", "requests": 10, "rate": "10/s"}))
-    samples = scrape(lambda: build_figures("r1", spec, fold({("", ""): build_open_part([4000], 1)})))
+    samples = scrape(lambda: build_target_figures("r1", spec, fold({("", ""): build_open_part([4000], 1)})))
     assert samples["oku_target_latency_seconds_count", ""] == 1
     assert samples["oku_target_response_time_seconds_sum", ""] == pytest.approx(0.014)
     assert samples["oku_target_lateness_seconds_bucket", "", "0.01"] == 2
-    closed = scrape(lambda: build_figures("r1", Spec(), fold({("", ""): build_closed_part([4000])})))
+    closed = scrape(lambda: build_target_figures("r1", Spec(), fold({("", ""): build_closed_part([4000])})))
     assert not [sample for sample in closed if "lateness" in sample[0] or "response_time" in sample[0]]
 
 
@@ -100,7 +100,7 @@ def test_without_a_run_there_are_no_targets() -> None:
 @given(st.lists(st.integers(1, 100_000_000)))
 def test_buckets_count_what_does_not_exceed_their_bounds(latencies_us: list[int]) -> None:
     """To the resolution of the histogram: what is above a bound by less than 1 part in 1024 may be below."""
-    figures, _ = build_figures("r1", SPEC, fold({("", "item"): build_closed_part(latencies_us)}))
+    figures, _ = build_target_figures("r1", SPEC, fold({("", "item"): build_closed_part(latencies_us)}))
     if not latencies_us:
         assert not figures.times
         return

@@ -147,7 +147,7 @@ class Bench:
 
     def _take(self, connection: Connection, now_ns: int) -> None:
         tally, coordinate, _, due_ns = self.feed.take()
-        connection.begin_request(self.route, tally, coordinate, now_ns, due_ns)
+        connection.start_request(self.route, tally, coordinate, now_ns, due_ns)
 
 
 @dataclass(frozen=True)
@@ -494,7 +494,7 @@ async def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: 
     bench = Bench()
     if is_known:
         bench.receive(PLAIN)
-    bench.connection.begin_request(bench.route, bench.execution.tally, 1, 0, 0)
+    bench.connection.start_request(bench.route, bench.execution.tally, 1, 0, 0)
     bench.connection.send(b"x" * (100_000 if is_large else 10))
     bench.transport.unsent = 50_000 if is_large else 0
     bench.receive(PLAIN)
@@ -618,7 +618,7 @@ def test_a_connection_tells_its_first_request_how_long_it_took() -> None:
     assert bench.execution.tally.times[Time.CONNECT].build_snapshot().total == 1
     for _ in range(2):
         tally, coordinate, _, due_ns = bench.feed.take()
-        ahead.begin_request(bench.route, tally, coordinate, 0, due_ns)
+        ahead.start_request(bench.route, tally, coordinate, 0, due_ns)
     connect, tls = (bench.execution.tally.times[time].build_snapshot() for time in (Time.CONNECT, Time.TLS))
     assert (connect.min_us, connect.total, tls.total) == (250, 2, 1)
 
@@ -628,7 +628,7 @@ async def test_a_long_request_is_given_to_the_transport_in_pieces() -> None:
     bench = Bench()
     bench.receive(PLAIN)
     request = bytes(range(256)) * 1000
-    bench.connection.begin_request(bench.route, bench.execution.tally, 1, 0, 0)
+    bench.connection.start_request(bench.route, bench.execution.tally, 1, 0, 0)
     bench.transport.written.clear()
     bench.connection.send(request)
     bench.connection.pause_writing()

@@ -62,7 +62,7 @@ def read(answer: bytes) -> tuple[int, int, bytes] | None:
     """Status, size and body by the reader, if it takes all of an answer and may use its connection again."""
     reader = ResponseReader(has_bodies=True)
     reader.kept_bytes = 1 << 20
-    reader.begin()
+    reader.reset()
     try:
         reader.feed(answer)
     except MalformedResponseError:

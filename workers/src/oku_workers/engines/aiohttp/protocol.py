@@ -71,7 +71,7 @@ class ResponseProtocol(ResponseHandler):
             reader = self._reader = ResponseReader(has_bodies=not skip_payload)
         if self._find_needs is not None:
             reader.kept_bytes, self._should_close = self._find_needs()
-        reader.begin()
+        reader.reset()
         self._is_asked, self._body, self._first_ns = True, None, 0
         if self._early:  # not at once: the request is to be written before its response can fail
             self._loop.call_soon(self._read_early)

@@ -135,7 +135,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
         """What the request in flight belongs to; None without one."""
         return self.tally.execution if self.tally is not None else None
 
-    def begin_request(
+    def start_request(
         self, route: "Route[Connection]", tally: Tally, coordinate: int, now_ns: int, due_ns: int
     ) -> None:
         """Set the request that is in flight from now on; `send` sends it."""
@@ -146,7 +146,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
         self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
         self._build = self._owner.build
         if self._times is not None:
-            self._tell_times(tally)
+            self._record_times(tally)
 
     def send(self, request: bytes) -> None:
         """Send the request that was noted; there was none in flight."""
@@ -189,7 +189,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
             self.rest(now_ns)
             self.origin.idle.rest(self, now_ns)
             return
-        self._tell_times(self.tally)
+        self._record_times(self.tally)
         self._state = SENT
         request, self._request = self._request, b""
         self._write(request)
@@ -224,7 +224,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
     def _fail(self, outcome: int, cause: object) -> None:
         self._owner.lose(self, outcome, cause)
 
-    def _tell_times(self, tally: Tally) -> None:
+    def _record_times(self, tally: Tally) -> None:
         """Tell the tally of the first request how long it took to connect."""
         assert self._times is not None
         connect_us, tls_us = self._times
@@ -283,7 +283,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
             if tally is not None and parsed[0] != TIMEOUT:
                 tally.record_split(latency_ns // 1000, (self._first_ns - self.since_ns) // 1000)
             self._first_ns = 0
-        reader.begin()
+        reader.reset()
         # A server that answers early need not read the rest of the request; the next one would wait for it.
         if is_kept and self.is_sent:
             self._owner.go_on(self, now_ns)

@@ -173,7 +173,7 @@ class HttptoolsEngine:
                 request = b""
             if request:
                 tally, coordinate, _, due_ns = self.feed.take()
-                connection.begin_request(route, tally, coordinate, now_ns, due_ns)
+                connection.start_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
                 return
         connection.rest(now_ns)
@@ -231,11 +231,11 @@ class HttptoolsEngine:
             self._free -= 1
             tally, coordinate, _, due_ns = feed.take()
             if connection is not None:
-                connection.begin_request(route, tally, coordinate, now_ns, due_ns)
+                connection.start_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
                 continue
             connection = Connection(self, route, request)
-            connection.begin_request(route, tally, coordinate, now_ns, due_ns)
+            connection.start_request(route, tally, coordinate, now_ns, due_ns)
             self._connect(connection)
 
     def _connect_ahead(self) -> None:

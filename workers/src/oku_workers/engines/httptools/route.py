@@ -90,7 +90,7 @@ class Route(RouteBase, Generic[AnyConnection]):
         """Have a reader keep of the next answer what it is judged by."""
         reader.has_bodies = self.has_bodies
         reader.kept_bytes = self._judge.kept_bytes
-        reader.begin()
+        reader.reset()
 
     def recognise(self, answer: bytes) -> Parsed | None:
         """What an answer counts as that is like one before, and ok unless it is late; None if it is not."""

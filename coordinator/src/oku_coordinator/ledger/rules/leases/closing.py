@@ -20,7 +20,7 @@ _MOST_LISTED = 20_000
 """Of a lease that has more at risk, what was not sent counts as sent: its row would grow too large."""
 
 
-def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
+def shorten_lease(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
     """Make what an open lease has beyond `end` pending again; gives the lease, whose row is written."""
     replace_leased(transaction, lease.run, release(lease.ranges, lease.end, end))
     shorter = msgspec.structs.replace(lease, end=end)
@@ -31,7 +31,7 @@ def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseReco
 def shorten_to_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -> LeaseRecord:
     """Shorten an open lease of a dead process to where that had certainly not come; gives the lease."""
     end = max(lease.done, min(reached, lease.end))
-    return lease if end >= lease.bound else shorten(transaction, lease, end)
+    return lease if end >= lease.bound else shorten_lease(transaction, lease, end)
 
 
 def lower_resent(
@@ -79,7 +79,7 @@ def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
     _end(transaction, closed, lease.sent_in_flight, now)
 
 
-def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
+def expire_lease(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
     """End a lease without a word from its worker, which may have sent whatever its limit allows."""
     expired = msgspec.structs.replace(lease, state=LeaseState.EXPIRED, reason=reason)
     _end(transaction, expired, lease.at_risk, now)
@@ -136,4 +136,4 @@ def measure_extent(transaction: Transaction, run: str) -> int:
 
     It is all of it, but for runs that end after a time: they have far more than they ever use.
     """
-    return slice_table.measure_extent(transaction, run, fetch_run(transaction, run).requests)
+    return slice_table.fetch_extent(transaction, run, fetch_run(transaction, run).requests)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.rules.leases import closing
 from oku_coordinator.ledger.rules.leases.unsent import account_lost
-from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
+from oku_coordinator.ledger.rules.lifecycle import enter_next_state, enter_state
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.accounts.work_table import record_lost_worker
-from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.history_table import record_event
 from oku_coordinator.ledger.tables.hook_table import lose_attempts
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_resent, find_lease
 from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
@@ -36,7 +36,7 @@ def find_nothing(_lease: LeaseRecord, _ranges: Sequence[Range]) -> Iterable[Rang
     return ()
 
 
-def expire(
+def expire_leases(
     transaction: Transaction,
     names: Iterable[str],
     reason: ExpiryReason,
@@ -63,7 +63,7 @@ def expire(
         runs[lease.run] = None
         taken.append(name)
     for run in runs:
-        follow_up(transaction, run, now)
+        enter_next_state(transaction, run, now)
     return taken
 
 
@@ -85,11 +85,11 @@ def _expire(
     """Expire a lease; gives the ranges of what of it may have been sent without being accounted."""
     reached = find_reached(lease)
     held = lease if reached is None else closing.shorten_to_reached(transaction, lease, reached)
-    closing.expire(transaction, held, reason, now)
+    closing.expire_lease(transaction, held, reason, now)
     freed = lease.end - lease.covered
     if reason == ExpiryReason.WORKER_LOST:
         record_lost_worker(transaction, lease.run, lease.worker, freed)
-    note(transaction, lease.run, _build_event(lease, freed, reason, now))
+    record_event(transaction, lease.run, _build_event(lease, freed, reason, now))
     return held.list_at_risk()
 
 
@@ -103,7 +103,7 @@ def _build_event(lease: LeaseRecord, freed: int, reason: ExpiryReason, now: floa
     )  # fmt: skip
 
 
-def lower_resent(
+def lower_resent_of_dead(
     transaction: Transaction, run: str, incarnations: Iterable[str], find_reached: FindReached
 ) -> int:
     """Count again what may have been sent of leases that expired before more was known of them.
@@ -132,11 +132,11 @@ def shorten_to_limits(transaction: Transaction, names: Iterable[str]) -> list[Le
     for name in names:
         lease = _find_open(transaction, name)
         if lease is not None and lease.bound < lease.end:
-            shorter.append(closing.shorten(transaction, lease, lease.bound))
+            shorter.append(closing.shorten_lease(transaction, lease, lease.bound))
     return shorter
 
 
-def pause_interrupted(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
+def pause_interrupted_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
     """Expire the leases of a killed stack and pause the run, unless it goes on at once.
 
     The open period of activity ends with the last checkpoint that came, and so does that of its schedule:
@@ -150,7 +150,7 @@ def pause_interrupted(transaction: Transaction, run: str, now: float, *, goes_on
     for lease in fetch_open_leases(transaction, run):
         _expire(transaction, lease, ExpiryReason.STACK_LOST, now)
     lose_attempts(transaction, run)
-    follow_up(transaction, run, now)
+    enter_next_state(transaction, run, now)
     if not goes_on and not fetch_run(transaction, run).is_at_rest:
         enter_state(transaction, run, RunState.PAUSED, now, ExpiryReason.STACK_LOST)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from oku_coordinator.ledger.rules.failed_requests import build_finder
-from oku_coordinator.ledger.rules.hooks import take_report
+from oku_coordinator.ledger.rules.failed_requests import build_index_finder
+from oku_coordinator.ledger.rules.hooks import record_report
 from oku_coordinator.ledger.rules.leases import closing
 from oku_coordinator.ledger.rules.leases.growth import (
     PartGrowth,
@@ -22,7 +22,7 @@ from oku_coordinator.ledger.rules.leases.growth import (
     list_ended,
     list_sent,
 )
-from oku_coordinator.ledger.rules.lifecycle import follow_up
+from oku_coordinator.ledger.rules.lifecycle import enter_next_state
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt, pack_positions
 from oku_coordinator.ledger.storage.transaction import Transaction
@@ -34,8 +34,8 @@ from oku_coordinator.ledger.tables.run_table import (
     add_watched,
     fetch_spec,
     fetch_state,
-    note_ended,
     open_period,
+    record_last_end,
 )
 from oku_core.accounting.lease_state import LeaseState, MessageVerdict
 from oku_core.accounting.outcome import sum_counts
@@ -53,12 +53,12 @@ _log = logging.getLogger(__name__)
 _HEARD = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
 
-def take_in(
+def fold_batches(
     transaction: Transaction, batches: Sequence[CheckpointBatch], allow: Allow, now: float
 ) -> list[Receipt]:
     """Enter batches of checkpoints into the ledger; gives a receipt for each."""
     intake = _Intake(transaction, allow, now)
-    receipts = [intake.take_in(batch) for batch in batches]
+    receipts = [intake.fold_batch(batch) for batch in batches]
     intake.finish()
     return receipts
 
@@ -75,14 +75,14 @@ class _Intake:
         self._ended_at: dict[str, float] = {}
         self._closed: set[str] = set()
 
-    def take_in(self, batch: CheckpointBatch) -> Receipt:
+    def fold_batch(self, batch: CheckpointBatch) -> Receipt:
         """Enter a batch."""
         receipt = Receipt(batch=batch)
         for checkpoint in batch.checkpoints:
-            verdict = self._take_checkpoint(batch, checkpoint, receipt)
+            verdict = self._record_checkpoint(batch, checkpoint, receipt)
             receipt.verdicts.append(verdict)
         for report in batch.hooks:
-            self._take_report(batch, report)
+            self._record_report(batch, report)
         if _HEARD & set(receipt.verdicts):
             self._raise_limits(batch, receipt)
         return receipt
@@ -92,16 +92,16 @@ class _Intake:
         for run, (watched_s, underfilled_s) in self._watched.items():
             add_watched(self._transaction, run, watched_s, underfilled_s, self._now)
         for run, ended_at in self._ended_at.items():
-            note_ended(self._transaction, run, ended_at)
+            record_last_end(self._transaction, run, ended_at)
         for run in self._closed:
-            follow_up(self._transaction, run, self._now)
+            enter_next_state(self._transaction, run, self._now)
 
-    def _take_report(self, batch: CheckpointBatch, report: HookReport) -> None:
+    def _record_report(self, batch: CheckpointBatch, report: HookReport) -> None:
         names = f"{report.attempt.run} {batch.worker} {batch.incarnation} {report.error} {report.traceback}"
         if _is_writable(names):
-            take_report(self._transaction, batch.worker, batch.incarnation, report, self._now)
+            record_report(self._transaction, batch.worker, batch.incarnation, report, self._now)
 
-    def _take_checkpoint(
+    def _record_checkpoint(
         self, batch: CheckpointBatch, checkpoint: Checkpoint, receipt: Receipt
     ) -> MessageVerdict:
         if not _is_writable(f"{checkpoint.lease} {batch.worker} {batch.incarnation}"):
@@ -118,7 +118,7 @@ class _Intake:
                 )  # fmt: skip
                 verdict = MessageVerdict.UNTRUE
         elif verdict == MessageVerdict.LATE and checkpoint.is_final:
-            self._take_last_word(checkpoint)
+            self._apply_to_void_lease(checkpoint)
         self._answer(checkpoint, verdict, receipt)
         return verdict
 
@@ -137,7 +137,7 @@ class _Intake:
             return MessageVerdict.REPEATED
         return MessageVerdict.ACCOUNTED
 
-    def _take_last_word(self, checkpoint: Checkpoint) -> None:
+    def _apply_to_void_lease(self, checkpoint: Checkpoint) -> None:
         """A worker that was taken for dead lives, and says how far it went in a lease that is void.
 
         Nothing of that is accounted, but it takes no more of it: so much less may have been sent in vain.
@@ -190,7 +190,7 @@ class _Intake:
             self._closed.add(lease.run)
             return MessageVerdict.CLOSED
         if checkpoint.end < lease.end:
-            closing.shorten(self._transaction, grown, checkpoint.end)
+            closing.shorten_lease(self._transaction, grown, checkpoint.end)
         else:
             lease_table.write_growth(self._transaction, grown)
         return MessageVerdict.ACCOUNTED
@@ -215,7 +215,7 @@ class _Intake:
                 (list_sent(gained), 0.0),
             ):
                 placed = place(seconds, started_at=started_at, cut_at=lease.cut_at, now=self._now)
-                series_table.collect(self._transaction, lease.run, placed)
+                series_table.add_seconds(self._transaction, lease.run, placed)
         before, after = lease.figures, grown.figures
         add_work(
             self._transaction, lease.run, worker,
@@ -246,7 +246,7 @@ class _Intake:
 
     def _place_reasons(self, lease: LeaseRecord, gained: Part) -> Part:
         """What a part has gained, with the indices of its reasons in the place of positions."""
-        find = build_finder(self._transaction, lease)
+        find = build_index_finder(self._transaction, lease)
         reasons = []
         for count in gained.reasons:
             ends = find(count.first), find(count.last)

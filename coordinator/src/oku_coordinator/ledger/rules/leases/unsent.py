@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.failed_requests import keep_unsent
-from oku_coordinator.ledger.rules.lifecycle import follow_up
+from oku_coordinator.ledger.rules.lifecycle import enter_next_state
 from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import outbox_table, schedule_table
@@ -96,7 +96,7 @@ def _account(transaction: Transaction, run: str, ranges: Iterable[Range], outcom
             keep_unsent(transaction, run, OUTCOMES[outcome], found)
             for target in count_by_target(transaction, run, found):
                 _fold(transaction, run, _build_part(phase, outcome, target), now)
-    follow_up(transaction, run, now)
+    enter_next_state(transaction, run, now)
     return sum(stop - start for found in unsent.values() for start, stop in found)
 
 
@@ -123,7 +123,7 @@ def _build_part(phase: str, outcome: int, target: TargetCount) -> Part:
 
 def _fold(transaction: Transaction, run: str, part: Part, now: float) -> None:
     open_account(transaction, run, (part.phase, part.name)).add(part)
-    series_table.collect(transaction, run, {math.floor(now): [*part.outcomes, 0]})
+    series_table.add_seconds(transaction, run, {math.floor(now): [*part.outcomes, 0]})
     outbox_table.put(transaction, run, LineKind.RANGE, now, [build_unsent_line(part)])
 
 

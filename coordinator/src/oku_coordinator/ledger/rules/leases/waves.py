@@ -46,7 +46,7 @@ def find_accounted(transaction: Transaction, run: str) -> list[int]:
     ]
 
 
-def open_period(transaction: Transaction, run: str, starts_at: float, offset_s: float) -> PeriodRecord | None:
+def start_clock(transaction: Transaction, run: str, starts_at: float, offset_s: float) -> PeriodRecord | None:
     """Let the clock of a run's schedule run from a Unix time on; None if the run is not running.
 
     The period of activity is the same.

@@ -81,7 +81,7 @@ def fetch_account(transaction: Transaction, run: str) -> RunAccount:
         run,
     )
     try:
-        parts = PartAccounts({(row["phase"], row["name"]): build_account(row) for row in rows})
+        parts = PartAccounts({(row["phase"], row["name"]): decode_account(row) for row in rows})
         account = RunAccount(parts, fetch_inner(transaction, run), is_checked=not parts)
         outcomes = decode_counts(record["outcomes"])
     except UNREADABLE as error:
@@ -147,7 +147,7 @@ def write_accounts(transaction: Transaction) -> None:
             write_inner(transaction, run, name, inner[name])
 
 
-def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
+def decode_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
     """Decode the account in a row of `accounts`; `ValueError` if it cannot be read."""
     outcomes, not_sent = _decode(row["outcomes"]), _decode(row["not_sent"])
     if not is_account(outcomes):

@@ -18,7 +18,7 @@ _NOTHING = (*build_no_counts(), 0)
 """The counts of a second, and behind them how many requests were sent in it."""
 
 
-def collect(transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]]) -> None:
+def add_seconds(transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]]) -> None:
     """Collect what seconds have gained; it is written at the end of the transaction.
 
     Args:
@@ -74,7 +74,7 @@ def fetch_series(transaction: Transaction, run: str, since: int = 0) -> list[Ser
     ]
 
 
-def take_increments(transaction: Transaction, run: str, before: float) -> list[SeriesRow]:
+def pop_increments(transaction: Transaction, run: str, before: float) -> list[SeriesRow]:
     """What seconds have gained since it was last taken, oldest first; from now on it counts as published.
 
     Args:

@@ -8,8 +8,8 @@ from tests.kit.coordinators.transactions import check_ledger, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import fetch_history
-from oku_coordinator.ledger.rules.leases.expiring import find_nothing, lower_resent
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.expiring import find_nothing, lower_resent_of_dead
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
@@ -89,7 +89,7 @@ def test_a_dead_worker_has_not_sent_what_it_has_not_reached(
     """Whether that is known when its lease is taken back, or later; a record never adds to the bound."""
     lease = deal(20, limit=15)
     checkpoint = build_checkpoint(lease, 10, [2, 8], is_final=False)
-    change_ledger(ledger, take_in, [build_batch(lease, checkpoint)], lambda _batch, _spec: 0, 4.0)
+    change_ledger(ledger, fold_batches, [build_batch(lease, checkpoint)], lambda _batch, _spec: 0, 4.0)
     resent = sum(stop - start for start, stop in RECORDED[reached])
 
     def find(_: LeaseRecord) -> int | None:
@@ -99,8 +99,8 @@ def test_a_dead_worker_has_not_sent_what_it_has_not_reached(
     expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0, find_nothing, *known)
     if is_late:
         assert read(ledger, fetch_run, "r1").resent_at_most == 7
-        assert change_ledger(ledger, lower_resent, "r1", ["b1"], find) == 7 - resent
-        assert change_ledger(ledger, lower_resent, "r1", ["b1"], find) == 0
+        assert change_ledger(ledger, lower_resent_of_dead, "r1", ["b1"], find) == 7 - resent
+        assert change_ledger(ledger, lower_resent_of_dead, "r1", ["b1"], find) == 0
     assert read(ledger, fetch_run, "r1").resent_at_most == resent
     assert read(ledger, fetch_taken_back, "r1") == RECORDED[reached]
     assert check_ledger(ledger, "r1") == Lengths(pending=92, leased=0, accounted=8)
@@ -112,7 +112,7 @@ def test_what_a_run_at_rest_says_of_its_dead_stays(ledger: Ledger, deal: Deal) -
     expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
     change_ledger(ledger, change_state, "r1", RunState.PAUSING, 6.0)
     assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
-    assert change_ledger(ledger, lower_resent, "r1", ["b1"], lambda _: 0) == 0
+    assert change_ledger(ledger, lower_resent_of_dead, "r1", ["b1"], lambda _: 0) == 0
     assert read(ledger, fetch_run, "r1").resent_at_most == 20
 
 
@@ -171,7 +171,7 @@ def test_a_lease_of_several_ranges_is_shortened_within_one_of_them(ledger: Ledge
     holed = deal(100)
     change_ledger(
         ledger,
-        take_in,
+        fold_batches,
         [build_batch(holed, build_checkpoint(holed, 100, [*range(10, 20), 40, *range(60, 70)]))],
         lambda _batch, _spec: 0,
         3.0,

@@ -19,12 +19,12 @@ from tests.kit.coordinators.transactions import check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.leases.intake import take_in
+from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_taken_back
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
@@ -62,7 +62,7 @@ def say(
 ) -> Receipt:
     """Take in checkpoints of a lease."""
     return change_ledger(
-        ledger, take_in, [build_batch(lease, *checkpoints)], lambda _batch, _spec: allowance, now
+        ledger, fold_batches, [build_batch(lease, *checkpoints)], lambda _batch, _spec: allowance, now
     )[0]
 
 
@@ -275,7 +275,7 @@ def test_a_last_word_that_cannot_be_true_changes_nothing(ledger: Ledger, deal: D
         say(ledger, lease, 7.0, final)
         assert fetch_resent(ledger) == 32
     batch = build_batch(lease, build_checkpoint(lease, 15, sequence=3, end=15), incarnation="b7")
-    [receipt] = change_ledger(ledger, take_in, [batch], lambda _batch, _spec: 0, 7.0)
+    [receipt] = change_ledger(ledger, fold_batches, [batch], lambda _batch, _spec: 0, 7.0)
     assert receipt.verdicts == [MessageVerdict.FOREIGN]
     change_ledger(ledger, change_state, "r1", RunState.PAUSING, 8.0)
     say(ledger, lease, 9.0, build_checkpoint(lease, 15, sequence=3, end=15))
@@ -311,7 +311,7 @@ def test_a_checkpoint_whose_names_cannot_be_written_is_of_no_lease(
         batch = build_batch(lease, msgspec.structs.replace(checkpoint, **changes))
     else:
         batch = build_batch(lease, checkpoint, **changes)
-    receipt = change_ledger(ledger, take_in, [batch], lambda _batch, _spec: 0, 5.0)[0]
+    receipt = change_ledger(ledger, fold_batches, [batch], lambda _batch, _spec: 0, 5.0)[0]
     assert receipt.verdicts == [MessageVerdict.UNKNOWN]
     assert (receipt.confirmed, receipt.ends) == ({}, {})
     assert check_ledger(ledger, "r1").accounted == 0
@@ -433,7 +433,7 @@ def test_the_allowance_is_asked_for_with_the_message_and_the_spec(ledger: Ledger
         asked.append((batch, spec))
         return 0
 
-    change_ledger(ledger, take_in, [batch], allow, 5.0)
+    change_ledger(ledger, fold_batches, [batch], allow, 5.0)
     assert asked == [(batch, read(ledger, fetch_run, "r1").spec)]
 
 
@@ -577,7 +577,7 @@ def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
         other = msgspec.structs.replace(build_part(8), name="home")
         say(ledger, lost, 5.0, build_checkpoint(lost, 9, [4], is_final=False, parts=[other]))
         expire(ledger, [lost.id], ExpiryReason.WORKER_LOST, 6.0)
-        waiting = change_ledger(ledger, take_batch, 100, 10**6, 7.0)
+        waiting = change_ledger(ledger, fetch_batch, 100, 10**6, 7.0)
     lines = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.RANGE]
     figures = [
         (line["lease"], line["start"], line["stop"], line["requests"], line.get("target")) for line in lines

@@ -20,11 +20,11 @@ from oku_coordinator.ledger.rules.failed_requests import fetch_failed_requests
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases import waves
 from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
-from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
+from oku_coordinator.ledger.rules.lifecycle import create_run, start_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.index_ranges import Range
@@ -54,7 +54,7 @@ def build_spec(**keys: object) -> Spec:
 def run(ledger: Ledger) -> str:
     """An open run that has begun."""
     change(ledger, create_run, "r1", build_spec(), 0.0)
-    return change(ledger, begin_run, "r1", 1.0).run
+    return change(ledger, start_run, "r1", 1.0).run
 
 
 def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
@@ -123,11 +123,11 @@ def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -
     """The lines of a run sum to its account, and the seconds, too."""
     ledger = Ledger(path, publishes=True)
     change(ledger, create_run, "r1", build_spec(), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     change(ledger, account_not_dealt, "r1", [(30, 50)], 7.9)
     lines = [
         json.loads(line.text)
-        for line in change(ledger, take_batch, 100, 10**6, 9.0)
+        for line in change(ledger, fetch_batch, 100, 10**6, 9.0)
         if line.kind == LineKind.RANGE
     ]
     assert [(line["phase"], line["requests"], line["not_sent"]) for line in lines] == [
@@ -149,7 +149,7 @@ def test_exactly_what_is_pending_of_the_ranges_is_accounted(
     """Whatever the ranges are, and however they overlap, each request counts once."""
     ledger = open_ledger(tmp_path_factory.mktemp("unsent") / "ledger.sqlite3")
     change(ledger, create_run, "r1", build_spec(), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     for size in leased:
         deal(ledger, size)
     due = {index for start, stop in ranges for index in range(max(start, sum(leased)), stop)}
@@ -166,7 +166,7 @@ def test_exactly_what_is_pending_of_the_ranges_is_accounted(
 def test_thousands_of_slices_are_accounted_page_by_page(ledger: Ledger) -> None:
     """Leases that lie between stay, and neighbours are joined over the borders of pages."""
     change(ledger, create_run, "r1", parse_spec(Source(None, {"rate": "1000/s", "duration": "10s"})), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     for start in range(0, 3000, 5):
         change(ledger, account_not_dealt, "r1", [(start, start + 1)], 2.0)
     assert change(ledger, account_not_dealt, "r1", [(3, 9_999)], 3.0) == 9996 - 599
@@ -233,7 +233,7 @@ def test_what_nobody_sent_counts_for_the_target_that_its_index_asks(
     ledger = open_ledger(tmp_path_factory.mktemp("targets") / "ledger.sqlite3")
     spec = build_spec_of_targets(arrivals)
     change(ledger, create_run, "r1", spec, 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
 
     def cut(_: Dealing) -> Deal:
         return Deal(dropped=(), waves=(WAVE,), next_block=4, orders=())
@@ -251,7 +251,7 @@ def test_what_nobody_sent_counts_for_the_target_that_its_index_asks(
 def test_targets_that_nothing_is_of_get_no_account(ledger: Ledger) -> None:
     """One request is of one target."""
     change(ledger, create_run, "r1", build_spec_of_targets("even"), 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     change(ledger, account_not_dealt, "r1", [(70, 71)], 9.0)
     accounts = read(ledger, fetch_snapshot, "r1").accounts.parts
     assert [account.outcomes for account in accounts.values()] == [make_counts(not_sent=1)]
@@ -261,7 +261,7 @@ def test_hours_that_nobody_sent_take_no_memory(ledger: Ledger) -> None:
     """A coordinator that comes back may have to account for all of them at once."""
     spec = msgspec.structs.replace(build_spec_of_targets("even"), duration_s=30_000.0, requests=300_000)
     change(ledger, create_run, "r1", spec, 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     tracemalloc.start()
     try:
         change(ledger, account_not_dealt, "r1", [(0, 300_000)], 30_000.0)
@@ -280,7 +280,7 @@ def test_billions_that_nobody_sent_are_counted_at_once(ledger: Ledger, arrivals:
     spec = build_spec_of_targets(arrivals.value)
     spec = msgspec.structs.replace(spec, rate=Rate("1G/s"), requests=10**10)
     change(ledger, create_run, "r1", spec, 0.0)
-    change(ledger, begin_run, "r1", 1.0)
+    change(ledger, start_run, "r1", 1.0)
     schedule = build_schedule(spec)
     wave = plan_wave(schedule, 0, 3)
     assert wave is not None

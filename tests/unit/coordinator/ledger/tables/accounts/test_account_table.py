@@ -17,8 +17,8 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import (
     ACCOUNT_COLUMNS,
-    build_account,
     build_account_columns,
+    decode_account,
     fetch_account,
     is_in_memory,
     load_account,
@@ -119,7 +119,7 @@ def test_a_run_is_loaded_before_its_turn(
     change(ledger, change_state, "r1", RunState.PAUSED, 6.0)
     ledger.close()
     with closing(Ledger(path)) as started:
-        batches.load_account(started, "r1")
+        batches.preload_account(started, "r1")
         account = read(started, fetch_account, "r1")
         assert read(started, is_in_memory, "r1")
         assert account.is_checked
@@ -127,7 +127,7 @@ def test_a_run_is_loaded_before_its_turn(
         assert read(started, fetch_account, "r1") is account
         change(started, change_state, "r1", RunState.RUNNING, 8.0)
     with closing(Ledger(path)) as started:
-        batches.load_account(started, "r1")
+        batches.preload_account(started, "r1")
         assert not read(started, is_in_memory, "r1")
 
 
@@ -139,7 +139,7 @@ def test_the_account_of_the_run_that_has_its_turn_stays_in_memory(
         apply([make_batch(deal(50, run))], 5.0)
         change(ledger, change_state, run, RunState.PAUSED, 6.0)
     for run in ("r1", "r2"):
-        batches.load_account(ledger, run)
+        batches.preload_account(ledger, run)
         change(ledger, change_state, run, RunState.PENDING, 7.0)
     change(ledger, change_state, "r3", RunState.CANCELLED, 8.0)
     assert [read(ledger, is_in_memory, run) for run in ("r1", "r2")] == [True, False]
@@ -151,7 +151,7 @@ def test_what_cannot_be_loaded_is_read_when_it_is_needed(
     path: Path, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """A run that is gone, and one whose account is broken."""
-    batches.load_account(ledger, "no run")
+    batches.preload_account(ledger, "no run")
     apply([make_batch(deal(50))], 5.0)
     change(ledger, change_state, "r1", RunState.PAUSED, 6.0)
     ledger.close()
@@ -159,7 +159,7 @@ def test_what_cannot_be_loaded_is_read_when_it_is_needed(
         raw.execute("UPDATE accounts SET times = x'90'")
         raw.commit()
     with closing(Ledger(path)) as started:
-        batches.load_account(started, "r1")
+        batches.preload_account(started, "r1")
         assert not read(started, is_in_memory, "r1")
 
 
@@ -190,7 +190,7 @@ def build_values(account: Account) -> dict[str, Any]:
 
 def read_back(account: Account) -> Account:
     """The account as its row has it."""
-    return build_account(build_row(build_values(account)))
+    return decode_account(build_row(build_values(account)))
 
 
 def fold(*parts: Part) -> Account:
@@ -230,9 +230,9 @@ def test_an_empty_histogram_takes_no_room() -> None:
 def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
     """It raises a ValueError, whatever is wrong."""
     values = build_values(fold(build_open_part([1, 2], 1)))
-    build_account(build_row(values))
+    decode_account(build_row(values))
     with pytest.raises(ValueError, match=said):
-        build_account(build_row(values | column))
+        decode_account(build_row(values | column))
 
 
 def test_sums_may_be_larger_than_an_integer_of_the_database() -> None:

@@ -18,7 +18,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.inner_table import MOST_BYTES, MOST_NAMES, MOST_TRACEBACKS
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some, find_deletion
-from oku_coordinator.ledger.tables.outbox_table import take_batch
+from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
@@ -167,7 +167,7 @@ def test_a_lease_that_has_ended_keeps_no_inner_parts(path: Path, *, is_final: bo
             expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 7.0)
         lines = [
             json.loads(line.text)
-            for line in change(ledger, take_batch, 100, 10**6, 8.0)
+            for line in change(ledger, fetch_batch, 100, 10**6, 8.0)
             if line.kind == LineKind.INNER_RANGE
         ]
         assert count(ledger) == {"login": 2}

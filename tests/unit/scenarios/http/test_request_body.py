@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from oku.client.request_body import encode_data, encode_fields, encode_files, encode_json
+from oku.http.request_body import encode_data, encode_fields, encode_files, encode_json
 
 if TYPE_CHECKING:
-    from oku.client.request_body import Uploads
+    from oku.http.request_body import Uploads
 
 
 def take_apart(content: bytes, kind: str) -> list[tuple[str | None, str | None, str, bytes]]:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku.client.request_plan import RequestPlan, build_plan_url, check_value
+from oku.http.request_plan import RequestPlan, build_plan_url, check_value
 from oku_core.process.redaction import hide
 from oku_core.spec.values.url import Url
 

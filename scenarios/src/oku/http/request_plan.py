@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from urllib.parse import quote
 
-from oku.client.client_origin import ClientOrigin
+from oku.http.outbound_connection import ClientOrigin
 from oku_core.data.data_format import INDEX_NAME
 from oku_core.errors import format_value
 from oku_core.http_client.client_rules import build_basic, build_origin, build_target

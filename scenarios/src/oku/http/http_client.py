@@ -9,9 +9,8 @@ from typing import NamedTuple, Protocol
 
 from yarl import URL
 
-from oku.client.client_origin import ClientOrigin
-from oku.client.outbound_connection import OutboundConnection, TransportError
-from oku.client.request_plan import RequestPlan, build_plan_url
+from oku.http.outbound_connection import ClientOrigin, OutboundConnection, TransportError
+from oku.http.request_plan import RequestPlan, build_plan_url
 from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
 from oku_core.data.escape import IN_HEADER
 from oku_core.http_client.client_rules import build_origin

@@ -1,11 +1,15 @@
-"""One connection: request, answer, next request; at most one is in flight on it."""
+"""The connections of scenarios: at most one request is in flight on each; an origin keeps the idle ones."""
 
 import os
 from typing import TYPE_CHECKING
 
+from yarl import URL
+
 from oku_core.accounting.outcome import TIMEOUT
-from oku_core.http_client.connector import OriginConnection
+from oku_core.http_client.client_rules import build_basic
+from oku_core.http_client.connector import Connector, OriginConnection, Way
 from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
+from oku_core.http_client.idle_pool import IdlePool
 from oku_core.http_client.response_reader import ResponseReader
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ class OutboundConnection(Http1Connection, OriginConnection):
             # The parser of the other one would wait for a body, or for none.
             reader = self.reader = ResponseReader(has_bodies=has_body)
         reader.kept_bytes = kept_bytes
-        reader.begin()
+        reader.reset()
         self._waiter = waiter
         self._write(request)
 
@@ -115,3 +119,44 @@ class OutboundConnection(Http1Connection, OriginConnection):
                 pass
         if sent < len(request):
             self._write_in_pieces(request, sent)
+
+
+class ClientOrigin:
+    """One scheme, host and port.
+
+    Args:
+        url: a URL there.
+        way: how connections are made.
+
+    Attributes:
+        host: host and port as the header `Host` has them.
+        common: the headers that are the same for all requests there, as bytes; None until they are known.
+        before_path: stands before the path in a request line; only a proxy needs something there.
+        idle: the connections that wait for a request.
+    """
+
+    def __init__(self, url: URL, way: Way) -> None:
+        self.host = url.host_port_subcomponent or ""
+        self.common: bytes | None = None
+        self.before_path = self._proxy_authorization = ""
+        if way.proxy is not None and url.scheme != "https":
+            self.before_path = f"http://{self.host}"
+            self._proxy_authorization = build_basic(way.proxy.user, way.proxy.password)
+        self.idle: IdlePool[OutboundConnection] = IdlePool()
+        self._connector = Connector(url, way)
+
+    def list_proxy_headers(self) -> list[tuple[str, str]]:
+        """The headers for a proxy that forwards requests."""
+        authorization = self._proxy_authorization
+        return [("Proxy-Authorization", authorization)] if authorization else []
+
+    async def connect(self) -> OutboundConnection:
+        """Make a connection, which may raise an `OSError`."""
+        connection = OutboundConnection()
+        await self._connector.connect(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close idle connections, and give up a lookup that is under way."""
+        self._connector.close()
+        self.idle.close()
