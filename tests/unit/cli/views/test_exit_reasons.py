@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as ET
 
 import msgspec
+import pytest
 from tests.unit.cli.report.conftest import Page
 from tests.unit.cli.views.threshold_run import build_threshold_run
 

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from tests.unit.cli.report.conftest import Page, make_lease
 
 from oku_cli.report.charts.coverage_chart import build_lease_chart, build_strips
