@@ -69,18 +69,20 @@ def test_a_head_has_the_same_limit(surplus: int) -> None:
         assert build(lines, 200).measure(answer) == expected
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [("no line",), ((FIXED,),), ((FIXED, "text"),), ((3, b"kind"),), ((-1, b"kind"),), ((FIXED, b"", b""),)],
-)
-def test_what_is_no_shape_is_refused(lines: tuple[Line, ...]) -> None:
+def test_what_is_no_shape_is_refused() -> None:
     """Nothing of it is kept."""
-    with pytest.raises((TypeError, ValueError)):
-        build_compiled_shape(lines, 200)
-
-
-def test_only_bytes_are_measured() -> None:
-    """No other kind of buffer, which could change meanwhile."""
+    cases: list[tuple[Line, ...]] = [
+        ("no line",),
+        ((FIXED,),),
+        ((FIXED, "text"),),
+        ((3, b"kind"),),
+        ((-1, b"kind"),),
+        ((FIXED, b"", b""),),
+    ]
+    for lines in cases:
+        with pytest.raises((TypeError, ValueError)):
+            build_compiled_shape(lines, 200)
+    # Only bytes are measured. No other kind of buffer, which could change meanwhile.
     measure = build_compiled_shape([STATUS], 200).measure
     for answer in ("text", bytearray(b"x"), None):
         with pytest.raises(TypeError):
