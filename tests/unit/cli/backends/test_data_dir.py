@@ -17,7 +17,7 @@ def test_a_command_names_the_folder_when_it_is_not_the_usual() -> None:
     assert DataDir(DEFAULT / "x").flags == ["--data-dir", ".oku/x"]
 
 
-def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
+def test_the_stack_of_a_folder_can_be_found_until_it_has_left(tmp_path: Path) -> None:
     """Its address can be read while it runs, and only then; its token is readable by its owner alone."""
     folder = DataDir(tmp_path)
     assert folder.find_endpoint() is None
@@ -31,10 +31,7 @@ def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
     assert folder.stack_file.stat().st_mode & 0o777 == 0o600
     folder.release()
     assert DataDir(tmp_path).find_endpoint() is None
-
-
-def test_a_stack_has_left_its_folder_when_it_has_ended_or_another_runs_there(tmp_path: Path) -> None:
-    """Nor is it there any more if it was killed, and left its file behind."""
+    # A stack has left its folder when it has ended or another runs there.
     folder, other = DataDir(tmp_path), Endpoint("http://127.0.0.1:2", "token")
     folder.hold()
     folder.write_stack(ENDPOINT, {})

@@ -56,21 +56,6 @@ def backend(tmp_path: Path) -> LedgerBackend:
 
 
 @pytest.mark.parametrize(
-    ("reference", "run"),
-    [
-        ("latest", "261104-gh"),
-        ("my * run", "261104-gh"),
-        ("261101-ab", "261101-ab"),
-        ("03", "261103-ef"),
-        ("ef", "261103-ef"),
-    ],
-)
-async def test_a_run_is_found(backend: LedgerBackend, reference: str, run: str) -> None:
-    """By `latest`, its id, its name, or a part that only its id has."""
-    assert await find_run(backend, reference) == run
-
-
-@pytest.mark.parametrize(
     ("reference", "message"),
     [
         ("", "RUN: is empty; give latest, an id, a name, or a part of an id"),
@@ -91,8 +76,17 @@ async def test_what_is_not_one_run_is_one_line(backend: LedgerBackend, reference
     assert len(str(raised.value)) < 300
 
 
-async def test_a_command_that_only_looks_takes_the_newest_of_a_name(backend: LedgerBackend) -> None:
-    """A part of several ids is still not one run."""
+async def test_a_run_is_found(backend: LedgerBackend) -> None:
+    """By `latest`, its id, its name, or a part that only its id has."""
+    for reference, run in [
+        ("latest", "261104-gh"),
+        ("my * run", "261104-gh"),
+        ("261101-ab", "261101-ab"),
+        ("03", "261103-ef"),
+        ("ef", "261103-ef"),
+    ]:
+        assert await find_run(backend, reference) == run
+    # A command that only looks takes the newest of a name. A part of several ids is still not one run.
     assert await find_run(backend, "nightly", takes_newest=True) == "261102-cd"
     with pytest.raises(UserError, match="2611 may be"):
         await find_run(backend, "2611", takes_newest=True)
@@ -108,10 +102,7 @@ async def test_of_many_runs_some_are_named(tmp_path: Path) -> None:
         ledger.close()
     with pytest.raises(UserError, match=r"run-099 \(pending\), .*run-095 \(pending\) or an older one; give"):
         await find_run(LedgerBackend(folder), "run")
-
-
-async def test_a_folder_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
-    """Looking creates nothing."""
+    # A folder without runs says how to start one. Looking creates nothing.
     folder = DataDir(tmp_path / "none")
     with pytest.raises(UserError, match="there are no runs yet, start one with: oku run --data-dir"):
         await find_run(LedgerBackend(folder), "latest")

@@ -72,10 +72,7 @@ def test_unanswered_requests_have_no_latency(make_run: Callable[..., RunSeconds]
     first = make_run(1)
     empty = make_run(2, latency_ms=LatencySummary())
     assert "B has no answers" in find(first, empty)
-
-
-def test_nothing_stands_between_two_runs_of_one_spec(make_run: Callable[..., RunSeconds]) -> None:
-    """Nor do keys that no request meets, nor a worker that died; but no run is compared with itself."""
+    # Nothing stands between two runs of one spec.
     other = {**SPEC, "name": "b", "requests": 9000, "workers": 3, "seed": 4}
     assert find(make_run(1), make_run(2, spec=other, validity=[LOST])) == []
     assert find(make_run(1), make_run(1)) == ["A and B are the same run"]

@@ -63,20 +63,14 @@ def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeT
     again = terminal.redraw()
     assert again.count("\x1b[1A") == drawn.rstrip("\n").count("\n")
     assert "\x1b[2J" not in again
-
-
-def test_a_line_of_log_stands_above_the_frame(terminal: Screen, make_tick: MakeTick) -> None:
-    """It is written before the frame is drawn again, and its brackets stay as they are."""
+    # A line of log stands above the frame.
     terminal.view.show_tick(make_tick())
     terminal.redraw()
     before = len(terminal.file.getvalue())
     terminal.view.log("worker-1 died (signal 9), started again [4711]")
     sent = terminal.file.getvalue()[before:]
     assert sent.index("started again [4711]") < sent.index("400,000")
-
-
-def test_stopping_leaves_the_console_as_it_was(terminal: Screen, make_tick: MakeTick) -> None:
-    """The cursor is shown again, a second stop does nothing, and the log may go on."""
+    # Stopping leaves the console as it was.
     terminal.view.show_tick(make_tick())
     terminal.view.stop()
     sent = terminal.file.getvalue()
@@ -120,33 +114,6 @@ def draw(make_tick: MakeTick, render: Callable[..., list[str]]) -> Draw:
     return draw_frame
 
 
-def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
-    """Title, state, account, rates, latencies, times and outcomes are in their usual places."""
-    assert [" ".join(line.split()) for line in draw() if "━" not in line] == [
-        "",
-        "run 6f2c1a running · 100 % ok",
-        "",
-        "412,345 of 1,000,000 ended, 400,000 accounted",
-        "",
-        "rate 16,340/s p50 1.70 ms",
-        "average 16,494/s p99 6.04 ms",
-        "in flight 2,000 elapsed 25 s",
-        "workers 2 left 36 s",
-        "last minute ▆▆▆",
-        "",
-        "outcomes ok 412,345",
-    ]
-
-
-def test_what_a_title_says_of_target_and_load_stands_below_the_name(draw: Draw) -> None:
-    """The share that was ok stands beside the name, and is never rounded up to all."""
-    frame = draw(
-        title="soak · http://h/{i} · 5/s for 10 s", outcomes_so_far=make_counts(9_999_999, timeout=1)
-    )
-    assert frame[1].split() == ["soak", "running", "·", ">", "99.99", "%", "ok"]
-    assert frame[2].strip() == "http://h/{i} · 5/s for 10 s"
-
-
 def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(draw: Draw) -> None:
     """It is full only when all is accounted, and the percentage is that of the account."""
     bar = next(line for line in draw(accounted=500_000, done=750_000) if "━" in line)
@@ -160,20 +127,6 @@ def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(d
     frame = "\n".join(draw(requests_total=100_000_000, accounted=100_000_000, done=100_000_000))
     assert "─" not in frame
     assert "100.0 %" in frame
-
-
-def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
-    """Outcomes that did not occur are left out, and so is a zero of resends."""
-    calm = "\n".join(draw())
-    assert "timeout" not in calm
-    assert "resent" not in calm
-    troubled = "\n".join(
-        draw(outcomes_so_far=make_counts(412_000, timeout=340, protocol_error=5), resent_at_most=1234)
-    )
-    assert "timeout 340" in troubled
-    assert "protocol error 5" in troubled
-    assert "connect error" not in troubled
-    assert "at most 1,234" in troubled
 
 
 def test_what_a_run_waits_for_stands_under_the_account(draw: Draw) -> None:
@@ -201,16 +154,48 @@ def test_a_frame_without_news_says_so(
     assert "running · 100 % ok, no news for 12 s" in "\n".join(draw(silent_s=12.3))
 
 
-def test_a_paused_run_without_answers_has_dashes(draw: Draw) -> None:
-    """A missing latency or estimate is a dash, not a zero."""
+def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
+    """Title, state, account, rates, latencies, times and outcomes are in their usual places."""
+    assert [" ".join(line.split()) for line in draw() if "━" not in line] == [
+        "",
+        "run 6f2c1a running · 100 % ok",
+        "",
+        "412,345 of 1,000,000 ended, 400,000 accounted",
+        "",
+        "rate 16,340/s p50 1.70 ms",
+        "average 16,494/s p99 6.04 ms",
+        "in flight 2,000 elapsed 25 s",
+        "workers 2 left 36 s",
+        "last minute ▆▆▆",
+        "",
+        "outcomes ok 412,345",
+    ]
+    # What a title says of target and load stands below the name.
+    frame = draw(
+        title="soak · http://h/{i} · 5/s for 10 s", outcomes_so_far=make_counts(9_999_999, timeout=1)
+    )
+    assert frame[1].split() == ["soak", "running", "·", ">", "99.99", "%", "ok"]
+    assert frame[2].strip() == "http://h/{i} · 5/s for 10 s"
+    # A paused run without answers has dashes. A missing latency or estimate is a dash, not a zero.
     frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, times={})
     values = {tuple(line.split()[-2:]) for line in frame if line.strip()}
     assert {("p50", "-"), ("p99", "-"), ("left", "-")} <= values
     assert "paused" in frame[1]
 
 
-def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
-    """A hundred million requests fit with every line that may appear."""
+def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
+    """Outcomes that did not occur are left out, and so is a zero of resends."""
+    calm = "\n".join(draw())
+    assert "timeout" not in calm
+    assert "resent" not in calm
+    troubled = "\n".join(
+        draw(outcomes_so_far=make_counts(412_000, timeout=340, protocol_error=5), resent_at_most=1234)
+    )
+    assert "timeout 340" in troubled
+    assert "protocol error 5" in troubled
+    assert "connect error" not in troubled
+    assert "at most 1,234" in troubled
+    # At 80 columns no number is cut. A hundred million requests fit with every line that may appear.
     frame = "\n".join(
         draw(
             requests_total=100_000_000,

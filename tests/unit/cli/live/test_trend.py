@@ -22,29 +22,12 @@ from oku_core.summary.tick import Tick
 MakeTick = Callable[..., Tick]
 
 
-def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
-    """The requests that have not ended are divided by the mean rate of the last ten seconds."""
-    tracker = TrendTracker()
-    for rate in [1.0] * 5 + [900.0, 1100.0] * (RECENT_TICKS // 2):
-        trend = tracker.add(make_tick(requests_total=10_000, accounted=5_000, done=6_000, rate_rps=rate))
-    assert trend.recent_rps == pytest.approx(1000)
-    assert trend.left_s == pytest.approx(4.0)
-
-
 def test_the_average_counts_what_has_ended(make_tick: MakeTick) -> None:
     """Requests of active leases count as well; a run that has not begun has no average."""
     assert TrendTracker().add(
         make_tick(accounted=900, done=1_000, active_s=10.0)
     ).average_rps == pytest.approx(100)
     assert TrendTracker().add(make_tick(accounted=0, done=0, active_s=0.0)).average_rps == 0
-
-
-def test_there_is_no_estimate_from_too_little(make_tick: MakeTick) -> None:
-    """The first seconds are slower than the rest of the run."""
-    tracker = TrendTracker()
-    estimates = [tracker.add(make_tick()).left_s for _ in range(FEWEST_TICKS)]
-    assert estimates[:-1] == [None] * (FEWEST_TICKS - 1)
-    assert estimates[-1] is not None
 
 
 @pytest.mark.parametrize("changes", [{"rate_rps": 0.0}, {"state": RunState.PAUSED}])
@@ -55,16 +38,24 @@ def test_what_does_not_move_has_no_time_left(make_tick: MakeTick, changes: dict[
     assert trends[-1].left_s is None
 
 
-def test_a_pause_does_not_lengthen_the_estimate(make_tick: MakeTick) -> None:
-    """The rate after a pause is that of the seconds since."""
+def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
+    """The requests that have not ended are divided by the mean rate of the last ten seconds."""
+    tracker = TrendTracker()
+    for rate in [1.0] * 5 + [900.0, 1100.0] * (RECENT_TICKS // 2):
+        trend = tracker.add(make_tick(requests_total=10_000, accounted=5_000, done=6_000, rate_rps=rate))
+    assert trend.recent_rps == pytest.approx(1000)
+    assert trend.left_s == pytest.approx(4.0)
+    # There is no estimate from too little. The first seconds are slower than the rest of the run.
+    tracker = TrendTracker()
+    estimates = [tracker.add(make_tick()).left_s for _ in range(FEWEST_TICKS)]
+    assert estimates[:-1] == [None] * (FEWEST_TICKS - 1)
+    assert estimates[-1] is not None
+    # A pause does not lengthen the estimate. The rate after a pause is that of the seconds since.
     tracker = TrendTracker()
     for _ in range(RECENT_TICKS):
         tracker.add(make_tick(state=RunState.PAUSED, rate_rps=0.0))
     assert tracker.add(make_tick(rate_rps=500.0)).recent_rps == pytest.approx(500)
-
-
-def test_no_more_rates_are_kept_than_are_shown(make_tick: MakeTick) -> None:
-    """Memory does not grow with the length of the run, and the newest rate is the last."""
+    # No more rates are kept than are shown.
     tracker = TrendTracker()
     for second in range(SHOWN_TICKS + 10):
         trend = tracker.add(make_tick(rate_rps=float(second)))
@@ -101,10 +92,7 @@ def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
         trend = tracker.add(make_tick(times={Time.LATENCY: histogram.build_latency()}))
         quantiles.append(trend.times[Time.LATENCY])
     assert quantiles == [(9.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 1.0)]
-
-
-def test_response_time_and_lateness_have_quantiles_of_their_own(make_tick: MakeTick) -> None:
-    """A run without a rate has neither; without answers there are no quantiles, not zeros."""
+    # Response time and lateness have quantiles of their own.
     trend = TrendTracker().add(make_tick(times={}))
     assert trend.times[Time.LATENCY] == (None, None)
     tracker = TrendTracker()

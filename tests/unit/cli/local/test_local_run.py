@@ -26,16 +26,6 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("processors")
-def test_half_the_processors_send_and_half_answer() -> None:
-    """The spec may say otherwise; a run against other servers starts no delay server."""
-    plan = local_run.build_plan(Spec())
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
-    plan = local_run.build_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local_run.build_plan(Spec(urls=(Url("http://h/"),))).servers == 0
-
-
-@pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize(
     ("changes", "servers", "spreads"),
     [
@@ -66,11 +56,7 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     assert not plan.spreads_addresses
     with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
         local_run.build_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
-
-
-@pytest.mark.usefixtures("processors")
-def test_users_and_stages_are_over_all_workers() -> None:
-    """Each worker needs the files of its own share; the line names the flag that was given."""
+    # Users and stages are over all workers.
     code: dict[str, Any] = {
         "engine": Engine.PYTHON,
         "scenario": CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py"),
@@ -94,8 +80,14 @@ def test_users_and_stages_are_over_all_workers() -> None:
 
 
 @pytest.mark.usefixtures("processors")
-def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
-    """For the workers and for the servers; a run of few requests needs files for these only."""
+def test_half_the_processors_send_and_half_answer() -> None:
+    """The spec may say otherwise; a run against other servers starts no delay server."""
+    plan = local_run.build_plan(Spec())
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
+    plan = local_run.build_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
+    assert local_run.build_plan(Spec(urls=(Url("http://h/"),))).servers == 0
+    # A concurrency that needs more files than allowed is refused.
     with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
         local_run.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
     local_run.build_plan(Spec(concurrency=19_900))

@@ -43,16 +43,6 @@ async def build(data_dir: DataDir) -> AsyncIterator[Build]:
         await stack.end()
 
 
-async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
-    """They start in this order, and the delay servers only if Oku brings them."""
-    names = [child.name for child in build().children]
-    assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
-    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
-    assert [child.name for child in build(without).children] == [
-        "broker", "coordinator", "worker-1",
-    ]  # fmt: skip
-
-
 async def test_the_logs_of_all_children_are_bounded_while_they_run(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,11 +57,28 @@ async def test_the_logs_of_all_children_are_bounded_while_they_run(
             await asyncio.sleep(0.02)
 
 
-async def test_the_delay_servers_are_started_with_the_delay_and_seed_of_the_plan(build: Build) -> None:
-    """They apply to a run that asks for none."""
+async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
+    """They start in this order, and the delay servers only if Oku brings them."""
+    names = [child.name for child in build().children]
+    assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
+    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
+    assert [child.name for child in build(without).children] == [
+        "broker", "coordinator", "worker-1",
+    ]  # fmt: skip
+    # The delay servers are started with the delay and seed of the plan.
     command = list(next(child.command for child in build().children if child.name == "server"))
     for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
         assert command[command.index(flag) + 1] == value
+    # The children have the flags of a stack of ones own.
+    children = {child.name: child for child in build(PLAN).children}
+    for name in ("coordinator", "worker-1", "worker-2"):
+        command = children[name].command
+        assert command[command.index("--files-dir") + 1] == "/"
+    assert "--allow-user-code" in children["coordinator"].command
+    command = children["worker-1"].command
+    assert command[command.index("--inherit-env") + 1] == "*"
+    command = children["coordinator"].command
+    assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
 
 
 async def test_user_code_is_confined_on_request(build: Build) -> None:
@@ -88,23 +95,7 @@ async def test_user_code_is_confined_on_request(build: Build) -> None:
             [word for word in command if word.startswith("--") and "confine" in word] for command in workers
         ]
         assert found == [[worker_flag]] * 2
-
-
-async def test_the_children_have_the_flags_of_a_stack_of_ones_own(build: Build) -> None:
-    """Files, user code and the environment are those of the user."""
-    children = {child.name: child for child in build(PLAN).children}
-    for name in ("coordinator", "worker-1", "worker-2"):
-        command = children[name].command
-        assert command[command.index("--files-dir") + 1] == "/"
-    assert "--allow-user-code" in children["coordinator"].command
-    command = children["worker-1"].command
-    assert command[command.index("--inherit-env") + 1] == "*"
-    command = children["coordinator"].command
-    assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
-
-
-async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> None:
-    """More connections than an address has ports need several of them."""
+    # Each worker may send from an address of its own.
     plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)
     commands = {child.name: child.command for child in build(plan).children}
     assert commands["worker-1"][-2:] == ("--local-address", "127.0.0.2")
@@ -112,21 +103,6 @@ async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> 
     assert commands["worker-255"][-1] == "127.0.0.2"
     children = build().children
     assert not any("--local-address" in child.command for child in children)
-
-
-async def test_settings_of_the_users_shell_do_not_reach_the_children(
-    build: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
-    monkeypatch.setenv("OKU_HOST", "0.0.0.0")
-    monkeypatch.setenv("OTHER", "kept")
-    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
-    plan = dataclasses.replace(PLAN, coordinator_environment={"OKU_KEEP_RUNS": "5"})
-    for child in build(plan).children:
-        assert child.inputs.variables.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
-        assert child.environment["OTHER"] == "kept"
-        own = {name: value for name, value in child.environment.items() if name.startswith("OKU_")}
-        assert own == {"OKU_LOG_FORMAT": "text"}  # as people read it
 
 
 async def test_each_child_is_handed_the_secrets_that_it_needs(
@@ -156,10 +132,20 @@ async def test_each_child_is_handed_the_secrets_that_it_needs(
         assert [value for value in values if value in shown] == [], child.name
 
 
-async def test_what_a_program_needs_to_start_is_in_its_environment(
+async def test_settings_of_the_users_shell_do_not_reach_the_children(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Although a spec may name it."""
+    """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
+    monkeypatch.setenv("OKU_HOST", "0.0.0.0")
+    monkeypatch.setenv("OTHER", "kept")
+    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
+    plan = dataclasses.replace(PLAN, coordinator_environment={"OKU_KEEP_RUNS": "5"})
+    for child in build(plan).children:
+        assert child.inputs.variables.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
+        assert child.environment["OTHER"] == "kept"
+        own = {name: value for name, value in child.environment.items() if name.startswith("OKU_")}
+        assert own == {"OKU_LOG_FORMAT": "text"}  # as people read it
+    # What a program needs to start is in its environment. Although a spec may name it.
     monkeypatch.setenv("PYTHONPATH", "/lib/of/oku")
     plan = dataclasses.replace(PLAN, secrets=SecretSource(("PYTHONPATH",)))
     assert {child.environment["PYTHONPATH"] for child in build(plan).children} == {"/lib/of/oku"}

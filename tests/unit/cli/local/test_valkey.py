@@ -9,21 +9,6 @@ from oku_core.broker.celery_app import build_app
 from oku_core.errors import UserError
 
 
-def test_the_broker_knows_digests_of_passwords_and_rights() -> None:
-    """Of both users, and nobody else may connect; what is in its memory opens nothing."""
-    passwords = {COORDINATOR: "one", WORKERS: "two"}
-    lines = build_users(passwords).splitlines()
-    assert [line.split()[:3] for line in lines] == [
-        ["user", "default", "off"], ["user", "coordinator", "on"], ["user", "workers", "on"],
-    ]  # fmt: skip
-    assert [line.split()[3] for line in lines[1:]] == [
-        f"#{hashlib.sha256(password.encode()).hexdigest()}" for password in passwords.values()
-    ]
-    # The rights are those of the file. The chart has the same.
-    given = [line.split()[4:] for line in build_users({COORDINATOR: "one", WORKERS: "two"}).splitlines()]
-    assert given == [line.split()[4:] for line in USERS_FILE.read_text().splitlines()]
-
-
 def test_the_socket_lies_in_the_brokers_folder_if_its_path_is_short(tmp_path: Path) -> None:
     """The user does not have to look for it."""
     folder = Path("/short")
@@ -40,8 +25,20 @@ def test_the_socket_lies_in_the_brokers_folder_if_its_path_is_short(tmp_path: Pa
     assert tmp_path.is_dir()
 
 
-def test_nobody_else_can_open_the_broker(tmp_path: Path) -> None:
-    """It listens on no port, on a socket of its owner's, and keeps an append-only file."""
+def test_the_broker_knows_digests_of_passwords_and_rights(tmp_path: Path) -> None:
+    """Of both users, and nobody else may connect; what is in its memory opens nothing."""
+    passwords = {COORDINATOR: "one", WORKERS: "two"}
+    lines = build_users(passwords).splitlines()
+    assert [line.split()[:3] for line in lines] == [
+        ["user", "default", "off"], ["user", "coordinator", "on"], ["user", "workers", "on"],
+    ]  # fmt: skip
+    assert [line.split()[3] for line in lines[1:]] == [
+        f"#{hashlib.sha256(password.encode()).hexdigest()}" for password in passwords.values()
+    ]
+    # The rights are those of the file. The chart has the same.
+    given = [line.split()[4:] for line in build_users({COORDINATOR: "one", WORKERS: "two"}).splitlines()]
+    assert given == [line.split()[4:] for line in USERS_FILE.read_text().splitlines()]
+    # Nobody else can open the broker.
     assert valkey.build_command("valkey-server") == ["valkey-server", "-"]
     config = valkey.build_config(tmp_path, tmp_path / "s").splitlines()
     assert {"port 0", "unixsocketperm 700", "appendonly yes"} <= {*config}

@@ -39,12 +39,6 @@ LOCUSTFILE = "from locust import HttpUser, tag\nclass Buyer(HttpUser):\n" + "".j
 )
 
 
-def test_what_a_shell_would_take_apart_is_no_plain_word() -> None:
-    """Nor is what it would replace, and what a command would take for a flag."""
-    assert [text for text in HOSTILE if is_plain_word(text)] == []
-    assert [text for text in PLAIN if not is_plain_word(text)] == []
-
-
 @given(st.text(st.characters(codec="ascii")))
 def test_a_plain_word_needs_no_quotes(text: str) -> None:
     """Python would put none around it either."""
@@ -53,8 +47,11 @@ def test_a_plain_word_needs_no_quotes(text: str) -> None:
         assert not text.startswith(("-", "~", "="))
 
 
-def test_files_that_the_shell_completes_are_left_to_it() -> None:
-    """It quotes them; the item is only what the user has typed."""
+def test_what_a_shell_would_take_apart_is_no_plain_word() -> None:
+    """Nor is what it would replace, and what a command would take for a flag."""
+    assert [text for text in HOSTILE if is_plain_word(text)] == []
+    assert [text for text in PLAIN if not is_plain_word(text)] == []
+    # Files that the shell completes are left to it.
     items = [CompletionItem("$(a", type="file"), CompletionItem("a b", type="dir"), CompletionItem("$(a)")]
     assert [item.type for item in keep_plain_words(items)] == ["file", "dir"]
 

@@ -82,10 +82,7 @@ def test_a_file_that_cannot_be_written_is_answered_in_one_line(lines: list[bytes
             OutputFile("--csv", str(path), build).check()
     with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
         OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(lines))
-
-
-def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> None:
-    """Together they are one JSON document; a history that is cut off makes no report."""
+    # Lines are written as they come.
     path = tmp_path / "all.json"
     page = tmp_path / "page.html"
     outputs = [OutputFile("--json", str(path), None), OutputFile("--csv", str(page), build)]
@@ -142,16 +139,6 @@ def test_what_is_not_a_history_is_an_error(tmp_path: Path) -> None:
 MakeHistory = Callable[..., RunHistory]
 
 
-def test_json_has_no_secrets(make_history: MakeHistory) -> None:
-    """Only the first line can contain any, and its other fields stay as they were."""
-    history = make_history()
-    spec = {"header": ["Authorization: secret"]}
-    head = {"at": 1.0, "summary": history.summary, "spec": spec, "extent": history.extent}
-    masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
-    assert masked["spec"] == {"header": ["Authorization: ***"]}
-    assert masked["summary"] == msgspec.to_builtins(history.summary)
-
-
 def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     """Columns have the names from docs/metrics.md, and unknown values are empty."""
     history = make_history(samples=[make_sample(1, [1000, 2000]), make_sample(2, [])])
@@ -171,13 +158,17 @@ def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     assert [row["state"] for row in rows] == ["", "running", "running", "running", "completed"]
     # Csv names every outcome. Columns have the order of the outcomes.
     assert [name for name in CSV_COLUMNS if name in set(OUTCOMES)] == list(OUTCOMES)
-
-
-def test_hgrm_covers_the_whole_run(make_history: MakeHistory) -> None:
-    """Its latencies are in ms."""
+    # Hgrm covers the whole run. Its latencies are in ms.
     text = build_hgrm_text(make_history())
     assert "Total count    =         1000]" in text
     assert text.splitlines()[2].split()[0] == "1.000"
     # Latencies have their exact minimum and maximum. The histogram alone does not know them.
     latency = LATENCY.decode(make_history().summary)
     assert (latency.min_us, latency.max_us, latency.total) == (1000, 10_990, 1000)
+    # Json has no secrets. Only the first line can contain any, and its other fields stay as they were.
+    history = make_history()
+    spec = {"header": ["Authorization: secret"]}
+    head = {"at": 1.0, "summary": history.summary, "spec": spec, "extent": history.extent}
+    masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
+    assert masked["spec"] == {"header": ["Authorization: ***"]}
+    assert masked["summary"] == msgspec.to_builtins(history.summary)

@@ -45,22 +45,25 @@ def build_workers(count: int) -> Summary:
     return build_summary(workers=[worker] * count)
 
 
-def test_what_a_run_does_not_have_has_no_section() -> None:
+def test_sections_of_a_summary() -> None:
     """Nothing is said of what was not asked for."""
     summary = build_summary(workers=[])
     sections = [build(summary) for build in (build_target_section, build_step_section, build_worker_section)]
     assert [*sections, build_phase_section(summary, None), build_threshold_section(summary)] == [None] * 5
-
-
-def test_thresholds_have_a_row_each_and_a_note() -> None:
-    """The limit is there, too: a page has room for it."""
+    # Thresholds have a row each and a note. The limit is there, too: a page has room for it.
     text = " ".join(read(build_threshold_section(build_threshold_run())).text.split())
     assert "p99 < 1s failed 1.00 s" in text
     assert "0.1 % wide" in text
-
-
-def test_targets_and_their_steps_are_folded() -> None:
-    """A note says what the warm-up is part of."""
+    # A run without responses says so. The account of outcomes is there in any case.
+    text = " ".join(read(build_outcome_section(build_summary(statuses={}))).text.split())
+    assert "Responses by status None." in text
+    # Many workers are folded under their spread. Few have a row each.
+    assert read(build_worker_section(build_workers(OPEN_WORKERS))).find("details") == []
+    page = read(build_worker_section(build_workers(OPEN_WORKERS + 1)))
+    assert len(page.find("details")) == 1
+    assert len(page.find("tr")) == 1 + 3 + 1 + OPEN_WORKERS + 1
+    assert "17 workers, none lost." in page.text
+    # Targets and their steps are folded. A note says what the warm-up is part of.
     targets = [make_target()]
     phases = [make_phase(name=name, targets=targets) for name in ("warm-up", "main")]
     page = read(build_target_section(build_summary(targets=targets, phases=phases)))
@@ -73,38 +76,7 @@ def test_targets_and_their_steps_are_folded() -> None:
     assert not read(build_step_section(msgspec.structs.replace(summary, targets=[]))).find("details")
 
 
-def test_a_run_without_responses_says_so() -> None:
-    """The account of outcomes is there in any case."""
-    text = " ".join(read(build_outcome_section(build_summary(statuses={}))).text.split())
-    assert "Responses by status None." in text
-
-
-def test_many_workers_are_folded_under_their_spread() -> None:
-    """Few have a row each."""
-    assert read(build_worker_section(build_workers(OPEN_WORKERS))).find("details") == []
-    page = read(build_worker_section(build_workers(OPEN_WORKERS + 1)))
-    assert len(page.find("details")) == 1
-    assert len(page.find("tr")) == 1 + 3 + 1 + OPEN_WORKERS + 1
-    assert "17 workers, none lost." in page.text
-
-
 MakeSummary = Callable[..., Summary]
-
-
-def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
-    """It shows the name of the run, or its id if it has no name."""
-    text = Page(build_head(make_summary())).text
-    assert text == (
-        "soak completed · 100 % okrun 6f2c1a · engine aiohttp · started 2026-02-01 17:05:12 UTC"
-        " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
-    )
-    assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
-    # The head says the load. A run of a coordinator of another version has none.
-    text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
-    assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
-    # The head says what is asked. The target stands before the load.
-    text = Page(build_head(make_summary(target="http://h/{i}", load="5/s for 10 s"))).text
-    assert "· engine aiohttp · http://h/{i} · 5/s for 10 s · started" in text
 
 
 @pytest.mark.parametrize(
@@ -127,13 +99,6 @@ def test_the_badge_is_green_only_if_all_was_ok(
     head = Page(build_head(make_summary(**changes)))
     assert f">{badge}</span>" in build_head(make_summary(**changes))
     assert [element["class"] for element in head.find("span")] == [class_]
-
-
-def test_a_run_that_failed_says_why(make_summary: MakeSummary) -> None:
-    """The reason is shown as text, whatever it contains."""
-    head = build_head(make_summary(state=RunState.FAILED, reason="<script>"))
-    assert "<script>" in Page(head).text
-    assert Page(head).find("script") == []
 
 
 def test_the_account_comes_first(make_summary: MakeSummary) -> None:
@@ -204,8 +169,25 @@ def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
     assert "planned100/sthroughput100/s" in text
 
 
-def test_a_long_wait_is_named(make_summary: MakeSummary) -> None:
-    """That for workers of this machine is not: every run has it."""
+def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
+    """It shows the name of the run, or its id if it has no name."""
+    text = Page(build_head(make_summary())).text
+    assert text == (
+        "soak completed · 100 % okrun 6f2c1a · engine aiohttp · started 2026-02-01 17:05:12 UTC"
+        " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
+    )
+    assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
+    # The head says the load. A run of a coordinator of another version has none.
+    text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
+    assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
+    # The head says what is asked. The target stands before the load.
+    text = Page(build_head(make_summary(target="http://h/{i}", load="5/s for 10 s"))).text
+    assert "· engine aiohttp · http://h/{i} · 5/s for 10 s · started" in text
+    # A run that failed says why. The reason is shown as text, whatever it contains.
+    head = build_head(make_summary(state=RunState.FAILED, reason="<script>"))
+    assert "<script>" in Page(head).text
+    assert Page(head).find("script") == []
+    # A long wait is named. That for workers of this machine is not: every run has it.
     heads = [Page(build_head(make_summary(queued_s=queued_s))).text for queued_s in (1.5, 754.0)]
     assert "queued" not in heads[0]
     assert "· queued for 12 min 34 s · active for" in heads[1]

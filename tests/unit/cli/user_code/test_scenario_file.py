@@ -111,18 +111,12 @@ def test_nothing_of_it_is_run(tmp_path: Path) -> None:
     text = f"raise SystemExit\nopen({str(tmp_path / 'touched')!r}, 'w')\n{SCENARIO}"
     assert choose(tmp_path, text) is Engine.PYTHON
     assert not (tmp_path / "touched").exists()
-
-
-def test_a_file_that_is_both_is_what_the_user_says(tmp_path: Path) -> None:
-    """Only what it is not cannot be said."""
+    # A file that is both is what the user says. Only what it is not cannot be said.
     both = f"import locust\n{SCENARIO}"
     assert choose(tmp_path, both, Engine.LOCUST) is Engine.LOCUST
     assert choose(tmp_path, both, Engine.PYTHON) is Engine.PYTHON
     assert choose(tmp_path, SCENARIO, Engine.LOCUST) is Engine.PYTHON
-
-
-def test_what_no_engine_can_run_is_refused(tmp_path: Path) -> None:
-    """In one line each."""
+    # What no engine can run is refused. In one line each.
     with pytest.raises(UserError, match=r"^a\.py: has neither an async def scenario nor users of Locust$"):
         choose(tmp_path, "import asyncio\nasync def main(): pass")
     for name, fault in {"none.py": "No such file or directory", ".": "is not a regular file"}.items():

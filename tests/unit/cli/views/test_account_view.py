@@ -42,22 +42,6 @@ def test_the_headline_names_the_run_its_state_and_its_account(
     assert lines[1:3] == [f"http://h/{'x' * 60}", "5/s for 200 s"]
 
 
-def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:
-    """Each has a line of its own."""
-    summary = make_summary(state=RunState.PENDING, accounted=0, notices=["waiting for [1]", "Loki: 503"])
-    lines = [line.rstrip() for line in render(build_headline(summary, None))]
-    assert lines[1:] == ["0 of 1,000 accounted, 0.0 %; 1,000 are left", "waiting for [1]", "Loki: 503"]
-    # Nothing is left of a run that only waits for its teardown.
-    lines = render(build_headline(make_summary(state=RunState.TEARING_DOWN, name=""), None))
-    assert lines[1].rstrip() == "1,000 of 1,000 accounted"
-
-
-def test_statuses_are_in_order(render: Render) -> None:
-    """The count of each is shown."""
-    (line,) = render(build_statuses({"503": 2000, "200": 41_000}))
-    assert line.split() == ["200", "41,000", "503", "2,000"]
-
-
 def test_what_the_servers_counted_is_compared_with_the_account(make_summary: MakeSummary) -> None:
     """Resent requests and lost ones explain a difference; what nothing explains is marked."""
     for served, words, is_bad in [
@@ -84,8 +68,15 @@ def test_what_the_servers_counted_is_compared_with_the_account(make_summary: Mak
         assert build_served(summary, ServersSummary(served=served)).plain == words
 
 
-def test_a_run_that_is_not_complete_says_how_far_it_came(make_summary: MakeSummary, render: Render) -> None:
-    """The hint on how to resume stands below."""
+def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:
+    """Each has a line of its own."""
+    summary = make_summary(state=RunState.PENDING, accounted=0, notices=["waiting for [1]", "Loki: 503"])
+    lines = [line.rstrip() for line in render(build_headline(summary, None))]
+    assert lines[1:] == ["0 of 1,000 accounted, 0.0 %; 1,000 are left", "waiting for [1]", "Loki: 503"]
+    # Nothing is left of a run that only waits for its teardown.
+    lines = render(build_headline(make_summary(state=RunState.TEARING_DOWN, name=""), None))
+    assert lines[1].rstrip() == "1,000 of 1,000 accounted"
+    # A run that is not complete says how far it came. The hint on how to resume stands below.
     for state, rest in [
         (RunState.PAUSED, "412 of 1,000 accounted, 41.2 %; 588 are left"),
         (RunState.RUNNING, "412 of 1,000 accounted, 41.2 %; 588 are left"),
@@ -104,6 +95,9 @@ def test_a_run_that_is_not_complete_says_how_far_it_came(make_summary: MakeSumma
         # A run that a time ends has no total before. Nobody knows how many requests it would have made.
         lines = render(build_headline(make_summary(requests=OPEN_END, accounted=412, state=state), None))
         assert lines[1].rstrip() == f"412 accounted, {words}"
+    # Statuses are in order. The count of each is shown.
+    (line,) = render(build_statuses({"503": 2000, "200": 41_000}))
+    assert line.split() == ["200", "41,000", "503", "2,000"]
 
 
 def test_the_plan_says_how_much_of_it_was_sent(make_summary: MakeSummary, render: Render) -> None:

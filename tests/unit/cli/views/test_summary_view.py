@@ -32,6 +32,16 @@ Render = Callable[..., list[str]]
 NONE = OutcomeCounts(ok=0, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0)
 
 
+def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Render) -> None:
+    """The exchange format has them only within its error; the summary has them exactly."""
+    histogram = Histogram()
+    histogram.record(1_000_300)
+    histogram.record(1_900_300)
+    lines = [line.split() for line in render(build_summary(make_summary(histogram))) if " to " in line]
+    assert lines[0][:2] == ["1.00", "s"]
+    assert lines[-1][3:5] == ["1.90", "s"]
+
+
 def test_the_end_screen_tells_the_account_and_the_statistics(
     make_summary: MakeSummary, render: Render
 ) -> None:
@@ -59,20 +69,7 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
     ]
     assert 10 <= sum(" to " in line for line in lines) <= 14
     assert len(lines) <= 40
-
-
-def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Render) -> None:
-    """The exchange format has them only within its error; the summary has them exactly."""
-    histogram = Histogram()
-    histogram.record(1_000_300)
-    histogram.record(1_900_300)
-    lines = [line.split() for line in render(build_summary(make_summary(histogram))) if " to " in line]
-    assert lines[0][:2] == ["1.00", "s"]
-    assert lines[-1][3:5] == ["1.90", "s"]
-
-
-def test_a_run_without_an_answer_has_no_latencies(make_summary: MakeSummary, render: Render) -> None:
-    """A run that failed before its first request has a summary, too."""
+    # A run without an answer has no latencies.
     summary = make_summary(
         Histogram(),
         state=RunState.FAILED,
@@ -281,10 +278,7 @@ def test_a_closed_run_has_its_latencies_and_their_bars(make_summary: MakeSummary
     rows = [(str(label), render(content)) for label, content in list_distributions(summary)]
     assert [label for label, _ in rows] == ["latency", "lateness"]
     assert rows[0][1][0].strip() == "nothing was answered"
-
-
-def test_a_run_that_ended_within_its_warm_up_says_so(make_summary: MakeSummary, render: Render) -> None:
-    """All of its requests were answered, but none after the warm-up."""
+    # A run that ended within its warm up says so.
     none = LatencySummary()
     phase = PhaseSummary(
         name="warm-up", begin_s=0.0, end_s=5.0, requests=1000, outcomes=make_outcomes(ok=1000),

@@ -59,10 +59,7 @@ def test_the_layout_has_as_many_buckets_as_hdrhistogram() -> None:
     """One hour in µs with three digits takes 23,552 buckets."""
     assert HIGHEST_US == 3600 * 10**6
     assert build_oracle([]).counts_len == BUCKETS == 23_552
-
-
-def test_the_buckets_lie_side_by_side() -> None:
-    """From 0 to an hour, each µs is in exactly one bucket, and its index and its bounds agree."""
+    # The buckets lie side by side.
     next_us = 0
     for index in range(LAST_BUCKET + 1):
         low_us, high_us = bucket_bounds_us(index)
@@ -158,16 +155,6 @@ def test_what_is_no_packed_histogram_is_refused(packed: bytes) -> None:
         Histogram.unpack(packed, sum_us=0, min_us=0, max_us=0)
 
 
-def test_a_histogram_is_dense_once_it_has_merged_many_buckets() -> None:
-    """A few thousand latencies of one part of many stay sparse; what thousands of workers add to does not."""
-    histogram, latency = Histogram(), build_histogram(range(0, 500_000, 250)).build_latency()
-    while not histogram.is_dense:
-        histogram.add(latency)
-    assert 2 * BUCKETS < histogram.total <= 2 * BUCKETS + latency.total * 2
-    assert not build_histogram(range(5000)).is_dense
-    assert not histogram.copy().build_latency().find_fault()
-
-
 @few
 @given(SAMPLES, SAMPLES)
 def test_histograms_add_to_each_other_as_their_snapshots_do(here_us: list[int], there_us: list[int]) -> None:
@@ -229,10 +216,7 @@ def test_at_least_the_share_of_a_quantile_does_not_exceed_it() -> None:
     )  # fmt: skip
     for quantile, total, rank in cases:
         assert find_rank(quantile, total) == rank, (quantile, total)
-
-
-def test_quantiles_stay_right_for_very_many_requests() -> None:
-    """A rank among 10**15 latencies is exact to the request, as far as a float can hold the quantile."""
+    # Quantiles stay right for very many requests.
     histogram = Histogram()
     histogram.add(
         HistogramSnapshot(buckets=[1, 10**15 - 1000, 7, 1000], sum_us=10**15 + 6000, min_us=1, max_us=7)
@@ -470,8 +454,15 @@ def test_a_snapshot_that_does_not_contain_the_earlier_one_is_refused() -> None:
             Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
 
 
-def test_a_copy_is_equal_and_goes_its_own_way() -> None:
-    """What is recorded in one of them is not in the other."""
+def test_a_histogram_is_dense_once_it_has_merged_many_buckets() -> None:
+    """A few thousand latencies of one part of many stay sparse; what thousands of workers add to does not."""
+    histogram, latency = Histogram(), build_histogram(range(0, 500_000, 250)).build_latency()
+    while not histogram.is_dense:
+        histogram.add(latency)
+    assert 2 * BUCKETS < histogram.total <= 2 * BUCKETS + latency.total * 2
+    assert not build_histogram(range(5000)).is_dense
+    assert not histogram.copy().build_latency().find_fault()
+    # A copy is equal and goes its own way. What is recorded in one of them is not in the other.
     histogram = Histogram()
     for value_us in (7, 1500, 99_000):
         histogram.record(value_us)

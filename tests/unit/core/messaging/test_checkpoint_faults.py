@@ -407,7 +407,7 @@ def test_a_true_checkpoint_passes(checkpoint: Checkpoint) -> None:
     assert checkpoint.covered == len(set(range(checkpoint.done)) - set(checkpoint.in_flight))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data(), checkpoint=true_checkpoints())
 def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
     data: st.DataObject, checkpoint: Checkpoint
@@ -573,11 +573,7 @@ def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than
         build_inner(name="b"),
     ]
     assert find_fault(build_checkpoint(inner=inner), 10) is None
-
-
-@pytest.mark.parametrize(
-    ("inner", "fault"),
-    [
+    cases: list[tuple[list[Part], str]] = [
         ([build_inner(), build_inner()], "two inner parts have the same phase and name"),
         (
             [Part(name=str(number)) for number in range(MOST_INNER_PARTS + 1)],
@@ -610,11 +606,10 @@ def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than
             [build_inner(reasons=[ReasonCount(1, "a", 1, 0, 7), ReasonCount(2, "b", 3, 0, 0)])],
             "inner requests: a reason names position 7, but only 7 were taken",
         ),
-    ],
-)
-def test_every_fault_of_inner_requests_is_named(inner: list[Part], fault: str) -> None:
-    """The log says what was wrong with them, and that it was not with the account."""
-    assert find_fault(build_checkpoint(inner=inner), 10) == fault
+    ]
+    for inner, fault in cases:
+        # Every fault of inner requests is named.
+        assert find_fault(build_checkpoint(inner=inner), 10) == fault
 
 
 @pytest.mark.parametrize(

@@ -99,15 +99,14 @@ def test_a_message_is_read_as_it_was_sealed() -> None:
     assert decode_checkpoints(SIGNER, as_task(seal_checkpoints(SIGNER, CHECKPOINTS))) == CHECKPOINTS
     # Progress is read as it was sealed. It is read from a Celery event.
     assert decode_progress(SIGNER, as_event(seal_progress(SIGNER, PROGRESS))) == PROGRESS
-
-
-@pytest.mark.parametrize(
-    "order", [STOP, Intervals(number=3, heartbeat_s=2.0, checkpoint_s=5.0),
-              Control(incarnation="b1", confirmed={"l1": 3}, limits={"l1": 40}, ends={"l2": 0})],
-)  # fmt: skip
-def test_orders_are_read_as_they_were_sealed(order: Order) -> None:
-    """Each order keeps its type."""
-    assert decode_order(SIGNER, msgspec.json.encode(seal_order(SIGNER, order))) == order
+    cases: list[Order] = [
+        STOP,
+        Intervals(number=3, heartbeat_s=2.0, checkpoint_s=5.0),
+        Control(incarnation="b1", confirmed={"l1": 3}, limits={"l1": 40}, ends={"l2": 0}),
+    ]
+    for order in cases:
+        # Orders are read as they were sealed. Each order keeps its type.
+        assert decode_order(SIGNER, msgspec.json.encode(seal_order(SIGNER, order))) == order
 
 
 @pytest.mark.parametrize("signer", [Signer(b""), Signer(b"the key of somebody else")])
@@ -152,37 +151,30 @@ def test_any_json_is_rejected_unless_it_is_ours(document: object) -> None:
             read()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_checkpoints_with_a_wrong_part_or_figure_are_malformed() -> None:
+    """A faulty worker does not stop the coordinator."""
+    cases: list[dict[str, object]] = [
         {"worker": None},
         {"checkpoints": {}},
         {"checkpoints": [{"lease": "l1", "sequence": 1, "done": True, "end": 3}]},
         {"checkpoints": [{"lease": "l1", "sequence": 1, "done": 3.5, "end": 4}]},
         {"checkpoints": [{"lease": "l1", "sequence": 1, "done": 0, "end": 0, "parts": [{"outcomes": None}]}]},
-    ],
-)
-def test_signed_checkpoints_with_a_wrong_part_are_malformed(change: dict[str, object]) -> None:
-    """A faulty worker does not stop the coordinator."""
-    document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
-    with pytest.raises(MalformedMessageError, match=r"^[^\n]+$"):
-        decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
+    ]
+    for change in cases:
+        document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
+        with pytest.raises(MalformedMessageError, match=r"^[^\n]+$"):
+            decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
+    other_cases: list[tuple[dict[str, object], str]] = [
         ({"taken": 10**400}, "taken is 1"),
         ({"taken": -1}, "taken is -1"),
         ({"rate_rps": 1e308}, "rate_rps is 1e"),
         ({"rate_rps": -0.5}, "rate_rps is -0.5"),
-    ],
-)
-def test_checkpoints_with_an_impossible_figure_are_malformed(change: dict[str, object], fault: str) -> None:
-    """An error in the middle of their intake would leave them in the queue, and hold up all behind them."""
-    document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
-    with pytest.raises(MalformedMessageError, match=f"^{fault}"):
-        decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
+    ]
+    for change, fault in other_cases:
+        # Checkpoints with an impossible figure are malformed.
+        document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
+        with pytest.raises(MalformedMessageError, match=f"^{fault}"):
+            decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
 
 
 def test_unknown_fields_of_a_message_are_ignored() -> None:

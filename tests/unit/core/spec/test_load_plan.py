@@ -51,20 +51,14 @@ def test_the_plan_of_a_part_of_the_time_is_what_the_rate_makes_in_it() -> None:
     blocks = [schedule.count_before_block(block) for block in range(10)]
     assert planned == [after - before for before, after in pairwise(blocks)]
     assert len(set(planned)) > 1
-
-
-def test_nothing_is_to_be_sent_in_stages_of_nothing() -> None:
-    """Several in a row are one; a ramp that begins at 0 is none, and a concurrency may be rounded to 0."""
+    # Nothing is to be sent in stages of nothing.
     plan = build_load_plan(read(stages=["2s:9/s", "1s:0..0/s", "2s:0..0/s", "2s:0..4/s"]))
     wanted = [plan.wants_load(at / 2, at / 2 + 1) for at in range(12)]
     assert wanted == [True, True, True, True, False, False, False, False, False, True, True, True]
     closed = build_load_plan(read(stages=["2s:9", "1s:0..0"]))
     assert [closed.wants_load(at, at + 1) for at in range(3)] == [True, True, False]
     assert build_load_plan(read(requests=9)).wants_load(0, 1)
-
-
-def test_a_time_may_lie_in_several_phases() -> None:
-    """The end of a phase is not in it."""
+    # A time may lie in several phases. The end of a phase is not in it.
     plan = build_load_plan(read(stages=["a=1500ms:9/s", "b=200ms:9/s", "c=2s:9/s"]))
     assert [plan.list_phases(at, at + 1) for at in range(5)] == [
         ["a"], ["a", "b", "c"], ["c"], ["c"], ["c"]
@@ -84,10 +78,7 @@ def test_what_a_plan_knows_depends_on_the_load() -> None:
     assert build_load_plan(read(duration="5s", requests=100)).length_s == 5.0
     assert build_load_plan(read(rate="10/s", requests=25)).length_s == 2.5
     assert build_load_plan(Spec()).length_s is None
-
-
-def test_a_phase_goes_to_its_end() -> None:
-    """Behind the end of the run is its last phase, for what is still in flight; one phase has no name."""
+    # A phase goes to its end.
     plan = build_load_plan(read(duration="10s", warm_up="3s"))
     assert [plan.find_phase(at) for at in (0.0, 2.9, 3.0, 9.9, 12.0)] == [*["warm-up"] * 2, *["main"] * 3]
     assert build_load_plan(Spec()).find_phase(5.0) == ""

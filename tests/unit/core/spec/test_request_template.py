@@ -125,7 +125,11 @@ def test_the_seed_changes_the_order() -> None:
     orders = [RequestMix(build([1, 2, 3], seed)).turns for seed in (None, 0, 1)]
     assert orders[0] == orders[1]
     assert orders[0] != orders[2]
-    # No mix takes more than some megabytes.
+
+
+@pytest.mark.heavy
+def test_no_mix_takes_more_than_some_megabytes() -> None:
+    """Whatever the weights, and however many base URLs there are."""
     heaviest = RequestMix(build([1000] * 99 + [999], 1, 1000))
     assert len(heaviest.turns) <= 1 << 20
     assert len(heaviest.turns) % 99_999 == 0
@@ -143,10 +147,7 @@ def test_a_spec_without_targets_uses_its_urls_in_turn() -> None:
         ("", "PUT", "x", spec.expectation)
     }
     assert RequestMix(Spec()).templates == ()
-
-
-def test_a_template_has_all_that_its_request_needs() -> None:
-    """What a target leaves out is that of all targets; a header takes the place of one of its name."""
+    # A template has all that its request needs.
     spec = parse_spec(
         Source(
             "spec.yaml",
@@ -169,10 +170,7 @@ def test_a_template_has_all_that_its_request_needs() -> None:
     assert (buy.url, buy.method, buy.body, buy.is_json) == ("http://other.example/", "POST", "[1]", True)
     assert buy.headers == ("Accept: */*", "X-Id: {i}", "Content-Type: application/json")
     assert (buy.expect.status, buy.expect.body) == (("201",), ("order",))
-
-
-def test_a_target_that_needs_a_base_url_has_no_template_without_one() -> None:
-    """The coordinator adds the URLs of its delay servers before anybody asks."""
+    # A target that needs a base url has no template without one.
     with pytest.raises(ValueError, match=r"^/0 begins with a path, but there is no base URL$"):
         RequestMix(build([1], bases=0))
 
@@ -196,24 +194,17 @@ def test_a_single_url_can_be_picked_out_of_several(index: int, urls: int) -> Non
 SERVERS = ["http://s1:1/", "http://s2:2"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
+def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for() -> None:
+    """A run that asks for none has what the servers were started with."""
+    cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, []),
         ({"delay": "0..3s", "seed": 7}, ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
         ({"delay": "0s"}, ["Oku-Delay: 0s"]),
         ({"seed": 0}, ["Oku-Seed: 0"]),
-    ],
-)
-def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
-    asked: dict[str, Any], said: list[str]
-) -> None:
-    """A run that asks for none has what the servers were started with."""
-    assert ask_servers(Spec(**asked), "r1", SERVERS).headers == ("Oku-Run: r1", *said)
-
-
-def test_own_servers_are_asked_by_address_and_told_the_run() -> None:
-    """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
+    ]
+    for asked, said in cases:
+        assert ask_servers(Spec(**asked), "r1", SERVERS).headers == ("Oku-Run: r1", *said)
+    # Own servers are asked by address and told the run.
     spec = ask_servers(Spec(requests=100, headers=(Header("A: b"),), concurrency=7), "r1", SERVERS)
     assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
     assert spec.headers == ("A: b", "Oku-Run: r1")

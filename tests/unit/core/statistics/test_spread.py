@@ -10,6 +10,7 @@ from oku_core.statistics.spread import TooLittleError, build_intervals, find_int
 from oku_core.summary.latency_summary import build_latency_summary
 
 
+@pytest.mark.heavy
 def test_most_intervals_hold_what_they_are_of() -> None:
     """With neighbouring seconds alike, 95 % should; of 20 minutes drawn here, at least 17 do."""
     held = 0

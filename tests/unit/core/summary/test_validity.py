@@ -111,10 +111,7 @@ def test_what_was_not_sent_is_not_unanswered() -> None:
     assert flag.detail == (
         "at most this many were sent more than once, or are lost and may have been sent; each is counted once"
     )
-
-
-def test_a_run_that_lacked_workers_or_its_clock_says_so() -> None:
-    """That concerns all of its requests."""
+    # A run that lacked workers or its clock says so. That concerns all of its requests.
     for missing, said in [(1, "1 worker was missing"), (3, "up to 3 workers were missing")]:
         (validity,) = judge(kept=[(Flag.WORKERS_MISSING, 0, float(missing))])
         assert (validity.requests, validity.share) == (100, 1.0)

@@ -99,10 +99,7 @@ def test_settings_become_keys_of_the_spec() -> None:
     imported = read_curl("curl --no-keepalive -H 'Connection: keep-alive' h", str)
     assert imported.settings == {}
     assert imported.notes == ["Ignored, as it does not change what is sent: --no-keepalive."]
-
-
-def test_headers_that_a_spec_cannot_say_are_named() -> None:
-    """Those that are left out, and those that Oku sends in any case."""
+    # Headers that a spec cannot say are named.
     flags = "-d x -H Content-Type: -e ';auto'"
     flags += (
         " -H 'Expect: 100-continue' -H 'transfer-encoding: chunked' -H Accept: -H X-None: -A '' -H 'TE: a'"

@@ -131,19 +131,6 @@ def test_what_a_request_has_beside_its_headers_is_taken_over() -> None:
     assert request.headers == [("content-type", "text/z"), ("Cookie", "c=3; d=4")]
 
 
-def test_connections_that_were_closed_are_closed() -> None:
-    """If that was so for all requests."""
-    closing = entry("http://h/a", headers=[{"name": "Connection", "value": "close"}])
-    assert read(closing).settings == {"keepalive": False}
-    assert read(closing, entry("http://h/b")).settings == {}
-
-
-def test_web_sockets_are_left_out() -> None:
-    """They are no requests that could be sent again."""
-    imported = read(entry("wss://x/"), entry("http://h/"), entry("http://h/ws", status=101))
-    assert imported.notes == ["Left out: 2 web sockets."]
-
-
 def test_what_is_no_har_file_is_said() -> None:
     """In one line; so is a choice that leaves no request."""
     for content, message in [
@@ -166,8 +153,15 @@ def test_what_is_no_har_file_is_said() -> None:
         read(entry("http://h/"), choice=HarChoice(include=["x"]))
 
 
-def test_what_is_of_another_kind_than_har_has_is_passed_over() -> None:
-    """The request is taken without it."""
+def test_web_sockets_are_left_out() -> None:
+    """They are no requests that could be sent again."""
+    imported = read(entry("wss://x/"), entry("http://h/"), entry("http://h/ws", status=101))
+    assert imported.notes == ["Left out: 2 web sockets."]
+    # What is of another kind than har has is passed over. The request is taken without it.
     odd = {"request": {"method": "GET", "url": "http://h/", "headers": 1}, "response": {"status": [200]}}
     (request,) = read(odd).requests
     assert (request.url, request.headers, request.statuses) == ("http://h/", [], [])
+    # Connections that were closed are closed. If that was so for all requests.
+    closing = entry("http://h/a", headers=[{"name": "Connection", "value": "close"}])
+    assert read(closing).settings == {"keepalive": False}
+    assert read(closing, entry("http://h/b")).settings == {}

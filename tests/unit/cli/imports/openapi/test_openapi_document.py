@@ -173,14 +173,6 @@ def test_deletes_are_left_out_unless_they_are_asked_for() -> None:
         read({"/a": {"delete": {}}})
 
 
-def test_what_is_not_in_the_document_is_named() -> None:
-    """A value is made up, as if nothing were known of it."""
-    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/None"}}}}
-    document = {"openapi": "3.1.0", "servers": SERVERS, "paths": {"/a": {"post": {"requestBody": body}}}}
-    imported = read_openapi(json.dumps(document).encode())
-    assert imported.notes == ["Not in the document, but referred to: #/components/schemas/None."]
-
-
 def test_scalars_are_those_of_yaml_1_2() -> None:
     """What has no quotes is what stands there where a schema wants text; a number elsewhere."""
     texts = {"at": "22:30", "zip": "01234", "version": "1.10", "big": "1e3", "on": "x", "flag": "true"}
@@ -204,8 +196,13 @@ def test_scalars_are_those_of_yaml_1_2() -> None:
     assert request.body == '{"v": "1.10", "n": 1.1, "l": ["1", "no"]}'
 
 
-def test_a_path_may_have_variables_that_are_no_parameters() -> None:
-    """They are sent as they are, and named."""
+def test_what_is_not_in_the_document_is_named() -> None:
+    """A value is made up, as if nothing were known of it."""
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/None"}}}}
+    document = {"openapi": "3.1.0", "servers": SERVERS, "paths": {"/a": {"post": {"requestBody": body}}}}
+    imported = read_openapi(json.dumps(document).encode())
+    assert imported.notes == ["Not in the document, but referred to: #/components/schemas/None."]
+    # A path may have variables that are no parameters. They are sent as they are, and named.
     (request,) = read({"/a/{b}": {"get": {}}})
     assert request.url == "http://h/v1/a/{b}"
     assert request.notes == ["/a/{b} has a variable that is no parameter: put a value in its place"]

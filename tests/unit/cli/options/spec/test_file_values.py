@@ -76,10 +76,7 @@ def test_a_spec_file_names_files_beside_it_only(folder: Path) -> None:
             read_files([Source("below/spec.yaml", {"body": f"@{name}"})])
         assert "is not in the folder of the spec file or below it" in str(caught.value)
     assert str(caught.value).endswith("; only the command line may name such a file, with --body")
-
-
-def test_bodies_of_targets_are_read(folder: Path) -> None:
-    """As that of a spec is; a dash is a file like others, as several bodies cannot come from one stream."""
+    # Bodies of targets are read.
     (folder / "order").write_text('{"sku": "{i}"}\n')
     (folder / "-").write_text("dash")
     targets = [
@@ -180,10 +177,7 @@ def test_a_spec_file_names_files_of_the_run_beside_it_only(run_folder: Path) -> 
         "below/spec.yaml: key: ../ca.pem is not in the folder of the spec file or below it; "
         "only the command line may name such a file, with --key"
     )
-
-
-def test_of_a_key_only_the_last_value_is_read(run_folder: Path) -> None:
-    """The file of one that is overridden need not be there."""
+    # Of a key only the last value is read. The file of one that is overridden need not be there.
     (run_folder / "ca.pem").write_text("a")
     sources = [Source("spec.yaml", {"cacert": "@none.pem"}), Source(None, {"cacert": "@ca.pem"})]
     assert len(read_files(sources).files) == 1

@@ -160,10 +160,7 @@ def test_in_a_mapping_a_number_without_quotes_is_a_number() -> None:
     assert values == ("/a=17", '/b="17"', '/c="x"', "/d=null")
     with pytest.raises(ValueError, match=r"^/a=b has a = in it, which is not supported$"):
         parse_json_values({"/a=b": 1})
-
-
-def test_what_has_no_pointer_is_refused() -> None:
-    """The line shows what one looks like."""
+    # What has no pointer is refused. The line shows what one looks like.
     for text in ["", "id", "id=17", "/id", "/a~=1", "/a~2=1", "$.id=1"]:
         fault = "is not a JSON pointer and its value, such as /user/id=17"
         with pytest.raises(ValueError, match=re.escape(fault)):
@@ -179,23 +176,22 @@ def test_what_has_no_pointer_is_refused() -> None:
         JsonValue(f"/a={'[' * 10_000}")
 
 
-@pytest.mark.parametrize(
-    ("text", "allowed", "refused"),
-    [
-        ("0", [0], [1]), ("= 5", [5], [4, 6]), ("<2kB", [0, 1999], [2000]), ("<= 1KiB", [1024], [1025]),
-        ("> 0", [1, 10**9], [0]), (" >=10 ", [10], [9]),
-    ],
-)  # fmt: skip
-def test_a_size_is_exact_or_a_bound(text: str, allowed: list[int], refused: list[int]) -> None:
+def test_a_size_is_exact_or_a_bound() -> None:
     """Sizes are written as everywhere."""
-    bound = SizeBound(text)
-    assert all(map(bound.holds, allowed))
-    assert not any(map(bound.holds, refused))
-    assert bound == text
-
-
-def test_what_is_not_a_size_is_refused() -> None:
-    """The line shows the forms."""
+    cases: list[tuple[str, list[int], list[int]]] = [
+        ("0", [0], [1]),
+        ("= 5", [5], [4, 6]),
+        ("<2kB", [0, 1999], [2000]),
+        ("<= 1KiB", [1024], [1025]),
+        ("> 0", [1, 10**9], [0]),
+        (" >=10 ", [10], [9]),
+    ]
+    for text, allowed, refused in cases:
+        bound = SizeBound(text)
+        assert all(map(bound.holds, allowed))
+        assert not any(map(bound.holds, refused))
+        assert bound == text
+    # What is not a size is refused. The line shows the forms.
     cases: list[object] = ["", ">", ">=", "=> 5", "-1", "<= -1", "big", "1 kB 2", "1\n2", "≤ 5", True]
     for text in cases:
         with pytest.raises(ValueError, match=r"is not a size such as 1kB, > 0 or <= 10kB$|is not text"):
