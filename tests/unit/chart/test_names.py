@@ -36,8 +36,8 @@ def test_releases_of_two_namespaces_share_no_object() -> None:
     assert not _list_ids(one) & _list_ids(other)
     # Releases of two namespaces share no object of a third.
     sidecar = {"dashboards": True, "datasource": True, "namespace": "two"}
-    values = {"grafana": {"enabled": False, "sidecar": sidecar}}
-    one, other = render(values, namespace="one"), render(values, namespace="two")
+    grafana = {"grafana": {"enabled": False, "sidecar": sidecar}}
+    one, other = render(grafana, namespace="one"), render(grafana, namespace="two")
     assert not _list_ids(one) & _list_ids(other)
     assert find(one, "ConfigMap", "oku-datasource.one")["data"].keys() == {"oku-datasource.one.yaml"}
     assert find(one, "ConfigMap", "oku-dashboard-run.one")

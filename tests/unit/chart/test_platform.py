@@ -139,8 +139,8 @@ def test_security_contexts_are_merged_with_what_is_told() -> None:
     assert "capabilities" not in one["workers"]["spec"]["containers"][0]["securityContext"]
     assert one["servers"]["spec"]["securityContext"]["runAsUser"] == 10001
     gone = {"podSecurityContext": None, "securityContext": None}
-    for values in ({"pods": gone}, {"workers": {"pod": gone}}):
-        spec = find_pods(render(values))["workers"]["spec"]
+    for without in ({"pods": gone}, {"workers": {"pod": gone}}):
+        spec = find_pods(render(without))["workers"]["spec"]
         assert spec["securityContext"].keys() == {"sysctls"}
         assert "securityContext" not in spec["containers"][0]
     # Large ids stay whole numbers.

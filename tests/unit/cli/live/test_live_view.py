@@ -66,9 +66,9 @@ def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeT
     # A line of log stands above the frame.
     terminal.view.show_tick(make_tick())
     terminal.redraw()
-    before = len(terminal.file.getvalue())
+    length = len(terminal.file.getvalue())
     terminal.view.log("worker-1 died (signal 9), started again [4711]")
-    sent = terminal.file.getvalue()[before:]
+    sent = terminal.file.getvalue()[length:]
     assert sent.index("started again [4711]") < sent.index("400,000")
     # Stopping leaves the console as it was.
     terminal.view.show_tick(make_tick())

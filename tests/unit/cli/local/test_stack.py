@@ -66,7 +66,7 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -
         "broker", "coordinator", "worker-1",
     ]  # fmt: skip
     # The delay servers are started with the delay and seed of the plan.
-    command = list(next(child.command for child in build().children if child.name == "server"))
+    command = next(child.command for child in build().children if child.name == "server")
     for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
         assert command[command.index(flag) + 1] == value
     # The children have the flags of a stack of ones own.

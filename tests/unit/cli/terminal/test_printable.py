@@ -38,5 +38,5 @@ def test_json_means_the_same_to_a_program(text: str) -> None:
     assert json.loads(escaped) == {"name": text, "n": 1}
     assert make_printable(escaped.replace("\n", "")) == escaped.replace("\n", "")
     # Json in ascii means the same to a program. Whatever it takes its input for.
-    escaped = escape_json(document.encode(), is_ascii=True)
-    assert json.loads(escaped.decode("ascii")) == {"name": text, "n": 1}
+    in_ascii = escape_json(document.encode(), is_ascii=True)
+    assert json.loads(in_ascii.decode("ascii")) == {"name": text, "n": 1}

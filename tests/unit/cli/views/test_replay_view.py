@@ -51,10 +51,11 @@ def test_an_answer_is_printed_with_what_it_counts_as(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.splitlines() == [
         "", "HTTP/1.1 200 OK", "A: b", "", "hi", "", "failed check: check body, after 1.70 ms",
     ]  # fmt: skip
-    for changes, said in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"body": None, "body_bytes": 1234}, "(1,234 bytes that are not text)"),
         ({"is_whole": False, "body_bytes": 99_999}, "(this is the beginning; 99,999 bytes came)"),
-    ]:
+    ]
+    for changes, said in cases:
         # What is not shown of a body is said. Nobody takes the beginning for all of it.
         print_outcome(build_outcome(**changes))
         assert said in capsys.readouterr().out.splitlines()

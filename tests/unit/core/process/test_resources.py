@@ -40,12 +40,12 @@ def test_memory_is_in_megabytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setattr(resources, "STATM", tmp_path / "missing")
     assert measure_rss_mb() == measure_peak_rss_mb()
     # The peak has two sources.
-    ballast = b"x" * 30_000_000
+    more = b"x" * 30_000_000
     own_mb = measure_peak_rss_mb()
     monkeypatch.setattr(resources, "STATUS", tmp_path / "missing")
-    assert len(ballast) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
+    assert len(more) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
     (tmp_path / "missing").write_text("Name:\tpython\n")
-    assert measure_peak_rss_mb() > len(ballast) / 1e6
+    assert measure_peak_rss_mb() > len(more) / 1e6
 
 
 def build_groups(root: Path, own: str, limits: dict[str, str]) -> None:

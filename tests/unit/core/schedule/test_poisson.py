@@ -129,5 +129,5 @@ def test_lanes_are_fair_shares() -> None:
     for share in shares:
         assert measure_distance([time % 1 for time in share]) < 1.95
     # Another seed gives other times. And the same one the same.
-    first, second, third = (list_times(build_random(50, 50, 4, seed)) for seed in (1, 2, 1))
-    assert first == third != second
+    one, other, again = (list_times(build_random(50, 50, 4, seed)) for seed in (1, 2, 1))
+    assert one == again != other

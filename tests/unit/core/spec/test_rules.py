@@ -51,12 +51,12 @@ def test_a_spec_with_data_survives_being_written() -> None:
         # There are as many requests as rows unless the spec says otherwise.
         assert parse(url="http://h/{sku}", **values).requests == requests
     # More requests than rows are refused. The message says how to allow it.
-    cases: list[dict[str, Any]] = [
+    too_many: list[dict[str, Any]] = [
         {"requests": 51},
         {"requests": 51, "duration": "1h"},
         {"rate": "51/s", "duration": "1s"},
     ]
-    for values in cases:
+    for values in too_many:
         assert read_fault(url="http://h/{sku}", **values) == (
             "spec.yaml: data: skus.csv has 50 rows, fewer than the 51 requests of this run; "
             "skus.csv:repeat starts over after the last row"

@@ -1,7 +1,7 @@
 """Tests of requests that take too long to arrive, on a connection without a network."""
 
 import pytest
-from tests.unit.server.client import GET, LINES, OK, Client, Server
+from tests.unit.server.client import GET, LINES, OK, Server
 
 from oku_server.http import request_timeouts
 
@@ -85,7 +85,7 @@ def test_of_too_many_half_heads_the_oldest_make_room() -> None:
     # A client that leaves is forgotten.
     server = Server()
     for piece in (HALF, POST):
-        client: Client = server.connect()
+        client = server.connect()
         client.say(piece)
         assert len(server.service.request_timeouts) == 1
         client.leave()

@@ -79,18 +79,18 @@ def test_how_long_a_lease_is_remembered() -> None:
     # What was sent of is known for a while after its end.
     desk = Desk()
     over, lost = "r1.1.aa", "r1.2.aa"
-    for lease in (over, lost):
-        desk.accept(build_lease(0, 5, name=lease))
+    for name in (over, lost):
+        desk.accept(build_lease(0, 5, name=name))
     desk.now += 1000
     desk.inbox.record_end(over)
     desk.inbox.record_loss(lost)
     desk.now += LATEST_S
     desk.accept(build_lease(5, 9))
-    assert [desk.inbox.refuse_unknown(lease) for lease in (over, lost)] == [False, False]
+    assert [desk.inbox.refuse_unknown(name) for name in (over, lost)] == [False, False]
     assert desk.accept(build_lease(0, 5, name=lost)) == []
     desk.now += REMEMBERED_S
     desk.accept(build_lease(9, 10))
-    assert [desk.inbox.refuse_unknown(lease) for lease in (over, lost)] == [True, True]
+    assert [desk.inbox.refuse_unknown(name) for name in (over, lost)] == [True, True]
 
 
 def test_a_lease_that_was_ended_before_it_came_is_objected_to() -> None:

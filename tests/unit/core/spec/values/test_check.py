@@ -192,10 +192,10 @@ def test_a_size_is_exact_or_a_bound() -> None:
         assert not any(map(bound.holds, refused))
         assert bound == text
     # What is not a size is refused. The line shows the forms.
-    cases: list[object] = ["", ">", ">=", "=> 5", "-1", "<= -1", "big", "1 kB 2", "1\n2", "≤ 5", True]
-    for text in cases:
+    wrong: list[object] = ["", ">", ">=", "=> 5", "-1", "<= -1", "big", "1 kB 2", "1\n2", "≤ 5", True]
+    for size in wrong:
         with pytest.raises(ValueError, match=r"is not a size such as 1kB, > 0 or <= 10kB$|is not text"):
-            parse_sizes(text)
+            parse_sizes(size)
     # A bound that nothing keeps is refused. Every request would fail.
     with pytest.raises(ValueError, match=r"^< 0 allows no size at all$"):
         parse_sizes("< 0")

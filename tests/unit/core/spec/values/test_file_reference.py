@@ -43,9 +43,9 @@ def test_what_begins_like_a_reference_has_to_be_one() -> None:
         with pytest.raises(ValueError, match="is not of the form @sha256:DIGEST:SIZE:NAME"):
             find_file_reference(text)
     cases: list[str | None] = [None, "", "/certs/ca.pem", "@ca.pem", "sha256:ab"]
-    for text in cases:
+    for other in cases:
         # Other texts name no file of a run. They are paths, or texts of their own.
-        assert find_file_reference(text) is None
+        assert find_file_reference(other) is None
 
 
 def test_a_reference_says_what_is_in_a_file_and_what_people_call_it() -> None:

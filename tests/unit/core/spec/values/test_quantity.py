@@ -248,7 +248,7 @@ def test_bytes_are_shown_in_decimal_units(count: float, text: str) -> None:
 
 def test_a_rate_is_read_exactly_and_has_bounds() -> None:
     """It is per second, minute or hour; a bare number is per second, as with hey and oha."""
-    cases: list[tuple[object, Fraction]] = [
+    cases: list[tuple[object, Fraction | int]] = [
         ("5000/s", 5000),
         ("300/m", 5),
         ("1.5k/s", 1500),
@@ -286,14 +286,14 @@ def test_a_rate_is_read_exactly_and_has_bounds() -> None:
         with pytest.raises(ValueError, match=r" is not a rate such as 5000/s, 300/m or 1\.5k/s$"):
             parse_rate(value)
     # A rate has bounds. A run at no rate would never end, and no clock could tell higher ones apart.
-    cases: list[tuple[object, str]] = [
+    more_cases: list[tuple[object, str]] = [
         ("0/s", "0/s is not more than 0/s"),
         (0, "0 is not more than 0/s"),
         ("-5/m", "-5/m is not at least 0/s"),
         ("1.1G/s", "1.1G/s is not at most 1_000_000_000/s"),
         ("1e400/h", "1e400/h is not at most 1_000_000_000/s"),
     ]
-    for value, fault in cases:
+    for value, fault in more_cases:
         with pytest.raises(ValueError, match=f"^{fault}$"):
             parse_rate(value)
     # A rate of zero can be a part of something else. A ramp begins there, or ends there.

@@ -75,8 +75,8 @@ def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so() -> None
         with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
             read_json_value(value)
     # Json may be of any shape. Mappings, lists, and the constants of JSON stay what they are.
-    value: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
-    assert read_json_value(value) == value
+    document = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
+    assert read_json_value(document) == document
     assert read_json_value((1, 2)) == [1, 2]
     # Json is not nested without end. Nor has it numbers without end.
     deep: object = 1
@@ -114,7 +114,7 @@ def test_a_method_is_sent_in_capitals() -> None:
         (None, "null is not text"),
         (["GET"], "['GET'] is not text"),
     ]
-    for value, fault in cases:
+    for wrong, fault in cases:
         # An invalid method is named.
         with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
-            parse_method(value)
+            parse_method(wrong)

@@ -166,7 +166,7 @@ def test_a_url_has_its_parts() -> None:
     with pytest.raises(ValueError, match="Invalid IPv6 URL"):
         Url("http://[::1/")
     assert (Url("http://h").path, Url("http://h").query, Url("/x").host) == ("", "", "")
-    for base, reference, url in [
+    for base, reference, whole in [
         ("http://h", "/a", "http://h/a"),
         ("http://h/", "/a", "http://h/a"),
         ("http://h/api/", "/{i}?x", "http://h/api/{i}?x"),
@@ -178,7 +178,7 @@ def test_a_url_has_its_parts() -> None:
     ]:
         # A path is put behind the base url. With one slash between them; a whole URL goes where it says.
         joined = join_url(Url(base), reference)
-        assert (joined, type(joined)) == (url, Url)
+        assert (joined, type(joined)) == (whole, Url)
 
 
 def test_a_host_has_no_secret_and_at_most_253_characters() -> None:

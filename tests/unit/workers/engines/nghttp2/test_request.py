@@ -165,12 +165,12 @@ def test_what_is_said_of_a_body() -> None:
     fields, body = build(0, method="GET", body="")
     assert (list_values(fields, "content-length"), body) == (["0"], b"")
     cases: list[tuple[str | None, str]] = [("abc", "2"), (None, "0"), ("x{i}", "9")]
-    for body, length in cases:
+    for text, length in cases:
         # A length that the spec gives stands. It may be wrong: that may be what is to be tested.
         header = Header(f"Content-Length: {length}")
-        fields, sent = build(7, method="POST", body=body, headers=(header,))
+        fields, sent = build(7, method="POST", body=text, headers=(header,))
         assert list_values(fields, "content-length") == [length]
-        assert sent == (None if body is None else body.replace("{i}", "7").encode())
+        assert sent == (None if text is None else text.replace("{i}", "7").encode())
 
 
 @pytest.mark.parametrize("index", [0, 3, 100])
