@@ -150,12 +150,13 @@ def test_a_coordinator_is_named_once() -> None:
     assert RemoteOptions(kube=True).build_ref() == KubeEndpoint()
     given = RemoteOptions(kube=True, context="c", namespace="n", release="r", token="t")
     assert given.build_ref() == KubeEndpoint("c", "n", "r", "t")
-    for options, message in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"kube": True, "coordinator": "http://h:1"}, "--kube: cannot be combined with --coordinator"),
         ({"namespace": "n"}, "--namespace: is allowed only with --kube"),
         ({"coordinator": "http://h:1", "token": "t", "release": "r"}, "--release: is allowed only with"),
         ({"context": "c"}, "--context: is allowed only with"),
-    ]:
+    ]
+    for options, message in cases:
         # What names a coordinator twice or not at all is refused. None of the flags is silently ignored.
         with pytest.raises(UserError, match=f"^{message}"):
             RemoteOptions(**options).build_ref()
