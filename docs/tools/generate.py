@@ -22,7 +22,7 @@ from docs.tools.version import build_files as build_versions
 from oku_cli.local.valkey import USERS_FILE
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.summary.summary import Summary
-from oku_dashboards.dashboard_files import build_files as build_dashboards
+from oku_dashboards.dashboards import build_files as build_dashboards
 
 _DOCS = Path(__file__).parents[1]
 _CONTRACTS = _DOCS.parent / ".importlinter"

@@ -26,6 +26,8 @@ class GroupPanels:
         noun: names it in titles and sentences.
         ranges: the lines of ranges, by group.
         totals: the lines of the whole run, by group.
+        requests_shown: the description of the panel of requests.
+        share_shown: the description of the panel of the share that was ok.
         no_value: the text of a run without groups.
     """
 
@@ -33,20 +35,22 @@ class GroupPanels:
     noun: str
     ranges: Lines
     totals: Lines
+    requests_shown: str
+    share_shown: str
     no_value: str
 
-    def build_requests(self, shows: str) -> Panel:
+    def build_requests(self) -> Panel:
         """How many requests of each group were counted."""
         return self._draw(
             self.ranges.sum("requests", STEP, self._by),
             custom={**BARS, "stacking": {"mode": "normal"}},
             table=("sum",),
             title=f"Requests by {self.noun}",
-            shows=shows,
+            shows=self.requests_shown,
             unit="locale",
         )
 
-    def build_share(self, shows: str) -> Panel:
+    def build_share(self) -> Panel:
         """Which share of them was ok."""
         ok, requests = (self.ranges.sum(field, STEP, self._by) for field in (Outcome.OK, "requests"))
         return self._draw(
@@ -54,7 +58,7 @@ class GroupPanels:
             custom={"fillOpacity": 0},
             table=("min",),
             title=f"Share ok by {self.noun}",
-            shows=shows,
+            shows=self.share_shown,
             unit="percentunit",
             defaults={"max": 1, **PALETTE},
         )
@@ -127,6 +131,9 @@ TARGETS = GroupPanels(
     noun="target",
     ranges=Lines(ONE_RUN, LineKind.RANGE, where=_CHOSEN, needs=("target",)),
     totals=Lines(ONE_RUN, LineKind.TARGET, where=_CHOSEN, needs=("target",)),
+    requests_shown="Requests of each target when the ledger accounted for them: when their leases ended.",
+    share_shown="The share of the accounted requests of each target that was ok; those that were not sent or"
+    " are lost count as not ok.",
     no_value="this run names no targets",
 )
 NAMES = GroupPanels(
@@ -134,6 +141,8 @@ NAMES = GroupPanels(
     noun="name",
     ranges=Lines(ONE_RUN, LineKind.INNER_RANGE, needs=("request",)),
     totals=Lines(ONE_RUN, LineKind.INNER, needs=("request",)),
+    requests_shown=f"Requests that user code has made, by name, when their leases ended.{_BESIDE}",
+    share_shown="The share of the requests of each name that was ok.",
     no_value="this run makes no requests within iterations",
 )
 
@@ -148,36 +157,8 @@ def build_variable() -> Json:
     )
 
 
-def build_target_panels() -> list[Panel]:
-    """The panels of a run that names its targets."""
-    return [
-        TARGETS.build_requests(
-            "Requests of each target when the ledger accounted for them: when their leases ended."
-        ),
-        TARGETS.build_share(
-            "The share of the accounted requests of each target that was ok; those that were not sent or"
-            " are lost count as not ok."
-        ),
-        TARGETS.build_quantile("p50_ms", "p50"),
-        TARGETS.build_quantile("p99_ms", "p99"),
-        _build_target_table(),
-    ]
-
-
-def build_inner_panels() -> list[Panel]:
-    """The panels of a run of user code, by the names of the requests that it makes within iterations."""
-    return [
-        NAMES.build_requests(
-            f"Requests that user code has made, by name, when their leases ended.{_BESIDE}",
-        ),
-        NAMES.build_share("The share of the requests of each name that was ok."),
-        NAMES.build_quantile("p50_ms", "p50"),
-        NAMES.build_quantile("p99_ms", "p99"),
-        _build_inner_table(),
-    ]
-
-
-def _build_target_table() -> Panel:
+def build_target_table_panel() -> Panel:
+    """A row for each target."""
     requests, ok = TARGETS.sum("requests"), TARGETS.sum(Outcome.OK)
     unsent = [TARGETS.sum(outcome) for outcome in (Outcome.NOT_SENT, Outcome.LOST)]
     return TARGETS.build_table(
@@ -200,7 +181,8 @@ def _build_target_table() -> Panel:
     )
 
 
-def _build_inner_table() -> Panel:
+def build_inner_table_panel() -> Panel:
+    """A row for each name."""
     requests, ok = NAMES.sum("requests"), NAMES.sum(Outcome.OK)
     return NAMES.build_table(
         title="Requests of iterations",

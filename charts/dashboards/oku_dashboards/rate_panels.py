@@ -27,7 +27,7 @@ _ticks = Lines(ONE_RUN, LineKind.TICK)
 _ranges = Lines(ONE_RUN, LineKind.RANGE)
 
 
-def build_sent() -> Panel:
+def build_sent_panel() -> Panel:
     """Requests sent, with the plan behind them."""
     planned = rate(_ticks, "requests_planned")
     panel = lines(
@@ -47,7 +47,7 @@ def draw_plan(panel: Panel) -> Panel:
     return panel.add([override(PLANNED, colour=FAINT, **PLAN)])
 
 
-def build_plan() -> Panel:
+def build_plan_panel() -> Panel:
     """How a run kept to its plan."""
     summaries = Lines(ONE_RUN, LineKind.SUMMARY)
     planned = summaries.last("planned_rps", SPAN)
@@ -80,7 +80,7 @@ def build_plan() -> Panel:
     )
 
 
-def build_unsent() -> Panel:
+def build_unsent_panel() -> Panel:
     """Requests that were not sent, by cause, and those that were lost."""
     panel = lines(
         custom=BARS,
@@ -98,7 +98,7 @@ def build_unsent() -> Panel:
     return _colour_unsent(panel)
 
 
-def build_unsent_totals() -> Panel:
+def build_unsent_totals_panel() -> Panel:
     """The same of the whole run."""
     panel = bar_gauge(
         title="Not sent in the whole run",
@@ -122,7 +122,7 @@ def _colour_unsent(panel: Panel) -> Panel:
     return panel.colour({**causes, Outcome.LOST: OUTCOME_COLOURS[Outcome.LOST]})
 
 
-def build_response_times() -> Panel:
+def build_response_times_panel() -> Panel:
     """Response times over time."""
     return _build_quantiles(
         "response_time",
@@ -132,7 +132,7 @@ def build_response_times() -> Panel:
     )
 
 
-def build_latenesses() -> Panel:
+def build_latenesses_panel() -> Panel:
     """Latenesses over time."""
     return _build_quantiles(
         "lateness", "Lateness quantiles", "From when requests were due to when they were sent."
@@ -152,7 +152,7 @@ def _build_quantiles(prefix: str, title: str, shows: str) -> Panel:
     ).colour({name: QUANTILE_COLOURS[field] for field, name in QUANTILE_NAMES.items()})
 
 
-def build_punctuality() -> Panel:
+def build_punctuality_panel() -> Panel:
     """Reasons for early or late arrivals other than the target."""
     return lines(
         custom={"fillOpacity": 0},
@@ -170,8 +170,23 @@ def build_punctuality() -> Panel:
     ).colour({"clock bound": CAUTION, "event loop lag": PLAIN})
 
 
-def build_totals(field: str, title: str, shows: str) -> Panel:
-    """A distribution of the whole run, of this field of its summary."""
+def build_response_time_totals_panel() -> Panel:
+    """Response times of the whole run."""
+    return _build_totals(
+        "response_time_ms",
+        "Response time of the whole run",
+        "From when requests were due to the end of their responses",
+    )
+
+
+def build_lateness_totals_panel() -> Panel:
+    """Latenesses of the whole run."""
+    return _build_totals(
+        "lateness_ms", "Lateness of the whole run", "From when requests were due to when they were sent"
+    )
+
+
+def _build_totals(field: str, title: str, shows: str) -> Panel:
     summaries = Lines(ONE_RUN, LineKind.SUMMARY)
     return stat(
         title=title,
@@ -184,7 +199,7 @@ def build_totals(field: str, title: str, shows: str) -> Panel:
     )
 
 
-def build_phases() -> Panel:
+def build_phases_panel() -> Panel:
     """A row for each phase."""
     ranges = Lines(ONE_RUN, LineKind.RANGE, where='phase != ""', needs=_BY)
     phases = Lines(ONE_RUN, LineKind.PHASE)

@@ -16,7 +16,6 @@ from oku_dashboards.grafana.visualizations import (
     DASHES,
     LOGARITHMIC,
     STACKED,
-    HeatScale,
     heatmap,
     lines,
 )
@@ -29,7 +28,7 @@ _STATUS_STEP = "10s"
 _ticks = Lines(ONE_RUN, LineKind.TICK)
 
 
-def build_rate() -> Panel:
+def build_rate_panel() -> Panel:
     """Requests per second, and the plan of a run with a rate behind them."""
     panel = lines(
         title="Rate",
@@ -45,7 +44,7 @@ def build_rate() -> Panel:
     return draw_plan(panel)
 
 
-def build_in_flight() -> Panel:
+def build_in_flight_panel() -> Panel:
     """Requests in flight, and workers."""
     workers = override("workers", colour="purple", unit="none", decimals=0, custom_axisPlacement="right")
     panel = lines(
@@ -58,7 +57,7 @@ def build_in_flight() -> Panel:
     return panel.colour({"in flight": PLAIN}).add([workers])
 
 
-def build_outcomes() -> Panel:
+def build_outcomes_panel() -> Panel:
     """All outcomes, stacked."""
     return lines(
         custom=STACKED,
@@ -71,7 +70,7 @@ def build_outcomes() -> Panel:
     ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
 
 
-def build_failures() -> Panel:
+def build_failures_panel() -> Panel:
     """All outcomes but `ok`, which would hide them."""
     return lines(
         title="Not ok",
@@ -83,7 +82,7 @@ def build_failures() -> Panel:
     ).colour({str(outcome): OUTCOME_COLOURS[outcome] for outcome in _FAILURES})
 
 
-def build_quantiles() -> Panel:
+def build_quantiles_panel() -> Panel:
     """Quantiles over time; one each of the times that count from when requests were due."""
     panel = lines(
         custom=LOGARITHMIC,
@@ -103,10 +102,9 @@ def build_quantiles() -> Panel:
     )
 
 
-def build_heatmap() -> Panel:
+def build_heatmap_panel() -> Panel:
     """Latencies as a heatmap."""
     return heatmap(
-        HeatScale(),
         title="Latencies",
         shows="How many responses took how long. Each row is a bucket, named by its upper bound;"
         " buckets that are empty in the whole time range have no row.",
@@ -118,7 +116,7 @@ def build_heatmap() -> Panel:
     )
 
 
-def build_statuses() -> Panel:
+def build_statuses_panel() -> Panel:
     """Statuses over time."""
     statuses = Lines(ONE_RUN, LineKind.STATUS).sum("requests", STEP, ("status",))
     panel = lines(
@@ -138,7 +136,7 @@ def build_statuses() -> Panel:
     )
 
 
-def build_bytes() -> Panel:
+def build_bytes_panel() -> Panel:
     """Bytes received per second."""
     return lines(
         title="Bytes received",

@@ -1,4 +1,4 @@
-"""Read a list page by page, each under the same name, until there is no next one."""
+"""Read a list page by page, each under the same name, up to the last page."""
 
 from oku import Http
 

@@ -1,4 +1,4 @@
-"""Look around as people do: with pauses, and with the cookies of a session."""
+"""Browse as a person does: with pauses, and with a session's cookies."""
 
 from oku import Http
 
@@ -11,4 +11,4 @@ async def scenario(http: Http) -> None:
         await http.think("10ms..30ms")
         await http.post("/cart", data={"product": product}, name="fill cart", expect=201)
     cart = await http.get("/cart", name="cart")
-    cart.check(cart.json("/lines") == 2, "the cart has not two lines")
+    cart.check(cart.json("/lines") == 2, "the cart does not have two lines")

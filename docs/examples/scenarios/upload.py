@@ -1,4 +1,4 @@
-"""Upload a picture that lies beside this file, and a text that is made for each index."""
+"""Upload a picture from this folder, and a text generated for each index."""
 
 from oku import Http
 
@@ -9,4 +9,4 @@ async def scenario(index: int, http: Http) -> None:
         "note": ("note.txt", f"This is upload {index}.".encode(), "text/plain"),
     }
     response = await http.post("/upload", files=files, data={"album": "tea"}, name="upload", expect=201)
-    response.check(response.json("/fields/album") == "tea", "the album is another one")
+    response.check(response.json("/fields/album") == "tea", "the album is not tea")

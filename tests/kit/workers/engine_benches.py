@@ -16,6 +16,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
+from oku_workers.engines.aiohttp import slot as aiohttp_slot
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
@@ -108,18 +109,16 @@ class AiohttpBench(EngineBench):
     """The aiohttp engine; requests do what `send` does with their index, or wait for their answer."""
 
     kind = Engine.AIOHTTP
-    clocked = (aiohttp_engine,)
+    clocked = (aiohttp_engine, aiohttp_slot)
 
     def put_targets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand for aiohttp's session."""
         self.started: list[int] = []
         self.answers: dict[int, asyncio.Future[Any]] = {}
         self.send: Callable[[int], Awaitable[Any]] | None = None
-        monkeypatch.setattr(
-            ClientSession, "request", lambda _, *args, **kwargs: self.request(*args, **kwargs)
-        )
+        monkeypatch.setattr(ClientSession, "request", lambda _, **arguments: self.request(**arguments))
 
-    async def request(self, _: str, url: Any, **__: object) -> Any:
+    async def request(self, url: Any, **_: object) -> Any:
         """Stands for `ClientSession.request`."""
         index = int(url.path[1:])
         self.started.append(index)

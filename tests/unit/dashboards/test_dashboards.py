@@ -14,7 +14,7 @@ from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.summary.summary import Summary
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
-from oku_dashboards.dashboard_files import build_files
+from oku_dashboards.dashboards import build_files
 from oku_dashboards.grafana.colours import OUTCOME_COLOURS, STATE_COLOURS, VERDICT_COLOURS
 from oku_dashboards.grafana.panel import Exactness
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from oku_core.results.event import EventType
 from oku_dashboards.grafana.colours import BAD, CAUTION, GOOD, PLAIN
@@ -17,12 +18,12 @@ _COLUMNS = 24
 _TITLES = {"oku-run": "Run", "oku-workers": "Workers", "oku-coverage": "Coverage", "oku-compare": "Compare"}
 
 
-@dataclass(frozen=True)
 class DashboardRow:
     """A heading and the panels below it, which wrap like words in a text."""
 
-    title: str
-    panels: Sequence[Panel]
+    def __init__(self, title: str, *panels: Panel) -> None:
+        self.title = title
+        self.panels = panels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,15 +116,16 @@ class Dashboard:
 
 def build_name_variable() -> Json:
     """The variable that selects runs by name; all runs include those without a name."""
-    return {
-        **_build_label_variable(
-            "name", "Name", '{app="oku"}', "Runs with this name. All: runs with any name or none."
-        ),
-        "sort": 1,
-        "includeAll": True,
-        "allValue": ".*",
-        "current": {"selected": True, "text": "All", "value": "$__all"},
-    }
+    return _build_label_variable(
+        "name",
+        "Name",
+        "Runs with this name. All: runs with any name or none.",
+        '{app="oku"}',
+        sort=1,
+        includeAll=True,
+        allValue=".*",
+        current={"selected": True, "text": "All", "value": "$__all"},
+    )
 
 
 def build_run_variable(name: str = "run", label: str = "Run", other_than: str = "") -> Json:
@@ -131,47 +133,41 @@ def build_run_variable(name: str = "run", label: str = "Run", other_than: str = 
 
     Args:
         name: of the variable.
-        label: as it is shown.
+        label: its title.
         other_than: a variable whose run is left out.
     """
     but = f', run!="${other_than}"' if other_than else ""
-    hint = "Runs in the time range, newest first. If yours is missing, choose a longer range."
-    stream = f'{{app="oku", name=~"$name"{but}}}'
-    return _build_label_variable(name, label, stream, hint, of="run")
+    return _build_label_variable(
+        name,
+        label,
+        "Runs in the time range, newest first. If yours is missing, choose a longer range.",
+        f'{{app="oku", name=~"$name"{but}}}',
+        of="run",
+    )
 
 
 def build_text_variable(name: str, label: str, default: str, description: str) -> Json:
     """A variable that the user types."""
     chosen = {"selected": True, "text": default, "value": default}
-    return {
-        "name": name,
-        "label": label,
-        "description": description,
-        "type": "textbox",
-        "query": default,
-        "current": chosen,
-        "options": [chosen],
-        "hide": 0,
-        "skipUrlSync": False,
-    }
+    return _build_variable(
+        "textbox", name, label, description=description, query=default, current=chosen, options=[chosen]
+    )
 
 
 def build_choice_variable(name: str, label: str, choices: Sequence[str], description: str) -> Json:
     """A variable with a few choices; the first is the default."""
     options = [{"selected": not place, "text": text, "value": text} for place, text in enumerate(choices)]
-    return {
-        "name": name,
-        "label": label,
-        "description": description,
-        "type": "custom",
-        "query": ",".join(choices),
-        "current": options[0],
-        "options": options,
-        "multi": False,
-        "includeAll": False,
-        "hide": 0,
-        "skipUrlSync": False,
-    }
+    return _build_variable(
+        "custom",
+        name,
+        label,
+        description=description,
+        query=",".join(choices),
+        current=options[0],
+        options=options,
+        multi=False,
+        includeAll=False,
+    )
 
 
 def build_annotations(events: Lines) -> list[Json]:
@@ -204,44 +200,37 @@ def build_annotations(events: Lines) -> list[Json]:
 
 
 def _build_datasource_variable() -> Json:
-    return {
-        "name": "datasource",
-        "label": "Loki",
-        "type": "datasource",
-        "query": "loki",
-        "current": {},
-        "options": [],
-        "refresh": 1,
-        "regex": "",
-        "multi": False,
-        "includeAll": False,
-        "hide": 0,
-        "skipUrlSync": False,
-    }
+    return _build_variable(
+        "datasource", "datasource", "Loki", query="loki", refresh=1, regex="", multi=False, includeAll=False
+    )
 
 
-def _build_label_variable(name: str, label: str, stream: str, description: str, of: str = "") -> Json:
-    return {
-        "name": name,
-        "label": label,
-        "description": description,
-        "type": "query",
-        "datasource": dict(DATASOURCE),
-        "definition": "",
-        "query": {
-            "refId": "LokiVariableQueryEditor-VariableQuery",
-            "type": 1,
-            "label": of or name,
-            "stream": stream,
-        },
-        # Loki lists the values that a label has in the time range.
-        "refresh": 2,
-        "sort": 2,
-        "regex": "",
-        "current": {},
-        "options": [],
-        "multi": False,
-        "includeAll": False,
-        "hide": 0,
-        "skipUrlSync": False,
+def _build_label_variable(
+    name: str, label: str, description: str, stream: str, of: str = "", **settings: Any
+) -> Json:
+    """A variable with the values that a label has in the time range, as Loki lists them."""
+    query = {
+        "refId": "LokiVariableQueryEditor-VariableQuery",
+        "type": 1,
+        "label": of or name,
+        "stream": stream,
     }
+    usual: Json = {"sort": 2, "includeAll": False}
+    return _build_variable(
+        "query",
+        name,
+        label,
+        description=description,
+        datasource=dict(DATASOURCE),
+        definition="",
+        query=query,
+        refresh=2,
+        regex="",
+        multi=False,
+        **usual | settings,
+    )
+
+
+def _build_variable(kind: str, name: str, label: str, **settings: Any) -> Json:
+    usual: Json = {"current": {}, "options": [], "hide": 0, "skipUrlSync": False}
+    return {"name": name, "label": label, "type": kind, **usual, **settings}

@@ -46,7 +46,6 @@ class Panel:
         width: in columns of 24.
         height: in rows.
         min_step: the shortest step of its queries.
-        most_points: about how many steps at most; None for as many as there are pixels.
         most_lines: of queries for lines.
         no_value: the text shown when there is no value.
         decimals: of values; None lets Grafana choose.
@@ -65,7 +64,6 @@ class Panel:
     width: int = _HALF
     height: int = 8
     min_step: str = TICK
-    most_points: int | None = None
     most_lines: int | None = None
     no_value: str = "no data in the time range"
     decimals: int | None = None
@@ -84,7 +82,6 @@ class Panel:
             "datasource": dict(DATASOURCE),
             "gridPos": {"x": x, "y": y, "w": self.width, "h": self.height},
             "interval": self.min_step,
-            **({"maxDataPoints": self.most_points} if self.most_points else {}),
             "targets": list(self._build_targets()),
             "fieldConfig": {
                 "defaults": {

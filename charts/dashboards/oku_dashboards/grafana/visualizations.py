@@ -1,7 +1,6 @@
 """The kinds of panels that Oku uses, each with the options that it needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from oku_dashboards.grafana.colours import PLAIN
@@ -11,26 +10,25 @@ NOTHING = "-"
 """What a cell of a table shows that has no value; else it would show the text of the whole panel."""
 _MOST_BELOW = 2
 """A legend with more entries stands beside its panel: below, some would be out of sight."""
-_VALUE_SIZE, _TITLE_SIZE = 26, 14
-"""Of figures and of their names, in pixels: as large as there is room, a message would fill its panel."""
+_TEXT: Json = {"titleSize": 14, "valueSize": 26}
+"""Font sizes in pixels. If Grafana chose them, a message would fill its panel."""
 
 
-def stat(*, fields: str = "", calculation: str = "lastNotNull", **settings: Any) -> Panel:
+def stat(*, fields: str = "", **settings: Any) -> Panel:
     """Figures.
 
     Args:
         fields: a regular expression of the fields that are shown; else all numbers.
-        calculation: reduces several values to one.
         settings: of the panel.
     """
     options = {
-        "reduceOptions": {"values": False, "calcs": [calculation], "fields": fields},
+        "reduceOptions": _reduce(fields=fields),
         "orientation": "auto",
         "textMode": "value_and_name" if len(settings["queries"]) > 1 else "value",
         "colorMode": "value",
         "graphMode": "none",
         "justifyMode": "auto",
-        "text": {"titleSize": _TITLE_SIZE, "valueSize": _VALUE_SIZE},
+        "text": _TEXT,
     }
     usual: Json = {"height": 4}
     return Panel(kind="stat", options=options | settings.pop("options", {}), **usual | settings)
@@ -39,11 +37,11 @@ def stat(*, fields: str = "", calculation: str = "lastNotNull", **settings: Any)
 def gauge(**settings: Any) -> Panel:
     """A share of 1."""
     options = {
-        "reduceOptions": {"values": False, "calcs": ["lastNotNull"], "fields": ""},
+        "reduceOptions": _reduce(),
         "orientation": "auto",
         "showThresholdLabels": False,
         "showThresholdMarkers": False,
-        "text": {"titleSize": _TITLE_SIZE, "valueSize": _VALUE_SIZE},
+        "text": _TEXT,
     }
     usual: Json = {"height": 4, "unit": "percentunit"}
     return Panel(kind="gauge", options=options, **usual | settings)
@@ -52,7 +50,7 @@ def gauge(**settings: Any) -> Panel:
 def bar_gauge(*, is_by_row: bool = False, **settings: Any) -> Panel:
     """A bar for each value; or for each row of the one table that comes, named by its text."""
     options = {
-        "reduceOptions": {"values": is_by_row, "calcs": ["lastNotNull"], "fields": ""},
+        "reduceOptions": _reduce(values=is_by_row),
         "orientation": "horizontal",
         "displayMode": "gradient",
         "valueMode": "text",
@@ -64,6 +62,10 @@ def bar_gauge(*, is_by_row: bool = False, **settings: Any) -> Panel:
     }
     defaults = {"min": 0} | settings.pop("defaults", {})
     return Panel(kind="bargauge", options=options, defaults=defaults, **settings)
+
+
+def _reduce(*, values: bool = False, fields: str = "") -> Json:
+    return {"values": values, "calcs": ["lastNotNull"], "fields": fields}
 
 
 def lines(
@@ -126,50 +128,46 @@ BARS: Json = {
 }
 
 
-@dataclass(frozen=True)
-class HeatScale:
-    """How a heatmap is coloured and read.
+def heatmap(
+    *,
+    fill: str = "",
+    is_even: bool = False,
+    largest: float | None = None,
+    value: str = "requests",
+    **settings: Any,
+) -> Panel:
+    """Rows over time, one for each series of the query, coloured by value.
 
-    Attributes:
-        fill: a colour that is the more opaque the larger the value is; else a rainbow.
-        layout: `le` when the name of a row is its upper bound, `unknown` when it is just its name.
-        row_unit: unit of the names of rows.
-        is_even: whether colours go evenly over values; else small ones are told apart better.
-        largest: the value of the last colour; else the largest there is.
+    Args:
+        fill: a colour, more opaque for larger values, for rows that are just names; else a rainbow, for
+            buckets of latencies that are named by their upper bounds in milliseconds.
+        is_even: whether colours are linear in values; else small values are easier to tell apart.
+        largest: the value of the last colour; else the largest value there is.
+        value: the name of the values.
+        settings: of the panel.
     """
-
-    fill: str = ""
-    layout: str = "le"
-    row_unit: str = "ms"
-    is_even: bool = False
-    largest: float | None = None
-
-
-def heatmap(scale: HeatScale, **settings: Any) -> Panel:
-    """Rows over time, a query's series each, coloured by value."""
-    largest = {} if scale.largest is None else {"min": 0, "max": scale.largest}
-    unit: str = settings.get("unit", "short")
+    bounds = {} if largest is None else {"min": 0, "max": largest}
     options = {
         "calculate": False,
-        "rowsFrame": {"layout": scale.layout, "value": settings.pop("value", "requests")},
+        "rowsFrame": {"layout": "unknown" if fill else "le", "value": value},
         "cellGap": 0,
-        "cellValues": {"unit": unit},
+        "cellValues": {"unit": settings.get("unit", "short")},
         "color": {
-            "mode": "opacity" if scale.fill else "scheme",
+            "mode": "opacity" if fill else "scheme",
             "scheme": "Turbo",
-            "scale": "linear" if scale.is_even else "exponential",
+            "scale": "linear" if is_even else "exponential",
             "exponent": 0.5,
-            "fill": scale.fill or PLAIN,
+            "fill": fill or PLAIN,
             "reverse": False,
             "steps": 64,
-            **largest,
+            **bounds,
         },
         "filterValues": {"le": 1e-9},
         "exemplars": {"color": "rgba(255,0,255,0.7)"},
         "legend": {"show": True},
         "showValue": "never",
         "tooltip": {"mode": "single", "yHistogram": False, "showColorScale": True},
-        "yAxis": {"axisPlacement": "left", "unit": scale.row_unit},
+        "yAxis": {"axisPlacement": "left", "unit": "none" if fill else "ms"},
     }
     return Panel(kind="heatmap", options=options, **settings)
 

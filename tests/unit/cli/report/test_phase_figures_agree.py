@@ -9,7 +9,7 @@ from oku_cli.report.history_reader import RunHistory
 from oku_core.summary.request_summary import PhaseSummary
 from oku_core.summary.summary_lines import build_phase_lines
 from oku_core.tables.part_tables import build_phases
-from oku_dashboards.rate_panels import build_phases as build_panel
+from oku_dashboards.rate_panels import build_phases_panel as build_panel
 
 FIGURES = {
     "due": "due",

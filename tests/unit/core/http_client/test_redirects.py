@@ -6,8 +6,8 @@ from yarl import URL
 from oku_core.http_client.redirects import (
     NOT_A_URL,
     Hop,
+    RedirectChain,
     RedirectError,
-    drop_content_headers,
     join_location,
     next_hop,
 )
@@ -162,7 +162,30 @@ def test_another_origin() -> None:
     assert back == Hop("GET", HERE, has_body=False, is_foreign=True)
 
 
-def test_headers_about_a_body() -> None:
-    """They go with it."""
-    headers = [("Content-Type", "text/plain"), ("X", "1"), ("content-length", "1")]
-    assert drop_content_headers(headers) == [("X", "1")]
+def build_chain(most: int) -> RedirectChain:
+    """A POST with a body to `HERE`."""
+    headers = [("Content-Type", "text/plain"), ("X", "1")]
+    return RedirectChain(Hop("POST", HERE, has_body=True), headers, b"body", most, has_certificate=False)
+
+
+def test_each_request_of_a_chain_has_what_its_place_may_see() -> None:
+    """A GET has no body and no headers about it; no origin but the first gets headers, nor that one later."""
+    chain = build_chain(4)
+    seen = []
+    for status, url in ((307, "/"), (302, "/"), (302, "http://other/"), (302, str(HERE))):
+        assert chain.follow(status, f"HTTP/1.1 302 On\r\nLocation: {url}\r\n\r\n".encode())
+        seen.append((chain.hop.method, [name for name, _ in chain.headers], chain.body))
+    assert seen == [
+        ("POST", ["Content-Type", "X"], b"body"), ("GET", ["X"], None), ("GET", [], None), ("GET", [], None)
+    ]  # fmt: skip
+
+
+def test_the_end_of_a_chain() -> None:
+    """A response that redirects nowhere, any response if none is followed; the limit is an error."""
+    head = b"HTTP/1.1 302 On\r\nLocation: /\r\n\r\n"
+    assert not build_chain(1).follow(200, head)
+    assert not build_chain(0).follow(302, head)
+    chain = build_chain(1)
+    assert chain.follow(302, head)
+    with pytest.raises(RedirectError, match="more than 1 redirections"):
+        chain.follow(302, head)

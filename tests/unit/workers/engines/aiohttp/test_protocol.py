@@ -1,7 +1,9 @@
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 from oku_workers.engines.aiohttp.protocol import AnswerBody, ResponseProtocol
+from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 
@@ -9,11 +11,14 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 async def test_of_each_body_so_much_is_kept_as_its_request_needs() -> None:
     """Requests to several targets follow each other on one connection, and few of them look at bodies."""
     wanted = [2, 0, 5, 0]
-    protocol = ResponseProtocol(asyncio.get_running_loop(), lambda: (wanted.pop(0), False))
+    slot: Any = SimpleNamespace()
+    CURRENT_SLOT.set(slot)
+    protocol = ResponseProtocol(asyncio.get_running_loop())
     transport: Any = asyncio.Transport()
     protocol.connection_made(transport)
     kept = []
-    while wanted:
+    for size in wanted:
+        slot.route = SimpleNamespace(needs=(size, False))
         protocol.set_response_params()
         protocol.data_received(ANSWER)
         _, body = await protocol.read()

@@ -54,7 +54,7 @@ def test_every_error_has_its_outcome(outcome: Outcome, error: Exception) -> None
 
 async def test_a_body_does_not_wait_for_a_100_continue() -> None:
     """The other engines send it at once, too."""
-    session = build_session(Spec(urls=(Url("http://h/"),)), EngineContext(), lambda *_: None, None)
+    session = build_session(Spec(urls=(Url("http://h/"),)), EngineContext())
     headers, url = {"Expect": "100-continue"}, URL("http://h/")
     loop = asyncio.get_running_loop()
     request = session._request_class("POST", url, data=b"x", headers=headers, loop=loop, session=session)  # noqa: SLF001

@@ -19,7 +19,7 @@ from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.request import build_arguments, build_url
+from oku_workers.engines.aiohttp.route import build_arguments
 from oku_workers.engines.contract.engine_protocol import EngineError
 from oku_workers.engines.http.request_parts import list_values, open_rows
 from oku_workers.engines.httptools.request import build_request
@@ -95,7 +95,7 @@ def test_no_value_breaks_out_of_its_place_in_any_engine(sku: str, text: str, ind
     # All engines send the same. URL, headers and body of a request do not depend on the engine.
     _, target, headers, body = split(build_request(template, build_origin(template.url), rows)(index))
     arguments = build_arguments(template, rows)(index)
-    assert build_url(template.url, template.columns, rows)(index).raw_path_qs == target
+    assert arguments["url"].raw_path_qs == target
     assert {name: value for name, value in headers if name.startswith(("X-", "Content-Type"))} == dict(
         arguments["headers"]
     )

@@ -1,68 +1,53 @@
-"""The client session of the aiohttp engine: its settings, and how it connects.
+"""The client session of the aiohttp engine: its settings, its connections, redirections and cookies.
 
-docs/decisions/0005-aiohttp-engine.md lists what is replaced of aiohttp, and why. An aiohttp without the names
-that are used here is refused at the start.
+docs/decisions/0005-aiohttp-engine.md lists which parts of aiohttp are replaced, and why. An aiohttp without
+the names that are used here is refused at the start.
 """
 
-import asyncio
-from collections.abc import Callable
-from functools import partial
-from time import monotonic_ns
+from collections.abc import Awaitable
+from time import time
 from typing import Any
 
 from aiohttp import (
+    BaseConnector,
     ClientConnectionError,
     ClientConnectorError,
-    ClientHttpProxyError,
-    ClientOSError,
-    ClientProxyConnectionError,
     ClientRequest,
+    ClientResponse,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
     NonHttpUrlClientError,
-    ServerDisconnectedError,
-    TCPConnector,
 )
-from aiohttp.client_proto import ResponseHandler
-from multidict import istr
+from multidict import CIMultiDict, istr
+from yarl import URL
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 from oku_core.data.data_format import DataError
-from oku_core.http_client.addresses import Addresses
 from oku_core.http_client.client_rules import KEEPALIVE_S
-from oku_core.http_client.connector import ProxyError
-from oku_core.http_client.response_reader import MalformedResponseError
-from oku_core.http_client.tls import server_name
+from oku_core.http_client.connector import Connector, Way
+from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.redirects import Hop, RedirectChain, RedirectError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
-from oku_workers.engines.aiohttp.protocol import FindNeeds, ResponseProtocol
+from oku_workers.engines.aiohttp.protocol import ResponseProtocol, get_body
+from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
 
-MOST_HOSTS = 100
-"""How many hosts and ports have their addresses kept."""
+MOST_ORIGINS = 100
+"""How many origins have their addresses kept."""
 _NEVER_SENT = (ClientConnectorError, NonHttpUrlClientError, DataError, ValueError, TypeError)
-"""There was no connection, or the request cannot be written down."""
-RecordConnection = Callable[[int, int | None], None]
-"""Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
+"""There was no connection, or the request cannot be written."""
 
 
-def build_session(
-    spec: Spec, context: EngineContext, record_connection: RecordConnection, find_needs: FindNeeds | None
-) -> ClientSession:
-    """A session that sends each request once; the engine sees to timeouts.
-
-    Args:
-        spec: what to send.
-        context: has the local address and the settings of TLS.
-        record_connection: hears of each connection that is made.
-        find_needs: asked before each request; None if none needs anything.
+def build_session(spec: Spec, context: EngineContext) -> ClientSession:
+    """A session that sends each request once, without timeouts of its own.
 
     Raises:
         EngineError: this aiohttp cannot be used.
     """
     session = ClientSession(
-        connector=_Connector(context, record_connection, find_needs),
+        connector=_Connector(spec, context),
         timeout=ClientTimeout(total=None, sock_connect=None),
         cookie_jar=DummyCookieJar(),
         proxy=spec.proxy,
@@ -95,78 +80,82 @@ class _Request(ClientRequest):
         """The body follows at once, as with the other engines."""
 
 
-class _Connector(TCPConnector):
-    """Connects as all engines do: aiohttp would forget the known addresses when a lookup fails."""
+class _Connector(BaseConnector):
+    """The pool of aiohttp, with connections that are made as all engines make them."""
 
-    def __init__(
-        self, context: EngineContext, record_connection: RecordConnection, find_needs: FindNeeds | None
-    ) -> None:
-        super().__init__(limit=0, keepalive_timeout=KEEPALIVE_S, ssl=context.tls or True)
-        self._local_address = context.local_address
-        self._record_connection = record_connection
-        self._addresses: dict[tuple[str, int], Addresses] = {}
-        self._factory = partial(ResponseProtocol, self._loop, find_needs)  # type: ignore[assignment]  # a subclass
+    allowed_protocol_schema_set = frozenset({"http", "https"})
 
-    async def _create_direct_connection(
-        self,
-        req: ClientRequest,
-        traces: Any,  # noqa: ARG002  # aiohttp's signature
-        timeout: Any,  # noqa: ARG002, ASYNC109
-        *,
-        client_error: type[Exception] = ClientConnectorError,
-    ) -> tuple[asyncio.Transport, ResponseProtocol]:
-        host, tls = req.url.raw_host or "", self._get_ssl_context(req)
-        name = server_name(req.server_hostname or host) if tls is not None else None
+    def __init__(self, spec: Spec, context: EngineContext) -> None:
+        super().__init__(limit=0, keepalive_timeout=KEEPALIVE_S)
+        proxy = None if spec.proxy is None else URL(spec.proxy)
+        self._way = Way(context.tls, proxy, context.local_address)
+        self._origins: dict[URL, Connector] = {}
+
+    async def _create_connection(self, req: ClientRequest, traces: Any, timeout: Any) -> ResponseProtocol:  # noqa: ARG002, ASYNC109  # aiohttp's signature
+        if req.proxy is not None:
+            self._update_proxy_auth_header_and_build_proxy_req(req)
+        protocol = ResponseProtocol(self._loop)
         try:
-            addresses = self._find_addresses(host, req.port or 0)
-            await addresses.find()
-            begun_ns = monotonic_ns()
-            lent = await addresses.connect()
-            connected_ns = monotonic_ns()
-            made = await self._loop.create_connection(self._factory, sock=lent, ssl=tls, server_hostname=name)
+            await self._find_origin(req.url.origin()).connect(protocol)
         except OSError as error:
-            raise client_error(req.connection_key, error) from error
-        tls_us = None if tls is None else (monotonic_ns() - connected_ns) // 1000
-        self._record_connection((connected_ns - begun_ns) // 1000, tls_us)
-        return made  # type: ignore[return-value]  # our own factory made it
+            raise ClientConnectorError(req.connection_key, error) from error
+        if (tally := CURRENT_SLOT.get().tally) is not None:  # else its request was given back meanwhile
+            tally.record_connection(*protocol.measure())
+        return protocol
 
-    async def _create_proxy_connection(
-        self,
-        req: ClientRequest,
-        traces: Any,
-        timeout: Any,  # noqa: ASYNC109  # its signature
-    ) -> tuple[asyncio.BaseTransport, ResponseHandler]:
-        """Tell a proxy that makes no tunnel from a target that sends no response."""
+    def _find_origin(self, url: URL) -> Connector:
+        if url not in self._origins:
+            if len(self._origins) >= MOST_ORIGINS:  # redirections may lead to ever new ones
+                self._origins.pop(next(iter(self._origins))).close()
+            self._origins[url] = Connector(url, self._way)
+        return self._origins[url]
+
+    def close(self, *, abort_ssl: bool = True) -> Awaitable[None]:
+        """Close all connections, and give up lookups that are under way."""
+        for origin in self._origins.values():
+            origin.close()
+        return super().close(abort_ssl=abort_ssl)
+
+
+class RedirectingClient:
+    """Sends requests with the cookies of their origin, and follows the redirections that the spec allows.
+
+    aiohttp would send headers to any origin, and quote the values of cookies as it sees fit.
+    """
+
+    def __init__(self, session: ClientSession, spec: Spec) -> None:
+        self._session = session
+        self._spec = spec
+        self._cookies = CookieJar(by_origin=True) if spec.cookies else None
+
+    async def request(self, method: str, url: URL, **arguments: Any) -> ClientResponse:
+        """Send a request as `ClientSession.request` does, and return the last response.
+
+        Raises:
+            RedirectError: the last redirection cannot be followed, or must not be.
+        """
+        headers, body = arguments.get("headers", CIMultiDict()), arguments.get("data")
+        hop, spec = Hop(method, url, has_body=body is not None), self._spec
+        most, has_certificate = spec.max_redirects, spec.cert is not None
+        chain = RedirectChain(hop, list(headers.items()), body, most, has_certificate=has_certificate)
+        response = await self._send(chain)
         try:
-            return await super()._create_proxy_connection(req, traces, timeout)
-        except ClientProxyConnectionError as error:
-            cause: int | Exception | None = error.os_error
-        except ClientConnectorError:
+            while chain.follow(response.status, get_body(response).head):
+                response.release()
+                response = await self._send(chain)
+        except RedirectError:
+            response.release()
             raise
-        except ClientHttpProxyError as error:
-            cause = error.status
-        except ServerDisconnectedError:
-            cause = None
-        except (ClientOSError, MalformedResponseError) as error:
-            cause = error
-        raise ClientConnectorError(req.connection_key, ProxyError(cause))
+        return response
 
-    def _find_addresses(self, host: str, port: int) -> Addresses:
-        key = host, port
-        if key not in self._addresses:
-            if len(self._addresses) >= MOST_HOSTS:  # redirections may lead to ever new ones
-                self._addresses.pop(next(iter(self._addresses))).close()
-            self._addresses[key] = Addresses(host, port, self._local_address)
-        return self._addresses[key]
-
-    def _close(self, **settings: Any) -> list[Any]:
-        for addresses in self._addresses.values():
-            addresses.close()
-        return super()._close(**settings)
-
-
-if not all(
-    hasattr(TCPConnector, name)
-    for name in ("_create_direct_connection", "_create_proxy_connection", "_close")
-):
-    raise RuntimeError("this aiohttp cannot be told how to connect")
+    async def _send(self, chain: RedirectChain) -> ClientResponse:
+        (method, url, *_), cookies = chain.hop, self._cookies
+        headers = CIMultiDict[str](chain.headers)
+        if cookies is not None and (kept := cookies.find(str(url), time())):
+            headers["Cookie"] = merge_cookies("; ".join(headers.popall("Cookie", [])), kept)
+        response = await self._session.request(
+            method, url, headers=headers, data=chain.body, allow_redirects=False
+        )
+        if cookies is not None and may_set_cookies(head := get_body(response).head):
+            cookies.store(head, str(url), time())
+        return response

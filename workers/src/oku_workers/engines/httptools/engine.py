@@ -9,7 +9,7 @@ docs/decisions/0011-httptools-engine.md.
 
 import asyncio
 import logging
-from functools import partial
+from collections.abc import Iterator
 from itertools import islice
 from time import monotonic_ns
 from typing import TYPE_CHECKING
@@ -17,24 +17,19 @@ from typing import TYPE_CHECKING
 from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
 from oku_core.data.data_format import DataError
 from oku_core.http_client.connector import Way
-from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
+from oku_core.http_client.error_reason import NO_ROW, NO_URL
 from oku_core.process.resources import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_protocol import (
-    FILES_BESIDE,
-    EngineContext,
-    choose_window,
-    limit_window,
-)
+from oku_workers.engines.contract.engine_protocol import FILES_BESIDE, EngineContext
 from oku_workers.engines.http.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
-from oku_workers.engines.http.first_errors import FirstErrors
-from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
+from oku_workers.engines.http.http_engine import HttpEngine
 from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.exchange import AnswerBatch
 from oku_workers.engines.httptools.route import Origin, Route, build_routes
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
@@ -48,7 +43,7 @@ MOST_FAILURES_AT_ONCE = 100
 """After so many requests that fail at once, the event loop serves others."""
 
 
-class HttptoolsEngine:
+class HttptoolsEngine(HttpEngine):
     """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
 
     def __init__(
@@ -58,10 +53,8 @@ class HttptoolsEngine:
         supervisor: Supervisor,
         context: EngineContext,
     ) -> None:
-        self._supervisor = supervisor
-        self.limit = RequestTimeout(spec.timeout_s)
-        self.feed = feed
-        self.window = self._free = limit_window(choose_window(spec), spec)
+        super().__init__(spec, feed, supervisor)
+        self._free = self.window
         rows = context.rows
         way = Way(context.tls, local_address=context.local_address)
         routes: Routes[Route[Connection], Origin[Connection]] = build_routes(spec, way, rows)
@@ -76,41 +69,25 @@ class HttptoolsEngine:
         self._origins = routes.origins
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
         self._connections = ConnectionSet[Connection](self)
-        self._errors = FirstErrors()
         self._is_closing = False
-        self._chores: list[asyncio.Task[None]] = []
-
-    fault = ""
-    host_load = None
-    has_farewell = False
 
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
         return self.window - self._free
 
-    async def open(self) -> None:
-        """There is nothing to wait for: connections are made as they are needed."""
-
     def start(self) -> None:
         """Begin to take from the feed."""
-        start = self._supervisor.start
-        keep_swept = partial(keep_sweeping, self.sweep, self.limit.ns)
-        self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
-        self.feed.attach(self)
+        super().start()
+        self._chores.append(self._supervisor.start("feed", self._follow_feed))
 
     def flush_counts(self) -> None:
         """Count what has ended and waits for the end of this turn of the event loop to be counted."""
         self.batch.count()
 
-    def group_in_flight(self) -> dict[Execution, list[int]]:
-        """The coordinates that were taken and have not ended, for each execution that has any."""
+    def _iter_in_flight(self) -> Iterator[tuple[Tally, int]]:
         self.batch.count()
-        groups: dict[Execution, list[int]] = {}
-        for connection in self._connections:
-            if (tally := connection.tally) is not None:
-                groups.setdefault(tally.execution, []).append(connection.coordinate)
-        return groups
+        return ((each.tally, each.coordinate) for each in self._connections if each.tally is not None)
 
     def set_window(self, window: int) -> None:
         """Have so many requests in flight from now on; those beyond may end."""
@@ -131,9 +108,6 @@ class HttptoolsEngine:
             if connection.execution is execution:
                 self._give_back(connection)
         self._fill()
-
-    async def take_farewell(self, execution: Execution) -> None:
-        """There is nobody to take leave of."""
 
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
@@ -194,10 +168,8 @@ class HttptoolsEngine:
         self._drop(connection)
         if tally is None:
             return
-        reason = explain_error(outcome, error, self.limit.reason)
-        self._errors.report(outcome, reason, error)
         self._free += 1
-        tally.fail(outcome, coordinate, reason, lateness_us)
+        self.count_failure(tally, coordinate, outcome, error, lateness_us)
         self._fill()
 
     def forget(self, connection: Connection) -> None:

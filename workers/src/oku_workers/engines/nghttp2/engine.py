@@ -7,29 +7,24 @@ one request. See docs/decisions/0057-the-engine-of-http2.md.
 """
 
 import asyncio
-from functools import partial
+from collections.abc import Iterator
 from time import monotonic_ns
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_core.data.data_format import DataError
 from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Way
-from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
+from oku_core.http_client.error_reason import NO_ROW, NO_URL
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
-from oku_workers.engines.contract.engine_protocol import (
-    EngineContext,
-    choose_window,
-    count_connections,
-    limit_window,
-)
+from oku_workers.engines.contract.engine_protocol import EngineContext, count_connections
 from oku_workers.engines.http.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
-from oku_workers.engines.http.first_errors import FirstErrors
-from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
+from oku_workers.engines.http.http_engine import HttpEngine
 from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
 from oku_workers.engines.nghttp2.route import Origin, RoomyConnection, Route, Stream, build_routes
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 SLOW_NS = 50_000_000
@@ -42,57 +37,37 @@ MOST_FAILURES_AT_ONCE = 100
 """After so many requests that fail at once, the event loop serves others."""
 
 
-class Nghttp2Engine:
+class Nghttp2Engine(HttpEngine):
     """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
 
     def __init__(
         self, spec: Spec, feed: FeedProtocol, supervisor: Supervisor, context: EngineContext
     ) -> None:
-        self._supervisor = supervisor
-        self.limit = RequestTimeout(spec.timeout_s)
-        self.feed = feed
+        super().__init__(spec, feed, supervisor)
+        self.free = self.window
         way = Way(context.tls, local_address=context.local_address)
         routes = build_routes(spec, way, context.rows)
         self.turns, self._period = routes.turns, len(routes.turns)
         self._origins = routes.origins
         self._streams, self._connections_each = spec.streams, spec.connections
-        self.window = self.free = limit_window(choose_window(spec), spec)
         self.build: BuildHeaders | None = None
         if len(routes.all) == 1 and routes.all[0].build_body is None and not feed.is_paced:
             self.build = routes.all[0].build_headers if context.rows is None else self._try_only
         self._connections = ConnectionSet[Connection](self)
-        self._errors = FirstErrors()
         self._is_filling = self._will_fill = self._is_closing = False
-        self._chores: list[asyncio.Task[None]] = []
-
-    fault = ""
-    host_load = None
-    has_farewell = False
 
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
         return self.window - self.free
 
-    async def open(self) -> None:
-        """There is nothing to wait for: connections are made as they are needed."""
-
     def start(self) -> None:
         """Begin to take from the feed."""
-        start = self._supervisor.start
-        keep_swept = partial(keep_sweeping, self.sweep, self.limit.ns)
-        self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
-        self.feed.attach(self)
+        super().start()
+        self._chores.append(self._supervisor.start("feed", self._follow_feed))
 
-    def flush_counts(self) -> None:
-        """Nothing waits: what has ended is counted at once."""
-
-    def group_in_flight(self) -> dict[Execution, list[int]]:
-        """The coordinates that were taken and have not ended, for each execution that has any."""
-        groups: dict[Execution, list[int]] = {}
-        for stream in self._list_streams():
-            groups.setdefault(stream.tally.execution, []).append(stream.coordinate)
-        return groups
+    def _iter_in_flight(self) -> Iterator[tuple[Tally, int]]:
+        return ((stream.tally, stream.coordinate) for stream in self._list_streams())
 
     def set_window(self, window: int) -> None:
         """Have so many requests in flight from now on; those beyond may end."""
@@ -115,9 +90,6 @@ class Nghttp2Engine:
                 self.update_room(connection)
                 connection.flush()
         self._fill()
-
-    async def take_farewell(self, execution: Execution) -> None:
-        """There is nobody to take leave of."""
 
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
@@ -182,10 +154,8 @@ class Nghttp2Engine:
 
     def fail(self, stream: Stream, outcome: int, error: object) -> None:
         """A request has ended without an answer."""
-        reason = explain_error(outcome, error, self.limit.reason)
-        self._errors.report(outcome, reason, error)
         self.free += 1
-        stream.tally.fail(outcome, stream.coordinate, reason, stream.lateness_us)
+        self.count_failure(stream.tally, stream.coordinate, outcome, error, stream.lateness_us)
 
     def take_back(self, connection: Connection, stream: Stream) -> None:
         """The server has not looked at a request: it is sent again."""

@@ -1,116 +1,21 @@
-"""The dashboard Oku / Run: how a run is going, its results, and its events."""
+"""Tables and lists of a run: flags, thresholds, failures, events, and the runs to choose from."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards import group_panels, rate_panels
-from oku_dashboards import time_series_panels as series
 from oku_dashboards.grafana.colours import VERDICT_COLOURS
-from oku_dashboards.grafana.dashboard import (
-    Dashboard,
-    DashboardRow,
-    build_annotations,
-    build_name_variable,
-    build_run_variable,
-)
 from oku_dashboards.grafana.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
 from oku_dashboards.grafana.panel import Exactness, Panel, override
 from oku_dashboards.grafana.visualizations import NOTHING, logs, table
-from oku_dashboards.stat_panels import StatPanels, build_mapping
+from oku_dashboards.stat_panels import build_mapping
 
 _MOST_RUNS = 100
 _NARROW = 150
-"""How wide the columns of a table are that leave the rest to one of long texts, in pixels."""
+"""Column width of tables that leave the remaining space to a column of long texts, in pixels."""
 _MARGIN_MS = 30_000
 """A link to a run shows this much before its first and after its last range."""
 
 
-def build() -> Dashboard:
-    """The dashboard."""
-    stats = StatPanels()
-    return Dashboard(
-        uid="oku-run",
-        description="One run: how it is going, its account, its latencies and its events. The runs listed are"
-        " those with lines in the time range; the table at the bottom links to each of them.",
-        variables=[build_name_variable(), build_run_variable(), group_panels.build_variable()],
-        annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
-        rows=[
-            DashboardRow(
-                "",
-                [
-                    stats.build_head().wide(16),
-                    stats.build_state().wide(4),
-                    stats.build_verdict().wide(4),
-                    stats.build_progress().wide(4),
-                    stats.build_accounted().wide(4),
-                    stats.build_rate().wide(4),
-                    stats.build_failures().wide(4),
-                    stats.build_p99().wide(4),
-                    stats.build_time_left().wide(4),
-                ],
-            ),
-            DashboardRow("Account", [stats.build_account().wide(16), stats.build_sums().wide(8)]),
-            DashboardRow(
-                "Over time",
-                [
-                    series.build_rate(),
-                    series.build_in_flight(),
-                    series.build_outcomes(),
-                    series.build_failures(),
-                    series.build_quantiles(),
-                    series.build_heatmap(),
-                    series.build_statuses(),
-                    series.build_bytes(),
-                ],
-            ),
-            DashboardRow(
-                "The run as a whole",
-                [
-                    stats.build_latencies().wide(20),
-                    stats.build_queued().wide(4),
-                    stats.build_outcomes().wide(8),
-                    stats.build_statuses().wide(6),
-                    _build_validity(),
-                    _build_thresholds(),
-                    _build_failures(),
-                ],
-            ),
-            DashboardRow(
-                "For runs with a rate, or with phases",
-                [
-                    rate_panels.build_plan(),
-                    rate_panels.build_sent(),
-                    rate_panels.build_unsent(),
-                    rate_panels.build_response_times(),
-                    rate_panels.build_latenesses(),
-                    rate_panels.build_totals(
-                        "response_time_ms",
-                        "Response time of the whole run",
-                        "From when requests were due to the end of their responses",
-                    ),
-                    rate_panels.build_totals(
-                        "lateness_ms",
-                        "Lateness of the whole run",
-                        "From when requests were due to when they were sent",
-                    ),
-                    rate_panels.build_punctuality(),
-                    rate_panels.build_unsent_totals(),
-                    rate_panels.build_phases(),
-                ],
-            ),
-            DashboardRow(
-                "For runs that name their targets",
-                group_panels.build_target_panels(),
-            ),
-            DashboardRow(
-                "For runs of user code",
-                group_panels.build_inner_panels(),
-            ),
-            DashboardRow("Events", [_build_events()]),
-            DashboardRow("Runs in the time range", [_build_runs()]),
-        ],
-    )
-
-
-def _build_validity() -> Panel:
+def build_validity_panel() -> Panel:
+    """The validity flags of the run."""
     flags = Lines(ONE_RUN, LineKind.EVENT, where='type="validity"', needs=("type", "text"))
     return logs(
         title="Validity flags",
@@ -124,7 +29,8 @@ def _build_validity() -> Panel:
     )
 
 
-def _build_thresholds() -> Panel:
+def build_thresholds_panel() -> Panel:
+    """A row for each threshold."""
     thresholds = Lines(ONE_RUN, LineKind.THRESHOLD)
     by = ("expression", "verdict", "unit")
     newest = f"topk by (expression) (1, {thresholds.latest_at(SPAN, by)})"
@@ -156,7 +62,8 @@ def _build_thresholds() -> Panel:
     )
 
 
-def _build_failures() -> Panel:
+def build_failures_panel() -> Panel:
+    """A row for each reason of failures."""
     failures = Lines(ONE_RUN, LineKind.FAILURE)
     by = ("outcome", "reason", "target", "request")
     fields = ("requests", "first_index", "last_index")
@@ -182,7 +89,8 @@ def _build_failures() -> Panel:
     )
 
 
-def _build_events() -> Panel:
+def build_events_panel() -> Panel:
+    """The events of the run."""
     events = Lines(ONE_RUN, LineKind.EVENT, needs=("type", "text"))
     return logs(
         title="Events",
@@ -196,7 +104,8 @@ def _build_events() -> Panel:
     )
 
 
-def _build_runs() -> Panel:
+def build_runs_panel() -> Panel:
+    """A row for each run in the time range, with a link to it."""
     ranges = Lines(ALL_RUNS, LineKind.RANGE)
     by = ("run", "name")
     newest = f"topk({_MOST_RUNS}, {ranges.latest_at(SPAN, by, MILLISECONDS)})"

@@ -1,12 +1,13 @@
-"""Requests in the terms of aiohttp: URL, headers and body of each index.
+"""The kinds of requests of a spec in the terms of aiohttp: method, URL, headers and body of each index.
 
-Constant parts are worked out in advance. A spec that aiohttp cannot send raises an error when a request is
-asked for, not here, so that each request ends in an outcome.
+Constant parts are built once. A spec that aiohttp cannot send raises an error when a request is built, not
+before, so that each request ends in an outcome.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from aiohttp import ClientConnectionError
@@ -20,28 +21,26 @@ from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows
-from oku_core.spec.values.url import Url
 from oku_workers.engines.http.answer_checks import build_judge
-from oku_workers.engines.http.request_parts import split_target, take_apart
+from oku_workers.engines.http.request_parts import take_apart
+
+Arguments = Mapping[str, Any]
+"""The arguments of `ClientSession.request`."""
 
 
 class Route:
     """One kind of request.
 
     Attributes:
-        method: of the requests.
-        build_url: makes the URL of request `i`.
-        build_arguments: makes the other arguments of request `i` for aiohttp.
+        build: builds the arguments of request `i`; it may raise why that cannot be sent.
         answers: judges the answers.
-        needs: how much of a body is kept for that, and whether a request has a connection for itself alone.
+        needs: how much of a body the judge needs, and whether a request closes its connection.
     """
 
-    __slots__ = ("answers", "build_arguments", "build_url", "method", "needs")
+    __slots__ = ("answers", "build", "needs")
 
     def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None = None) -> None:
-        self.method = template.method
-        self.build_url = build_url(template.url, template.columns, rows)
-        self.build_arguments = build_arguments(template, rows)
+        self.build = build_arguments(template, rows)
         self.answers = build_judge(template.expect, timeout_s)
         self.needs = self.answers.kept_bytes, asks_to_close(template.headers)
 
@@ -52,16 +51,29 @@ def build_routes(mix: RequestMix, timeout_s: float, rows: Rows | None = None) ->
     return [routes[place] for place in mix.turns]
 
 
-def build_arguments(
-    template: RequestTemplate, rows: Rows | None = None
-) -> Callable[[int], Mapping[str, Any]]:
-    """A function from an index to the arguments of its request beside method and URL."""
+def build_arguments(template: RequestTemplate, rows: Rows | None = None) -> Callable[[int], Arguments]:
+    """A function from an index to the arguments of its request.
+
+    Path and query are sent as they are written; characters that no URL contains are percent-encoded.
+    """
     parts = take_apart(template)
+    path, query = parts.target.path.bind(rows), parts.target.query.bind(rows)
     headers = [(name, value.bind(rows)) for name, value in parts.headers]
     body = None if parts.body is None else parts.body.bind_bytes(rows)
+    try:
+        origin = build_origin(template.url)
+    except ValueError:
+        return lambda _: {"method": template.method, "url": URL(template.url)}
+    build_one = partial(URL.build, scheme=origin.scheme, authority=origin.raw_authority, encoded=True)
 
-    def build(index: int) -> Mapping[str, Any]:
-        arguments: dict[str, Any] = {"allow_redirects": False}
+    def build_url(index: int) -> URL:
+        return build_one(path=path(index), query_string=query(index))
+
+    only_url = build_url(0) if parts.target.path.is_constant and parts.target.query.is_constant else None
+
+    def build(index: int) -> Arguments:
+        url = only_url or build_url(index)
+        arguments: dict[str, Any] = {"method": template.method, "url": url, "allow_redirects": False}
         if headers:
             arguments["headers"] = CIMultiDict([(name, value(index)) for name, value in headers])
         if body is not None:
@@ -69,38 +81,9 @@ def build_arguments(
             arguments["data"] = content if len(content) <= PIECE_BYTES else LongBody(content)
         return arguments
 
-    if body is not None or not all(value.is_constant for _, value in parts.headers):
+    if body is not None or only_url is None or not all(value.is_constant for _, value in parts.headers):
         return build
     constant = build(0)
-    return lambda _: constant
-
-
-def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None) -> Callable[[int], URL]:
-    """A function from an index to the URL of its request.
-
-    Path and query are sent as they are written; characters that no URL contains are percent-encoded.
-
-    Args:
-        url: with its placeholders.
-        columns: those that placeholders may stand for.
-        rows: the rows of the run, if it has data that its requests use.
-    """
-    try:
-        origin = build_origin(url)
-    except ValueError:
-        return lambda _: URL(url)
-    target = split_target(url, columns)
-    scheme, authority, build = origin.scheme, origin.raw_authority, URL.build
-    path, query = target.path.bind(rows), target.query.bind(rows)
-
-    def build_for(index: int) -> URL:
-        return build(
-            scheme=scheme, authority=authority, path=path(index), query_string=query(index), encoded=True
-        )
-
-    if not (target.path.is_constant and target.query.is_constant):
-        return build_for
-    constant = build_for(0)
     return lambda _: constant
 
 
@@ -108,7 +91,7 @@ class LongBody(BytesPayload):
     """Bytes that are sent in pieces, each after the one before; they are never copied as a whole."""
 
     def __init__(self, content: bytes) -> None:
-        Payload.__init__(self, content, content_type=BODY_TYPE)  # the one between warns of long ones
+        Payload.__init__(self, content, content_type=BODY_TYPE)  # `BytesPayload` warns of long ones
         self._size = len(content)
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:

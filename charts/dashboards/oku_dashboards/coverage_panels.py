@@ -1,18 +1,10 @@
-"""The dashboard Oku / Coverage: the request space as a picture."""
+"""Panels of the request space: which parts of it are accounted for, leased, pending, or sent again."""
 
 from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import PART_COLOURS
-from oku_dashboards.grafana.dashboard import (
-    Dashboard,
-    DashboardRow,
-    build_annotations,
-    build_name_variable,
-    build_run_variable,
-)
 from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
 from oku_dashboards.grafana.panel import Exactness, Panel
-from oku_dashboards.grafana.visualizations import STACKED, HeatScale, bar_chart, heatmap, lines
-from oku_dashboards.stat_panels import StatPanels
+from oku_dashboards.grafana.visualizations import STACKED, bar_chart, heatmap, lines
 
 COVERAGE_STEP = "10s"
 """Lines of coverage come every 5 s, or a tick later; a step of 10 s always holds one."""
@@ -25,37 +17,8 @@ _SAID = {
 }
 
 
-def build() -> Dashboard:
-    """The dashboard."""
-    stats = StatPanels()
-    return Dashboard(
-        uid="oku-coverage",
-        description="The request space of one run in 50 equal parts: what is accounted for, leased to"
-        " workers, still pending, and what may have been sent again.",
-        variables=[build_name_variable(), build_run_variable()],
-        annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
-        rows=[
-            DashboardRow(
-                "",
-                [
-                    stats.build_state().wide(3),
-                    stats.build_progress().wide(3),
-                    stats.build_account().wide(18),
-                ],
-            ),
-            DashboardRow("The request space now", [_build_now()]),
-            DashboardRow(
-                "Over time",
-                [
-                    _build_totals(),
-                    *(_build_map(part) for part in ("accounted", "again", "leased", "pending")),
-                ],
-            ),
-        ],
-    )
-
-
-def _build_now() -> Panel:
+def build_now_panel() -> Panel:
+    """The parts of the request space, as of the latest coverage."""
     coverage = Lines(ONE_RUN, LineKind.COVERAGE)
     return bar_chart(
         key="part",
@@ -70,7 +33,8 @@ def _build_now() -> Panel:
     ).colour({part: PART_COLOURS[part] for part in _PARTS})
 
 
-def _build_totals() -> Panel:
+def build_totals_panel() -> Panel:
+    """The whole request space over time."""
     ticks = Lines(ONE_RUN, LineKind.TICK)
     return lines(
         custom=STACKED,
@@ -85,20 +49,17 @@ def _build_totals() -> Panel:
     ).colour({part: PART_COLOURS[part] for part in _PARTS})
 
 
-def _build_map(part: str) -> Panel:
+def build_map_panel(part: str) -> Panel:
+    """One state of the request space over time, as a heatmap."""
     coverage = Lines(ONE_RUN, LineKind.COVERAGE)
     share = f"label_format share=`{{{{ divf .{part} (subf .stop .start) }}}}` | unwrap share"
     picked = coverage.pick("part", part, "start", "stop")
     expr = f"max by (part) (last_over_time({picked} | {share} [{STEP}]) by (run, part))"
     return heatmap(
-        HeatScale(
-            fill=PART_COLOURS[part],
-            layout="unknown",
-            row_unit="none",
-            # Little is sent again: it must be seen all the same.
-            is_even=part != "again",
-            largest=None if part == "again" else 1,
-        ),
+        fill=PART_COLOURS[part],
+        # Little is sent again, and must still be visible.
+        is_even=part != "again",
+        largest=None if part == "again" else 1,
         value=part,
         title=f"{part.capitalize()}",
         shows=f"The share of each fiftieth of the request space that {_SAID[part]}. The first index is at"

@@ -1,4 +1,4 @@
-"""The dashboard Oku / Workers: what each worker did, how busy it was, and which were lost."""
+"""Panels of the workers: what each of them did, how busy it was, and which were lost."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,15 +6,6 @@ from dataclasses import replace
 from oku_core.results.event import EventType
 from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import BAD, CAUTION, FAINT, GOOD
-from oku_dashboards.grafana.dashboard import (
-    Dashboard,
-    DashboardRow,
-    build_annotations,
-    build_choice_variable,
-    build_name_variable,
-    build_run_variable,
-    build_text_variable,
-)
 from oku_dashboards.grafana.logql import ONE_RUN, SPAN, STEP, Lines
 from oku_dashboards.grafana.panel import Exactness, Panel, by_threshold, override
 from oku_dashboards.grafana.visualizations import BARS, DASHES, PALETTE, lines, logs, stat, table
@@ -30,75 +21,8 @@ _NO_WORKERS = "no workers in the time range"
 _EVENTS = (EventType.WORKER_JOINED, EventType.WORKER_LEFT, EventType.WORKER_LOST, EventType.LEASE_EXPIRED)
 
 
-def build() -> Dashboard:
-    """The dashboard."""
-    return Dashboard(
-        uid="oku-workers",
-        description="The workers of one run: their share of it, how busy they were, and which were lost.",
-        variables=[
-            build_name_variable(),
-            build_run_variable(),
-            build_text_variable(
-                "worker",
-                "Worker",
-                ".+",
-                "A regular expression for the names of workers. With more than 500 workers it must match"
-                " fewer: Loki returns no more series at once.",
-            ),
-            build_choice_variable(
-                "top",
-                "Workers shown",
-                ["20", "50", "100"],
-                "How many workers a panel over time shows at a time.",
-            ),
-        ],
-        annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
-        rows=[
-            DashboardRow(
-                "", [_build_living(), _build_lost(), _build_taken_back(), _build_lag(), _build_busy()]
-            ),
-            DashboardRow(
-                "Workers over time",
-                [
-                    _build_rate(),
-                    _build_largest("in_flight", "In flight", "Requests sent and not yet answered", "short"),
-                    _build_largest(
-                        "cpu_share", "CPU", "CPU time per second; 100 % is one core", "percentunit"
-                    ),
-                    _build_largest("rss_mb", "Memory", "Resident memory; 1 MB is 10⁶ bytes", "decmbytes"),
-                    _build_largest("lag_s", "Event loop lag", "How late the worker's event loop was", "s"),
-                    _build_largest(
-                        "p99_ms", "p99", "99 of 100 of its responses arrived within this time", "ms"
-                    ),
-                ],
-            ),
-            DashboardRow(
-                "For runs with a rate",
-                [
-                    _build_largest(
-                        "lateness_p99_ms",
-                        "Lateness p99",
-                        "99 of 100 of its requests were sent this long after they were due, or earlier",
-                        "ms",
-                        NO_RATE,
-                    ),
-                    _build_largest(
-                        "clock_bound_s",
-                        "Clock bound",
-                        "By how much the coordinator's clock, by which requests are due, may be wrong at most"
-                        " as the worker knows it; 0 on one machine",
-                        "s",
-                        NO_RATE,
-                    ),
-                ],
-            ),
-            DashboardRow("Totals", [_build_table(), _build_ranges()]),
-            DashboardRow("Events", [_build_events()]),
-        ],
-    )
-
-
-def _build_living() -> Panel:
+def build_living_panel() -> Panel:
+    """The number of live workers."""
     return stat(
         title="Live workers",
         shows="The number of live workers, as of the latest tick.",
@@ -108,7 +32,8 @@ def _build_living() -> Panel:
     )
 
 
-def _build_lost() -> Panel:
+def build_lost_panel() -> Panel:
+    """The number of workers lost."""
     return _build_count(
         EventType.WORKER_LOST,
         "Workers lost",
@@ -117,7 +42,8 @@ def _build_lost() -> Panel:
     )
 
 
-def _build_taken_back() -> Panel:
+def build_taken_back_panel() -> Panel:
+    """The number of leases taken back."""
     return _build_count(
         EventType.LEASE_EXPIRED,
         "Leases taken back",
@@ -138,7 +64,8 @@ def _build_count(type_: EventType, title: str, shows: str, colour: str) -> Panel
     )
 
 
-def _build_lag() -> Panel:
+def build_lag_panel() -> Panel:
+    """The largest event loop lag of any worker."""
     return _build_worst(
         "max_lag_s",
         "Largest event loop lag",
@@ -148,7 +75,8 @@ def _build_lag() -> Panel:
     )
 
 
-def _build_busy() -> Panel:
+def build_busy_panel() -> Panel:
+    """The busiest second of any worker."""
     return _build_worst(
         "busy_share",
         "Busiest second",
@@ -181,10 +109,59 @@ def _build_worst(
     )
 
 
-def _build_rate() -> Panel:
+def build_worker_rates_panel() -> Panel:
+    """The rate of each worker."""
     rates = f"{_NAMED_LINES.sum('requests_ended', STEP, _BY)} / {_NAMED_LINES.sum('seconds', STEP, _BY)}"
     return _build_lines(
         "rate_rps", "Rate", "Requests that ended per second", "reqps", f"bottomk($top, {rates})"
+    )
+
+
+def build_in_flight_panel() -> Panel:
+    """Requests in flight by worker."""
+    return _build_largest("in_flight", "In flight", "Requests sent and not yet answered", "short")
+
+
+def build_cpu_panel() -> Panel:
+    """CPU time by worker."""
+    return _build_largest("cpu_share", "CPU", "CPU time per second; 100 % is one core", "percentunit")
+
+
+def build_memory_panel() -> Panel:
+    """Memory by worker."""
+    return _build_largest("rss_mb", "Memory", "Resident memory; 1 MB is 10⁶ bytes", "decmbytes")
+
+
+def build_lags_panel() -> Panel:
+    """Event loop lag by worker."""
+    return _build_largest("lag_s", "Event loop lag", "How late the worker's event loop was", "s")
+
+
+def build_worker_latencies_panel() -> Panel:
+    """Latencies by worker."""
+    return _build_largest("p99_ms", "p99", "99 of 100 of its responses arrived within this time", "ms")
+
+
+def build_lateness_panel() -> Panel:
+    """Lateness by worker, in runs with a rate."""
+    return _build_largest(
+        "lateness_p99_ms",
+        "Lateness p99",
+        "99 of 100 of its requests were sent this long after they were due, or earlier",
+        "ms",
+        NO_RATE,
+    )
+
+
+def build_clock_bound_panel() -> Panel:
+    """Bound of the clock's error by worker, in runs with a rate."""
+    return _build_largest(
+        "clock_bound_s",
+        "Clock bound",
+        "By how much the coordinator's clock, by which requests are due, may be wrong at most"
+        " as the worker knows it; 0 on one machine",
+        "s",
+        NO_RATE,
     )
 
 
@@ -217,7 +194,8 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
     return panel.add(override(name, colour=FAINT, custom_lineStyle=DASHES) for name in ("highest", "lowest"))
 
 
-def _build_ranges() -> Panel:
+def build_ranges_panel() -> Panel:
+    """Accounted ranges by worker."""
     ranges = Lines(ONE_RUN, LineKind.RANGE, where=_NAMED, needs=_BY).count(STEP, _BY)
     return lines(
         custom=BARS,
@@ -235,7 +213,8 @@ def _build_ranges() -> Panel:
     )
 
 
-def _build_table() -> Panel:
+def build_table_panel() -> Panel:
+    """A row for each worker."""
     ranges = Lines(ONE_RUN, LineKind.RANGE, where=_NAMED, needs=_BY)
     columns = {
         "requests": ranges.sum("requests", SPAN, _BY),
@@ -268,7 +247,8 @@ def _build_table() -> Panel:
     )
 
 
-def _build_events() -> Panel:
+def build_worker_events_panel() -> Panel:
+    """The events of workers and leases."""
     choice = f'type=~"{"|".join(_EVENTS)}"'
     events = Lines(ONE_RUN, LineKind.EVENT, where=choice, needs=("type", "text"))
     return logs(

@@ -19,25 +19,26 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
-from oku_workers.engines.aiohttp.request import LongBody, Route, build_arguments, build_routes, build_url
+from oku_workers.engines.aiohttp.route import LongBody, Route, build_arguments, build_routes
+from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, Slot
 
 INDICES = st.integers(0, 10**15)
 URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
 
 
+SENT_AS_WRITTEN = {"method": "GET", "url": URL("http://host/"), "allow_redirects": False}
+
+
+def build_only_arguments(url: str = "http://host/", **fields: Any) -> Callable[[int], Mapping[str, Any]]:
+    """The arguments of the only kind of requests of a spec with one URL."""
+    return build_arguments(RequestMix(Spec(urls=(Url(url),), **fields)).templates[0])
+
+
 def make_url(template: str, index: int) -> URL:
     """The URL of one index."""
-    return build_url(Url(template))(index)
-
-
-def build_mix(**fields: Any) -> RequestMix:
-    """The requests of a spec with one URL."""
-    return RequestMix(Spec(urls=(Url("http://host/"),), **fields))
-
-
-def build_only_arguments(**fields: Any) -> Callable[[int], Mapping[str, Any]]:
-    """The arguments of the only kind of requests of a spec."""
-    return build_arguments(build_mix(**fields).templates[0])
+    url = build_only_arguments(template)(index)["url"]
+    assert isinstance(url, URL)
+    return url
 
 
 @given(
@@ -58,60 +59,18 @@ def test_what_a_url_may_contain_is_sent_as_it_is_written(
     )
 
 
-@given(st.text(max_size=10), INDICES)
-def test_what_a_url_cannot_contain_is_encoded(text: str, index: int) -> None:
-    """It is encoded as UTF-8, and decodes to what was written."""
-    text = text.replace("?", "").replace("#", "").replace("%", "").replace("{", "")
-    text = text.encode("utf-8", "ignore").decode()
-    text = "".join(letter for letter in text if letter.isprintable())
-    url = make_url(f"http://host/{text}/{{i}}", index)
-    assert url.raw_path.isascii()
-    assert " " not in url.raw_path
-    assert url.path == f"/{text}/{index}"
-
-
-@pytest.mark.parametrize(
-    ("template", "host", "port", "target"),
-    [
-        ("http://host", "host", 80, "/"),
-        ("http://host?x={i}", "host", 80, "/?x=7"),
-        ("http://HOST:80/{i}", "host", 80, "/7"),
-        ("https://host/{i}/{i}?{i}", "host", 443, "/7/7?7"),
-        ("https://host:8443/", "host", 8443, "/"),
-        ("http://[::1]:8080/{i}", "::1", 8080, "/7"),
-        ("http://straße.example/{i}", "xn--strae-oqa.example", 80, "/7"),
-    ],
-)
-def test_a_url_names_its_host(template: str, host: str, port: int, target: str) -> None:
-    """The host can be looked up as it stands; the port is that of the scheme unless the URL gives one."""
-    url = make_url(template, 7)
-    assert (url.raw_host, url.port, url.raw_path_qs) == (host, port, target)
-
-
-def test_a_user_in_a_url_is_kept() -> None:
-    """It becomes an Authorization header."""
-    url = make_url("http://name:secret@host/{i}", 7)
-    assert (url.user, url.password, url.raw_path_qs) == ("name", "secret", "/7")
-
-
 @given(index=INDICES, count=st.integers(1, 5))
 def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
     """Index `i` asks the URL at `i` modulo their number."""
     spec = Spec(urls=tuple(Url(f"http://host-{turn}/{{i}}") for turn in range(count)))
     routes = build_routes(RequestMix(spec), 1.0)
-    assert str(routes[index % len(routes)].build_url(index)) == f"http://host-{index % count}/{index}"
-
-
-def test_a_constant_url_is_made_once() -> None:
-    """Parsing it for each request would cost more than the rest of the engine."""
-    builder = build_url(Url("http://host/path"))
-    assert builder(1) is builder(2)
+    assert str(routes[index % len(routes)].build(index)["url"]) == f"http://host-{index % count}/{index}"
 
 
 @pytest.mark.parametrize("template", ["http://host:99999999/{i}", "http://host:port/"])
 def test_a_url_that_cannot_be_fails_when_it_is_asked_for(template: str) -> None:
     """The engine can be built, and each request ends in an outcome."""
-    builder = build_url(Url(template))
+    builder = build_only_arguments(template)
     with pytest.raises(ValueError, match=r"\S"):
         builder(0)
 
@@ -132,7 +91,9 @@ def test_what_is_the_same_for_all_requests_is_made_once() -> None:
     """The hot path is faster so."""
     build = build_only_arguments(headers=(Header("A: b"),))
     assert build(1) is build(2)
-    assert build_only_arguments()(1) == {"allow_redirects": False}
+    build = build_only_arguments(headers=(Header("A: {i}"),))
+    assert build(1)["url"] is build(2)["url"]
+    assert build_only_arguments()(1) == SENT_AS_WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -145,7 +106,7 @@ def test_what_is_the_same_for_all_requests_is_made_once() -> None:
 )
 def test_a_body_is_bytes(changes: dict[str, Any], arguments: dict[str, Any]) -> None:
     """It is UTF-8, with the index put in."""
-    assert build_only_arguments(**changes)(7) == {"allow_redirects": False, **arguments}
+    assert build_only_arguments(**changes)(7) == {**SENT_AS_WRITTEN, **arguments}
 
 
 def test_each_target_has_headers_of_its_own() -> None:
@@ -156,7 +117,7 @@ def test_each_target_has_headers_of_its_own() -> None:
     )
     mix = RequestMix(Spec(headers=(Header("X: y"),), targets=targets))
     routes = [Route(template, 1.0) for template in mix.templates]
-    assert [list(route.build_arguments(0)["headers"].items()) for route in routes] == [
+    assert [list(route.build(0)["headers"].items()) for route in routes] == [
         [("X", "y"), ("A", "b"), ("connection", "Close")],
         [("X", "y")],
     ]
@@ -194,6 +155,10 @@ async def test_a_long_body_is_sent_in_pieces_that_are_no_copies(length: int | No
 async def test_a_long_body_that_cannot_be_sent_leaves_the_connection_alone() -> None:
     """A response may have come before; without one, the connection ends for its own reason."""
     protocol, _ = await send_long_body(None, is_closed=True)
+    [route] = build_routes(RequestMix(Spec(urls=(Url("http://host/"),))), 1.0)
+    slot = Slot()
+    slot.route = route
+    CURRENT_SLOT.set(slot)
     protocol.set_response_params()
     protocol.connection_lost(None)
     with pytest.raises(ServerDisconnectedError):

@@ -1,4 +1,4 @@
-"""The dashboard Oku / Compare: two runs side by side, their differences, and both since their start."""
+"""Panels of two runs: their differences, their accounts, and both since their start."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,26 +6,17 @@ from dataclasses import replace
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.lines import LineKind
 from oku_dashboards.grafana.colours import CAUTION, FAINT, GOOD, PLAIN
-from oku_dashboards.grafana.dashboard import (
-    Dashboard,
-    DashboardRow,
-    build_choice_variable,
-    build_name_variable,
-    build_run_variable,
-)
 from oku_dashboards.grafana.logql import SPAN, Lines
 from oku_dashboards.grafana.panel import Exactness, Panel, by_threshold
 from oku_dashboards.grafana.visualizations import bar_chart, logs, stat
 from oku_dashboards.stat_panels import LATENCIES, StatPanels
 
-_RUN_A, _RUN_B = 'run="$run_a"', 'run="$run_b"'
+RUN_A, RUN_B = 'run="$run_a"', 'run="$run_b"'
 _NOTABLE = 0.05
 """A smaller change has no colour."""
 _MISSING = "choose two runs, and a time range that holds both"
-_STEPS_S = ("5", "1", "10", "60", "600")
 _SINCE = "since"
 _BY = (_SINCE,)
-_QUANTILES = ("p50", "p90", "p99", "p99_9")
 _CLOCK = (
     "label_format s=`{{ int (mulf (floor (divf (maxf 0 (subf .active_s .seconds)) $step)) $step) }}`"
     f" | label_format {_SINCE}="
@@ -33,42 +24,12 @@ _CLOCK = (
 )
 """How long a run had been active when a tick began, in whole steps: text that sorts by time."""
 _TICKS = tuple(
-    Lines(whose, LineKind.TICK, where=_CLOCK, needs=("active_s", "seconds")) for whose in (_RUN_A, _RUN_B)
+    Lines(whose, LineKind.TICK, where=_CLOCK, needs=("active_s", "seconds")) for whose in (RUN_A, RUN_B)
 )
 
 
-def build() -> Dashboard:
-    """The dashboard."""
-    return Dashboard(
-        uid="oku-compare",
-        run="run_a",
-        shows_last="1h",  # two runs are seldom within a few minutes
-        description="Two runs: how A differs from B, their accounts, and both on a common axis of time since"
-        " their start. Choose a time range that holds both runs.",
-        variables=[
-            build_name_variable(),
-            build_run_variable("run_a", "Run A"),
-            build_run_variable("run_b", "Run B", other_than="run_a"),
-            build_choice_variable(
-                "step",
-                "Seconds per bar",
-                _STEPS_S,
-                "How long a bar of the charts since the start is. Loki returns at most 500 bars.",
-            ),
-        ],
-        rows=[
-            DashboardRow("", [_build_throughput_change(), _build_latency_changes()]),
-            DashboardRow("Run A", _build_account(_RUN_A, "A")),
-            DashboardRow("Run B", _build_account(_RUN_B, "B")),
-            DashboardRow(
-                "Since the start", [_build_rate(), _build_failures(), *map(_build_quantile, _QUANTILES)]
-            ),
-            DashboardRow("Events", [_build_events(_RUN_A, "A"), _build_events(_RUN_B, "B")]),
-        ],
-    )
-
-
-def _build_account(whose: str, label: str) -> Sequence[Panel]:
+def build_account_of(whose: str, label: str) -> Sequence[Panel]:
+    """The account of one of the runs."""
     stats = StatPanels(whose)
     panels = (
         stats.build_state().wide(3),
@@ -83,7 +44,8 @@ def _sum(ticks: Lines, field: str) -> str:
     return ticks.sum(field, SPAN, _BY)
 
 
-def _build_rate() -> Panel:
+def compare_rates() -> Panel:
+    """The rates of both runs."""
     return _build_overlay(
         "Rate, per second",
         "Requests that ended",
@@ -93,7 +55,8 @@ def _build_rate() -> Panel:
     )
 
 
-def _build_failures() -> Panel:
+def compare_failures() -> Panel:
+    """The failures of both runs."""
     return _build_overlay(
         "Not ok, per second",
         "Requests that ended with an outcome other than `ok`",
@@ -106,7 +69,8 @@ def _build_failures() -> Panel:
     )
 
 
-def _build_quantile(name: str) -> Panel:
+def compare_quantile(name: str) -> Panel:
+    """A quantile of both runs."""
     return _build_overlay(
         LATENCIES[name],
         f"The {LATENCIES[name]} of the responses, of each step the largest of its seconds",
@@ -137,7 +101,8 @@ def _build_overlay(title: str, shows: str, exprs: Sequence[str], unit: str, exac
     ).colour({"both": FAINT, "A more": PLAIN, "B more": CAUTION})
 
 
-def _build_events(whose: str, label: str) -> Panel:
+def build_events_of(whose: str, label: str) -> Panel:
+    """The events of one of the runs."""
     events = Lines(whose, LineKind.EVENT, needs=("type", "text"))
     return logs(
         title=f"Events of {label}",
@@ -149,10 +114,11 @@ def _build_events(whose: str, label: str) -> Panel:
     )
 
 
-def _build_throughput_change() -> Panel:
+def compare_throughputs() -> Panel:
+    """How much the throughputs differ."""
     a, b = (
         f"({ticks.max('accounted', SPAN)} / {ticks.max('active_s', SPAN)})"
-        for ticks in (Lines(_RUN_A, LineKind.TICK), Lines(_RUN_B, LineKind.TICK))
+        for ticks in (Lines(RUN_A, LineKind.TICK), Lines(RUN_B, LineKind.TICK))
     )
     return stat(
         title="Throughput of A compared with B",
@@ -167,8 +133,9 @@ def _build_throughput_change() -> Panel:
     )
 
 
-def _build_latency_changes() -> Panel:
-    a, b = Lines(_RUN_A, LineKind.SUMMARY), Lines(_RUN_B, LineKind.SUMMARY)
+def compare_latencies() -> Panel:
+    """How much the latencies differ."""
+    a, b = Lines(RUN_A, LineKind.SUMMARY), Lines(RUN_B, LineKind.SUMMARY)
     return stat(
         title="Latency of A compared with B",
         shows="How much longer the latencies of A are than those of B, over all answered requests, from"
