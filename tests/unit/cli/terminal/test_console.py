@@ -76,6 +76,7 @@ def test_lines_beside_the_progress_show_what_others_wrote(make_tick: MakeTick) -
     assert [SHOWN in line for line in file.getvalue().split("\n")] == [True, True, False, True, False]
     assert not any(character in file.getvalue() for character in STEERS)
     # Lines above the live area show what others wrote.
+    file = io.StringIO()
     LiveView(Terminal(file=file, width=200, force_terminal=True, color_system=None)).log(EVIL)
     assert file.getvalue().startswith(SHOWN)
     assert file.getvalue().count("\n") == 1

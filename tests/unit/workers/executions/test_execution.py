@@ -116,6 +116,7 @@ def test_a_shortened_one(build_execution: BuildExecution) -> None:
     assert execution.end == 70
     assert take(execution, 999) == [*range(50), *range(60, 80)]
     # An untouched one is finished by its withdrawal. A second withdrawal has no effect.
+    execution = build_execution((0, 100))
     execution.shorten(0)
     assert execution.finished.done()
     execution.shorten(0)

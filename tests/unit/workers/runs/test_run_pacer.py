@@ -79,6 +79,7 @@ async def test_a_worker_follows_the_clock() -> None:
     worker.pacer.follow_clock()
     assert worker.ended == ["r1"]
     # A lease from before a pause that comes late changes nothing.
+    worker = _Worker(0.0)
     worker.learn(150.0)
     worker.pacer.begin("r1", _SPEC, ActivePeriod(149.0, 4.0))
     worker.pacer.begin("r1", _SPEC, ActivePeriod(100.0, 0.0))

@@ -75,7 +75,7 @@ def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so() -> None
         with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
             read_json_value(value)
     # Json may be of any shape. Mappings, lists, and the constants of JSON stay what they are.
-    document = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
+    document: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
     assert read_json_value(document) == document
     assert read_json_value((1, 2)) == [1, 2]
     # Json is not nested without end. Nor has it numbers without end.
