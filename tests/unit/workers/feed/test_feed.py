@@ -239,7 +239,7 @@ class FeedMachine(RuleBasedStateMachine):
 
 
 TestFeedMachine = FeedMachine.TestCase
-TestFeedMachine.settings = settings(max_examples=60, stateful_step_count=40)
+TestFeedMachine.settings = settings(max_examples=25, stateful_step_count=40)
 
 
 def count_buckets(execution: Execution) -> int:

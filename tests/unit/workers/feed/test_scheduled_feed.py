@@ -308,6 +308,7 @@ async def test_each_request_counts_in_the_second_in_which_it_was_sent() -> None:
     assert ends == [0, 0, 1, 2, 3]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("targets", [(), TARGETS], ids=["one target", "two targets"])
 @pytest.mark.parametrize("rate", ["10M/s", "1G/s"])
 @pytest.mark.parametrize("arrivals", Arrivals)

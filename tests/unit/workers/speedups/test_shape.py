@@ -50,7 +50,7 @@ def extension() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_an_answer_has_the_same_measure(shape: tuple[Line, ...], data: st.DataObject) -> None:
     """Whatever it consists of, and wherever it is cut off."""
