@@ -4,26 +4,18 @@ from typing import Any
 import msgspec
 import pytest
 from rich.console import Group
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
 from oku_cli.live.live_figures import list_causes, list_distributions, list_plan
 from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.plain import build_line
 from oku_cli.live.trend import TrendTracker
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.summary.tick import Tick
 
 MakeTick = Callable[..., Tick]
 Render = Callable[..., list[str]]
-
-
-def build_distribution(*values_us: int) -> HistogramSnapshot:
-    """A histogram of these times."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
 
 
 @pytest.fixture
@@ -40,8 +32,8 @@ def make_open(make_tick: MakeTick) -> Callable[..., Tick]:
             "outcomes_so_far": make_counts(412_000, not_sent=340, lost=5),
             "times": {
                 Time.LATENCY: make_tick().sample.histogram(Time.LATENCY),
-                Time.RESPONSE_TIME: build_distribution(*[2_000] * 98, 900_000, 900_000),
-                Time.LATENESS: build_distribution(*[40] * 98, 850_000, 850_000),
+                Time.RESPONSE_TIME: make_latency([*[2_000] * 98, 900_000, 900_000]),
+                Time.LATENESS: make_latency([*[40] * 98, 850_000, 850_000]),
             },
         }
         return msgspec.structs.replace(

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
 from oku_cli.live.live_view import LiveView, SeenTick, build_frame, build_view
@@ -11,7 +12,6 @@ from oku_cli.live.plain import PlainView, View
 from oku_cli.live.trend import SHOWN_TICKS, TrendTracker
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import build_sparkline
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.values.threshold import FigureUnit
@@ -88,14 +88,6 @@ def test_standard_output_stays_free(terminal: Screen, capsys: pytest.CaptureFixt
 
 
 Draw = Callable[..., list[str]]
-
-
-def build_latency(*values_us: int) -> HistogramSnapshot:
-    """Build a snapshot of these latencies."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
 
 
 @pytest.fixture
@@ -237,7 +229,7 @@ def test_the_frame_fits_the_terminal(draw: Draw) -> None:
             outcomes_so_far=[91_234_567, *[1_234_567] * 9],
             resent_at_most=1_234_567,
             active_s=360_000.0,
-            times={Time.LATENCY: build_latency(123_456_000, 3_600_000_000)},
+            times={Time.LATENCY: make_latency([123_456_000, 3_600_000_000])},
             workers=1000,
         )
         assert max(len(line) for line in frame) <= min(width, 100)

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from rich.console import Group, RenderableType
+from tests.kit.histograms import make_histogram
 from tests.kit.runs.compared import MakeRun
 from tests.kit.runs.summaries import build_summary as make_failed
 from tests.kit.runs.summaries import make_outcomes
@@ -241,24 +242,16 @@ def test_a_retry_says_how_many_of_the_first_run_are_ok(render: Render) -> None:
     assert "7 that failed are left out" in text
 
 
-def make_histogram(*values_us: int) -> Histogram:
-    """A histogram of these times."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
 def test_a_run_with_a_rate_has_three_distributions_and_the_bars_of_its_response_times(
     make_summary: MakeSummary, render: Render
 ) -> None:
     """The quantiles of all three stand in the same columns."""
-    times = make_histogram(7_000, 9_000_300)
+    times = make_histogram([7_000, 9_000_300])
     summary = make_summary(
         planned_rps=10.0,
         response_time_ms=build_latency_summary(times),
         response_time_histogram=hdr.encode_base64(times),
-        lateness_ms=build_latency_summary(make_histogram(40)),
+        lateness_ms=build_latency_summary(make_histogram([40])),
     )
     rows = [(str(label), render(content)) for label, content in list_distributions(summary)]
     assert [label for label, _ in rows] == ["latency", "response time", "lateness", "", "response time"]
@@ -273,7 +266,7 @@ def test_a_closed_run_has_its_latencies_and_their_bars(make_summary: MakeSummary
     assert " to " in rows[-1][1][0]
     # A run that sent something but heard nothing has latenesses alone.
     summary = make_summary(
-        Histogram(), planned_rps=10.0, lateness_ms=build_latency_summary(make_histogram(40))
+        Histogram(), planned_rps=10.0, lateness_ms=build_latency_summary(make_histogram([40]))
     )
     rows = [(str(label), render(content)) for label, content in list_distributions(summary)]
     assert [label for label, _ in rows] == ["latency", "lateness"]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.checkpoints import change_checkpoint
+from tests.kit.histograms import make_histogram
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_core.accounting.histogram import (
@@ -122,9 +123,7 @@ def true_checkpoints(draw: st.DrawFn) -> Checkpoint:
 
 def build_part(**changes: Any) -> Part:
     """What came of six requests, of which three were answered."""
-    latency = Histogram()
-    for value_us in (1000, 1000, 5000):
-        latency.record(value_us)
+    latency = make_histogram((1000, 1000, 5000))
     part = Part(
         outcomes=make_counts(2, unexpected_status=1, timeout=3),
         reasons=make_reasons(make_counts(2, unexpected_status=1, timeout=3)),

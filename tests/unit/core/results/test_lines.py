@@ -4,9 +4,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.iterations import build_inner
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.accounting.lease_state import LeaseSpan, LeaseState
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
@@ -33,14 +34,6 @@ HEAD = RunHead("http://shop.test/{i}", "100 requests")
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
 
-def build_latency(values_us: list[int]) -> HistogramSnapshot:
-    """Build a snapshot of these latencies."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
-
-
 FIGURES = LeaseFigures(
     started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
 )
@@ -55,7 +48,7 @@ def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
         outcomes=make_counts(4, unexpected_status=1, timeout=2),
         statuses={"200": 4, "500": 1},
         bytes_received=91,
-        times={Time.LATENCY: build_latency([1000] * 5)},
+        times={Time.LATENCY: make_latency([1000] * 5)},
     )
     (line,) = build_range_lines(CLOSED, FIGURES, [part])
     assert (line["lease"], line["worker"], line["start"], line["stop"]) == ("l1", "w1", 0, 8)
@@ -104,7 +97,7 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
     sample = build_sample(
         at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
         resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3, unexpected_status=1),
-        times={Time.LATENCY: build_latency([1000])}, requests_planned=3, phase="soak", clock_bound_s=0.001,
+        times={Time.LATENCY: make_latency([1000])}, requests_planned=3, phase="soak", clock_bound_s=0.001,
     )  # fmt: skip
     line = build_tick_line(RunState.RUNNING, HEAD, sample)
     counts = {outcome: line[outcome] for outcome in OUTCOMES}
@@ -161,9 +154,9 @@ def test_a_range_line_of_a_run_with_a_rate_has_causes_and_what_counts_from_due_t
         not_sent=[1, 2, 0],
         statuses={"200": 2},
         times={
-            Time.LATENCY: build_latency([1000, 1000]),
-            Time.RESPONSE_TIME: build_latency([4000, 6000]),
-            Time.LATENESS: build_latency([3000, 5000]),
+            Time.LATENCY: make_latency([1000, 1000]),
+            Time.RESPONSE_TIME: make_latency([4000, 6000]),
+            Time.LATENESS: make_latency([3000, 5000]),
         },
     )
     (line,) = build_range_lines(CLOSED, FIGURES, [part])
@@ -190,7 +183,7 @@ def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
 @given(LATENCIES_US)
 def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) -> None:
     """Each latency counts under the first bound that is not below it, to the width of a histogram bucket."""
-    latency = build_latency(values_us)
+    latency = make_latency(values_us)
     lines = list(build_latency_lines(latency))
     bounds = [float(line["le"]) for line in lines]
     assert sum(line["requests"] for line in lines) == len(values_us)
@@ -205,7 +198,7 @@ def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) 
 def test_a_worker_line_is_of_several_seconds() -> None:
     """The rate is per second of that time; the levels are those of the latest progress."""
     done, other = (
-        RunProgress(in_flight=7, times={Time.LATENCY: build_latency([2000])}),
+        RunProgress(in_flight=7, times={Time.LATENCY: make_latency([2000])}),
         RunProgress(in_flight=50),
     )
     leases = {name: LeaseProgress(0, 1, build_no_counts()) for name in ("r1.1.a", "r1.2.a", "r2.1.a")}
@@ -217,7 +210,7 @@ def test_a_worker_line_is_of_several_seconds() -> None:
     assert (line["p50_ms"], line["p99_ms"], line["rss_mb"]) == (2.0, 2.0, 81.0)
     assert (line["lateness_p99_ms"], line["clock_bound_s"]) == (None, None)
     assert line["leases"] == 2
-    late = msgspec.structs.replace(done, times={Time.LATENESS: build_latency([3000])})
+    late = msgspec.structs.replace(done, times={Time.LATENESS: make_latency([3000])})
     timed = msgspec.structs.replace(latest, runs={"r1": late}, clock_bound_s=0.0012)
     line = build_worker_line("r1", timed, 4.0, 100, 0.5, 0.0123)
     assert (line["lateness_p99_ms"], line["clock_bound_s"]) == (3.0, 0.0012)

@@ -1,9 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram, make_latency
 
 from oku_core.accounting.account import Account
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
+from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, merge
 from oku_core.accounting.measured_time import Time
 from oku_core.summary.latency_summary import (
     StepSummary,
@@ -14,17 +15,9 @@ from oku_core.summary.latency_summary import (
 )
 
 
-def build_histogram(*values_us: int) -> Histogram:
-    """The histogram of these values."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
 def build_account(**values_us: list[int]) -> Account:
     """An account with these times."""
-    return Account(times={Time(name): build_histogram(*values) for name, values in values_us.items()})
+    return Account(times={Time(name): make_histogram(values) for name, values in values_us.items()})
 
 
 def test_first_byte_and_transfer_are_of_all_answers_and_sum_to_their_latency() -> None:
@@ -63,27 +56,22 @@ ANSWERS = st.lists(
 )
 
 
-def build_snapshot(*values_us: int) -> HistogramSnapshot:
-    """The same as a value."""
-    return build_histogram(*values_us).build_latency()
-
-
 def build_timings(answers: list[Answer]) -> dict[Time, HistogramSnapshot]:
     """The distributions of these answers, each on a connection of its own, every other one with TLS."""
     split = [(latency_us, first_us) for latency_us, first_us in answers if first_us is not None]
     return {
-        Time.CONNECT: build_snapshot(*[300] * len(answers)),
-        Time.TLS: build_snapshot(*[900] * (len(answers) // 2)),
-        Time.SPLIT_LATENCY: build_snapshot(*(latency_us for latency_us, _ in split)),
-        Time.SPLIT_FIRST_BYTE: build_snapshot(*(first_us for _, first_us in split)),
-        Time.TRANSFER: build_snapshot(*(latency_us - first_us for latency_us, first_us in split)),
+        Time.CONNECT: make_latency([300] * len(answers)),
+        Time.TLS: make_latency([900] * (len(answers) // 2)),
+        Time.SPLIT_LATENCY: make_latency((latency_us for latency_us, _ in split)),
+        Time.SPLIT_FIRST_BYTE: make_latency((first_us for _, first_us in split)),
+        Time.TRANSFER: make_latency((latency_us - first_us for latency_us, first_us in split)),
     }
 
 
 def build_first(answers: list[Answer]) -> HistogramSnapshot:
     """The first bytes of these answers, as they follow from the distributions."""
     timings = build_timings(answers)
-    latency = build_snapshot(*(latency_us for latency_us, _ in answers))
+    latency = make_latency((latency_us for latency_us, _ in answers))
     return build_first_byte(latency, timings[Time.SPLIT_LATENCY], timings[Time.SPLIT_FIRST_BYTE])
 
 
@@ -92,7 +80,7 @@ def test_the_first_bytes_of_all_answers_follow_from_those_of_split_ones(answers:
     """Buckets, count and sum are exact; the ends are as exact as a bucket, and never beyond the latencies."""
     first_byte = build_first(answers)
     times_us = [latency_us if first_us is None else first_us for latency_us, first_us in answers]
-    exact = build_snapshot(*times_us)
+    exact = make_latency(times_us)
     assert (first_byte.buckets, first_byte.sum_us) == (exact.buckets, exact.sum_us)
     assert first_byte.find_fault() is None
     assert first_byte.min_us <= exact.min_us
@@ -101,13 +89,13 @@ def test_the_first_bytes_of_all_answers_follow_from_those_of_split_ones(answers:
 
 def test_first_bytes_follow_from_split_answers() -> None:
     """The distribution is that of the latency."""
-    assert build_first([(1000, None), (3000, None)]) == build_snapshot(1000, 3000)
+    assert build_first([(1000, None), (3000, None)]) == make_latency([1000, 3000])
     assert build_first([]) == HistogramSnapshot()
     # First bytes of split answers alone are exact. Nothing has to be told from them.
-    assert build_first([(9000, 5001), (7000, 4003)]) == build_snapshot(5001, 4003)
+    assert build_first([(9000, 5001), (7000, 4003)]) == make_latency([5001, 4003])
     # Latencies of split answers must be among all. Else there is nothing to subtract from.
     with pytest.raises(ValueError, match="fewer than before"):
-        build_first_byte(build_snapshot(1000), build_snapshot(2000), build_snapshot(100))
+        build_first_byte(make_latency([1000]), make_latency([2000]), make_latency([100]))
 
 
 @given(ANSWERS, ANSWERS, ANSWERS)
@@ -129,4 +117,4 @@ def test_transfers_of_all_answers_are_their_latencies_without_their_first_bytes(
     """Each answer has one, and that of an answer in one piece is 0."""
     transfer = build_transfer(len(answers), build_timings(answers)[Time.TRANSFER])
     times_us = [0 if first_us is None else latency_us - first_us for latency_us, first_us in answers]
-    assert transfer == build_snapshot(*times_us)
+    assert transfer == make_latency(times_us)

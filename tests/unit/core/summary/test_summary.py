@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
@@ -11,17 +12,9 @@ from oku_core.summary.latency_summary import LatencySummary, build_latency_summa
 from oku_core.summary.summary import find_imbalance
 
 
-def build_histogram(values_us: list[int]) -> Histogram:
-    """Record every value."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
 def test_figures_are_in_milliseconds() -> None:
     """A thousand latencies of 1 to 1000 µs have the figures that one expects."""
-    assert build_latency_summary(build_histogram(list(range(1, 1001)))) == LatencySummary(
+    assert build_latency_summary(make_histogram(list(range(1, 1001)))) == LatencySummary(
         min=0.001, mean=0.5005, p50=0.5, p90=0.9, p95=0.95, p99=0.99, p99_9=0.999, max=1.0
     )
     # Without an answer there are no figures.
@@ -32,7 +25,7 @@ def test_figures_are_in_milliseconds() -> None:
 @given(st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30))
 def test_figures_rise_from_minimum_to_maximum(values_us: list[int]) -> None:
     """Minimum, maximum and mean are exact; quantiles lie between them in order."""
-    summary = build_latency_summary(build_histogram(values_us))
+    summary = build_latency_summary(make_histogram(values_us))
     assert summary.min == min(values_us) / 1000
     assert summary.max == max(values_us) / 1000
     assert summary.mean == pytest.approx(sum(values_us) / len(values_us) / 1000, abs=1e-6)

@@ -1,5 +1,6 @@
+from tests.kit.histograms import make_latency
 from tests.unit.cli.report.charts.runs_over_time import build, read
-from tests.unit.cli.report.conftest import build_latency, make_sample
+from tests.unit.cli.report.conftest import make_sample
 
 from oku_cli.report.charts.chart import Chart, build_chart
 from oku_cli.report.charts.latency_chart import (
@@ -38,7 +39,7 @@ def test_quantiles_are_those_of_the_samples() -> None:
 def test_a_run_with_a_rate_compares_three_distributions() -> None:
     """The pointer reads out more of each than the line that is drawn."""
     sample = make_sample(
-        1, [2000], {Time.RESPONSE_TIME: build_latency([3000]), Time.LATENESS: build_latency([1000])}
+        1, [2000], {Time.RESPONSE_TIME: make_latency([3000]), Time.LATENESS: make_latency([1000])}
     )
     chart = build_due_chart(build([sample, make_sample(2, [])]))
     assert chart is not None
@@ -62,7 +63,7 @@ def build_map(samples: list[Sample]) -> Chart | None:
 
 def test_rows_have_the_bounds_of_the_lines_for_loki() -> None:
     """The heatmap of the dashboard and that of the report show the same."""
-    latency = build_latency([5, 10, 11, 999, 1000, 12_345, 40_000, 40_100, 3_600_000_000])
+    latency = make_latency([5, 10, 11, 999, 1000, 12_345, 40_000, 40_100, 3_600_000_000])
     lines = {float(line["le"]): line["requests"] for line in build_latency_lines(latency)}
     assert {BOUNDS_MS[row]: count for row, count in count_by_row(latency).items()} == lines
 
