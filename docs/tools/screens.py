@@ -24,10 +24,10 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.follow.run_start import RunStart
 from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker
-from oku_cli.local.local_run import build_plan
+from oku_cli.local.local_run import build_stack_plan
 from oku_cli.local.stack import LocalStack
 from oku_cli.terminal.console import ACCENT, Terminal
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
@@ -101,11 +101,11 @@ async def record_run(spec: Spec, start: RunStart, folder: Path) -> Recording:
     recording = Recording()
     data_dir = DataDir(folder)
     data_dir.hold()
-    stack = LocalStack(data_dir, build_plan(spec), recording.log)
+    stack = LocalStack(data_dir, build_stack_plan(spec), recording.log)
     try:
         await stack.start()
         async with Client(stack.endpoint) as client:
-            run = await start.begin(client)
+            run = await start.send(client)
             await stack.guard(_follow(client, run, data_dir, recording))
     finally:
         await stack.end()
@@ -168,7 +168,7 @@ def main() -> int:
     frame = build_frame(start.build_title(spec.name), shown, shown.seen_at_s)
     images = [
         draw("run", Padding(Group(*head), (0, 1)), frame, ""),
-        draw("summary", build_summary(summary)),
+        draw("summary", build_screen(summary)),
     ]
     for image in images:
         sys.stdout.write(f"wrote {image.relative_to(_IMAGES.parents[1])}\n")

@@ -61,22 +61,3 @@ def test_each_fault_ends_in_its_outcome(start: Start, engine: Engine, target: st
     assert summary["statuses"] == {"200": expected["ok"], "500": expected["unexpected_status"]}
     # No engine sends anything again by itself: the target saw each request once.
     assert count_served(target, "faults") == REQUESTS
-
-
-def test_faults_and_a_dying_worker(start: Start, engine: Engine, target: str) -> None:
-    """A killed worker does not change the outcomes of the requests, only how often some were sent."""
-    expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
-    run = start(
-        "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: deaths", "--requests", str(REQUESTS),
-        "--workers", "2", "--timeout", TIMEOUT, "--concurrency", "20", "--range-size", "1000",
-        "--engine", engine,
-    )  # fmt: skip
-    run.wait_for_accounted(2_000)
-    run.kill("worker-1")
-
-    summary = run.finish()
-
-    assert_completed(summary)
-    assert {name: count for name, count in summary["outcomes"].items() if count} == dict(expected)
-    served = count_served(target, "deaths")
-    assert REQUESTS <= served <= REQUESTS + summary["resent_at_most"]

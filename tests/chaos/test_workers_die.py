@@ -8,14 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.transactions import read
-from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
-from tests.kit.runs.local_run import LocalRun, Start, wait_until
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import LocalRun, wait_until
 from tests.kit.runs.steady_load import WINDOW
 from tests.kit.workers.guest_worker import build_guest
 
-from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_core.spec.spec import Engine
 
 StartBoth = Callable[..., dict[Engine, LocalRun]]
@@ -23,27 +20,6 @@ WORKERS = ("worker-1", "worker-2")
 GUESTS = ("guest-1", "guest-2")
 SMALL_LEASES = ("--range-size", "2000")
 """About a second of a worker, not ten, so that there are many."""
-
-
-def test_a_worker_is_killed(start_both: StartBoth, subtests: pytest.Subtests) -> None:
-    """Other workers take over the leases of a killed one; the run completes and says so."""
-    runs = start_both(30_000)
-    for run in runs.values():
-        run.wait_for_accounted(5_000)
-        run.kill("worker-1")
-
-    for engine, run in runs.items():
-        with subtests.test(engine=engine):
-            summary = run.finish()
-
-            assert run.process.returncode == 0
-            assert_completed(summary)
-            assert summary["resent_at_most"] > 0
-            assert {worker["name"]: worker["lost"] for worker in summary["workers"]} == {
-                "worker-1": True,
-                "worker-2": False,
-            }
-            assert {"worker_lost", "resent"} <= list_flags(summary)
 
 
 def test_every_worker_is_killed_in_turn_and_then_all_at_once(
@@ -124,38 +100,3 @@ def test_workers_join_and_leave(
             assert {worker["name"] for worker in summary["workers"]} == {*WORKERS, *GUESTS}
             assert summary["resent_at_most"] == 0
             assert summary["servers"]["served"] == summary["requests"]
-
-
-def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> None:
-    """The workers are restarted, which is reported each time, but not for ever; the run can be resumed."""
-    run = start("run", "--requests", "50", "--workers", "1", "--delay", "30s", "--timeout", "60s")
-    run.wait_for_leases()
-    incarnations: set[str] = set()
-    for _ in range(5):
-        incarnations = wait_for_new_incarnations(run, incarnations)
-        old_pid = run.kill("worker-1")
-        run.wait_for_restart("worker-1", old_pid)
-
-    summary = run.finish(60)
-
-    assert run.process.returncode == 3
-    assert summary["state"] == "failed"
-    assert summary["reason"].startswith("5 workers in a row died with its leases")
-    assert run.output.count("worker-1 died (signal 9), started again") == 5
-    assert "resume it with:" in run.output
-    assert_account_balances(summary)
-
-
-def wait_for_new_incarnations(run: LocalRun, seen: set[str]) -> set[str]:
-    """Wait until a process that was not seen has begun with a lease; all that were seen by then."""
-    wait_until(lambda: not list_incarnations(run) <= seen, 30, "another worker has a lease")
-    return seen | list_incarnations(run)
-
-
-def list_incarnations(run: LocalRun) -> set[str]:
-    """The processes that are known to have begun with leases of a run, and still have them."""
-    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
-    try:
-        return {lease.incarnation for lease in read(ledger, fetch_open_leases, run.run_id()) if lease.done}
-    finally:
-        ledger.close()

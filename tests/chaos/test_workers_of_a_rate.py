@@ -1,27 +1,22 @@
-"""Workers of runs at a rate are killed, stopped and joined, their broker is away: the target sees the plan.
+"""A worker of a run at a rate is killed: the target sees the plan.
 
 Each run goes to a target that knows when each index came, with each engine beside the other.
 """
 
-import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.kit.coordinators.transactions import read
-from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
+from tests.kit.runs.account import assert_completed, list_flags
 from tests.kit.runs.local_run import LocalRun, Start, wait_until
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
-from tests.kit.workers.guest_worker import build_guest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
+from oku_coordinator.ledger.tables.schedule_table import fetch_periods
 from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 pytestmark = pytest.mark.alone
@@ -142,143 +137,3 @@ def test_a_worker_is_killed(start_rate: StartRate, subtests: pytest.Subtests) ->
             assert {"worker_lost", "resent"} <= list_flags(summary)
             # Others of its machine have found its record: what it had not reached does not count.
             assert summary["resent_at_most"] <= SHARE * (4 * UNREPORTED_S + BUSY_S)
-
-
-def test_a_worker_is_killed_and_what_is_late_is_sent(
-    start_rate: StartRate, subtests: pytest.Subtests
-) -> None:
-    """With `--late send` each request is sent: those of the dead worker as soon as others have them."""
-    seconds = 12
-    runs = start_rate(seconds, "--late", "send")
-    gone_s = kill_worker(watched.run for watched in runs.values())
-
-    for (engine, watched), away_s in zip(runs.items(), gone_s, strict=True):
-        with subtests.test(engine=engine):
-            summary = watched.run.finish()
-
-            assert_seen(watched, summary)
-            assert count_others(summary) == {}
-            assert len(watched.target.group_by_index()) == RATE * seconds
-            late = [lateness for lateness in watched.list_lateness() if lateness > BUSY_S]
-            assert len(late) <= SHARE * (away_s + BUSY_S)
-            assert max(late, default=0.0) <= away_s + 2 * BUSY_S
-            assert summary["resent_at_most"] > 0
-
-
-def test_a_worker_joins(
-    start_rate: StartRate, subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It gets its share of the waves that are dealt from then on, and nothing comes late for it."""
-    monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
-    runs = start_rate(600, workers=2)
-    with ExitStack() as stack:
-        for engine, (run, _) in runs.items():
-            run.wait_for_accounted(RATE)
-            assert list_lanes(run)[-1] == 2
-            log = stack.enter_context((tmp_path / f"{engine}-guest.log").open("w"))
-            guest = stack.enter_context(subprocess.Popen(build_guest(run, "guest"), stderr=log))
-            stack.callback(guest.terminate)
-        for run, _ in runs.values():
-            wait_until(lambda run=run: "guest" in run.worker_names(), 90, "it has sent something")  # type: ignore[misc]
-            assert list_lanes(run)[-1] == 3
-            run.process.send_signal(signal.SIGINT)
-        for engine, watched in runs.items():
-            with subtests.test(engine=engine):
-                summary = watched.run.finish()
-
-                assert summary["state"] == "paused"
-                assert_account_balances(summary)
-                assert summary["outcomes"]["ok"] == summary["accounted"] == len(watched.target.arrivals)
-                assert summary["resent_at_most"] == 0
-                assert max(watched.list_lateness()) <= BUSY_S
-
-
-def list_lanes(run: LocalRun) -> list[int]:
-    """Into how many lanes the waves are divided that are not yet accounted."""
-    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
-    try:
-        return [wave.lanes for wave in read(ledger, fetch_waves, run.run_id())]
-    finally:
-        ledger.close()
-
-
-def test_a_worker_is_stopped_for_some_seconds(start_rate: StartRate, subtests: pytest.Subtests) -> None:
-    """It sends what it is not too late for; the rest of its share is not sent, and nobody else notices."""
-    stopped_s = 4.5
-    runs = start_rate(10, *LATE)
-    stopped = []
-    for run, _ in runs.values():
-        run.wait_for_accounted(2 * RATE)
-        stopped.append((time.monotonic(), run.kill("worker-2", signal.SIGSTOP)))
-    for stopped_at, pid in stopped:
-        time.sleep(max(0.0, stopped_at + stopped_s - time.monotonic()))
-        os.kill(pid, signal.SIGCONT)
-
-    for engine, watched in runs.items():
-        with subtests.test(engine=engine):
-            summary = watched.run.finish()
-
-            assert_seen(watched, summary)
-            assert set(count_others(summary)) == {"not_sent"}
-            assert summary["not_sent"]["late"] == summary["outcomes"]["not_sent"]
-            too_late_s = stopped_s - LATE_S
-            assert SHARE * (too_late_s - 0.1) <= summary["not_sent"]["late"] <= SHARE * (too_late_s + BUSY_S)
-            lateness = watched.list_lateness()
-            assert max(lateness) <= LATE_S + BUSY_S
-            assert len([each for each in lateness if each > BUSY_S]) <= SHARE * BUSY_S
-            assert summary["resent_at_most"] == 0
-
-
-@pytest.mark.parametrize("keeps_data", [True, False], ids=["with its data", "empty"])
-def test_the_broker_is_away(start_rate: StartRate, subtests: pytest.Subtests, *, keeps_data: bool) -> None:
-    """For some seconds, and comes back: everybody has work for longer than that, so nothing comes late."""
-    away_s = 4.0
-    runs = start_rate(14, "--late", f"{away_s}s")
-    for run, _ in runs.values():
-        run.wait_for_accounted(5 * RATE)
-    gone = []
-    for run, _ in runs.values():
-        # While its supervisor sleeps, nobody starts the broker again.
-        os.kill(run.process.pid, signal.SIGSTOP)
-        gone.append((run, run.kill("broker"), time.monotonic()))
-    for run, old_pid, gone_at in gone:
-        time.sleep(max(0.0, gone_at + away_s - time.monotonic()))
-        if not keeps_data:
-            shutil.rmtree(run.data_dir / "broker" / "appendonlydir")
-        os.kill(run.process.pid, signal.SIGCONT)
-        run.wait_for_restart("broker", old_pid)
-
-    for engine, watched in runs.items():
-        with subtests.test(engine=engine):
-            summary = watched.run.finish()
-
-            assert_seen(watched, summary)
-            assert count_others(summary) == {}
-            assert max(watched.list_lateness()) <= BUSY_S
-            assert summary["resent_at_most"] == 0
-            assert not any(worker["lost"] for worker in summary["workers"])
-
-
-def test_a_worker_of_a_run_with_an_end_is_killed(start: Start, subtests: pytest.Subtests) -> None:
-    """A closed run that a time ends does so at that time; what the dead worker had is sent again."""
-    seconds = 10
-    load = ("--duration", f"{seconds}s", "--concurrency", "5", "--delay", "20ms..80ms", "--workers", "2")
-    runs = {
-        engine: start("run", *load, "--quiet", "--engine", engine, data_dir=engine)
-        for engine in HTTP1_ENGINES
-    }
-    for run in runs.values():
-        run.wait_for_accounted(200)
-        old_pid = run.kill("worker-1")
-        run.wait_for_restart("worker-1", old_pid)
-
-    for engine, run in runs.items():
-        with subtests.test(engine=engine):
-            summary = run.finish()
-
-            assert_completed(summary)
-            assert count_others(summary) == {}
-            # What ten seconds are worth may lie between `done` and the limit.
-            assert 0 < summary["resent_at_most"] <= 5 + 12 * 5 / 0.02
-            assert seconds - 0.1 <= summary["active_s"] <= seconds + 2 * BUSY_S
-            assert {"worker_lost", "resent"} <= list_flags(summary)

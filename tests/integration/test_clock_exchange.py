@@ -25,7 +25,7 @@ from oku_coordinator.clock.clock_service import ClockService
 from oku_core.messaging.clock_exchange import (
     ClockAnswer,
     ClockQuestion,
-    decode_answer,
+    decode_clock_answer,
     seal_answer,
     seal_question,
 )
@@ -167,7 +167,7 @@ async def test_answers_of_others_and_copies_change_nothing(service: Service) -> 
     hour_ns = 3_600_000_000_000
 
     def tamper(answer: bytes) -> list[bytes]:
-        true = decode_answer(SIGNER, answer)
+        true = decode_clock_answer(SIGNER, answer)
         wrong = ClockAnswer(nonce=true.nonce, kernel=KERNEL, monotonic_ns=true.monotonic_ns + hour_ns)
         unasked = ClockAnswer(nonce="00" * 16, kernel=KERNEL, monotonic_ns=hour_ns)
         copied = relay.seen[0]
@@ -219,7 +219,7 @@ def test_questions_of_strangers_are_not_answered(service: Service) -> None:
     assert sorted(service.rejected) == [Rejection.FORGED] * 2 + [Rejection.MALFORMED] * 3
     assert service.peers == {"127.0.0.1"}
     [answer] = service.ask(true)
-    assert decode_answer(SIGNER, answer).nonce == question.nonce
+    assert decode_clock_answer(SIGNER, answer).nonce == question.nonce
     assert len(answer) < 2 * len(true)
 
 

@@ -102,24 +102,6 @@ async def test_a_stop_with_grace(engine: Engine, worker: EngineWorker, serve: Se
     assert server.received == CONCURRENCY
 
 
-async def test_a_stop_at_once(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """What is in flight is cut off and given back, index by index; nobody waits for an answer."""
-    gate = Gate()
-    server = await serve(gate.script)
-    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 1000, start=500))
-    await wait_until(lambda: server.received == CONCURRENCY)
-    answered = {int(gate.open_one()[1:]) for _ in range(5)}
-    await wait_until(lambda: server.received == CONCURRENCY + 5)
-
-    worker.stop(grace_s=0)
-    account = await running
-
-    assert count(account) == {"ok": 5}
-    assert list_covered(account) == sorted(answered)
-    assert len(account.given_back) == CONCURRENCY
-    assert read_indices(server) == list(range(500, 525))
-
-
 async def test_the_grace_of_a_spec_leaves_each_request_its_timeout(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
@@ -158,17 +140,6 @@ async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, s
     assert all(index % 2 == 1 for index in list_covered(account))
     assert count(account) == {"ok": len(list_covered(account))}
     assert read_indices(server) == list(range(account.done))
-
-
-async def test_an_order_that_means_others(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """A stop for another run stops nothing."""
-    server = await serve(answer)
-    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 3000))
-    await wait_until(lambda: server.received > 0)
-
-    worker.stop(grace_s=0, run="r2")
-
-    assert count(await running) == {"ok": 3000}
 
 
 async def test_stops_at_any_moment(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
@@ -225,30 +196,6 @@ async def test_the_window_stays_full_from_lease_to_lease(
     assert server.connections == count_connections(engine, CONCURRENCY)
     # The second one began when the first had no index left, not when it came.
     assert accounts[1].checkpoint.figures.started_at >= before_its_last_index
-
-
-async def test_a_lease_that_waits_is_given_back_untouched(
-    engine: Engine, worker: EngineWorker, serve: Serve
-) -> None:
-    """A stop for a lease behind another ends it at once, and the other one goes on."""
-    gate = Gate()
-    server = await serve(gate.script)
-    spec = build_spec(engine, server)
-    first = asyncio.ensure_future(worker.run_lease(worker.build_lease(spec, 60)))
-    await wait_until(lambda: server.received == CONCURRENCY)
-    second = asyncio.ensure_future(worker.run_lease(worker.build_lease(spec, 60, start=60, run="r2")))
-    await wait_until(lambda: len(worker.runner.lease_ids) == 2)
-
-    worker.stop(grace_s=20, run="r2")
-    account = await second
-
-    assert (account.start, account.done, account.given_back) == (60, 60, [])
-    assert not first.done()
-    while not first.done():
-        gate.open_all()
-        await asyncio.sleep(0.002)
-    assert count(await first) == {"ok": 60}
-    assert read_indices(server) == list(range(60))
 
 
 async def test_another_spec_waits_for_the_end_of_the_one_before(

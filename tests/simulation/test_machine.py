@@ -48,15 +48,6 @@ async def _count(seen: list[float], pause_s: float = 1.0) -> None:
         await asyncio.sleep(pause_s)
 
 
-def test_an_hour_of_sleep_costs_nothing_and_shows_on_the_clocks(machine: _Machine) -> None:
-    """A process sees simulated time, by asyncio and by `time`."""
-    seen: list[float] = []
-    process = machine.start()
-    process.enter(lambda: process.start(_count(seen, 600.0)))
-    machine.run(3601.0)
-    assert seen == pytest.approx([1000.0 + 600.0 * turn for turn in range(7)])
-
-
 def test_a_clock_that_drifts_makes_timers_late(machine: _Machine) -> None:
     """Timers follow the monotonic clock of their process."""
     slow: list[float] = []
@@ -64,38 +55,6 @@ def test_a_clock_that_drifts_makes_timers_late(machine: _Machine) -> None:
     process.enter(lambda: process.start(_count(slow)))
     machine.run(10.5)
     assert len(slow) == 6
-
-
-def test_a_killed_process_runs_nothing_any_more(machine: _Machine) -> None:
-    """Not even what stands in a `finally`."""
-    seen: list[float] = []
-    ended: list[bool] = []
-
-    async def work() -> None:
-        try:
-            await _count(seen)
-        finally:
-            ended.append(True)
-
-    process = machine.start()
-    process.enter(lambda: process.start(work()))
-    machine.run(2.5)
-    process.kill()
-    machine.run(10.0)
-    assert len(seen) == 3
-    assert not ended
-    process.bury()
-
-
-def test_a_process_is_killed_after_so_many_steps(machine: _Machine) -> None:
-    """It ends between two of its steps."""
-    seen: list[float] = []
-    process = machine.start()
-    process.enter(lambda: process.start(_count(seen)))
-    process.kill_after(2)
-    machine.run(10.0)
-    assert not process.is_alive
-    assert 1 <= len(seen) <= 2
 
 
 def test_a_frozen_process_goes_on_where_it_was(machine: _Machine) -> None:
@@ -111,14 +70,6 @@ def test_a_frozen_process_goes_on_where_it_was(machine: _Machine) -> None:
     assert seen == pytest.approx([1000.0, 1001.0, 1011.5])
 
 
-def test_an_error_that_nobody_catches_is_noted(machine: _Machine) -> None:
-    """A callback that raises is not lost."""
-    process = machine.start()
-    process.call_soon(lambda: 1 / 0)
-    machine.run(1.0)
-    assert [type(error) for error in machine.errors] == [ZeroDivisionError]
-
-
 def _listen(broker: Broker, process: Process, seen: list[str], *, acknowledges: bool = False) -> Connection:
     connection = Connection(broker, process)
 
@@ -129,18 +80,6 @@ def _listen(broker: Broker, process: Process, seen: list[str], *, acknowledges: 
 
     connection.subscribe("leases.x", take, acknowledges=acknowledges)
     return connection
-
-
-def test_messages_arrive_in_their_order(machine: _Machine) -> None:
-    """Without faults none overtakes another."""
-    broker = Broker(machine.scheduler, random.Random(1), machine.story)
-    seen: list[str] = []
-    _listen(broker, machine.start("b"), seen)
-    sender = Connection(broker, machine.start("a"))
-    for number in range(50):
-        sender.publish("leases.x", str(number))
-        machine.run(0.1)
-    assert seen == [str(number) for number in range(50)]
 
 
 def test_messages_are_lost_doubled_and_held_back(machine: _Machine) -> None:
@@ -156,16 +95,6 @@ def test_messages_are_lost_doubled_and_held_back(machine: _Machine) -> None:
     assert 180 < len(set(seen)) < 290
     assert len(seen) > len(set(seen))
     assert seen != sorted(seen, key=int)
-
-
-def test_what_is_not_acknowledged_comes_again(machine: _Machine) -> None:
-    """After some seconds, until it is."""
-    broker = Broker(machine.scheduler, random.Random(1), machine.story)
-    seen: list[str] = []
-    _listen(broker, machine.start("b"), seen, acknowledges=True)
-    Connection(broker, machine.start("a")).publish("leases.x", "one")
-    machine.run(30.0)
-    assert seen == ["one", "one"]
 
 
 def test_a_broker_that_is_killed_takes_nothing_and_keeps_what_it_saved(machine: _Machine) -> None:
@@ -190,21 +119,6 @@ def test_a_broker_that_is_killed_takes_nothing_and_keeps_what_it_saved(machine: 
     broker.come_back()
     machine.run(3.0)
     assert broker.waiting == 1
-
-
-def test_nothing_passes_to_a_process_that_is_cut_off(machine: _Machine) -> None:
-    """Until the network is healed."""
-    broker = Broker(machine.scheduler, random.Random(1), machine.story)
-    seen: list[str] = []
-    listener = _listen(broker, machine.start("b"), seen)
-    sender = Connection(broker, machine.start("a"))
-    broker.cut(listener)
-    sender.publish("leases.x", "one")
-    machine.run(10.0)
-    assert seen == []
-    broker.heal(listener)
-    machine.run(3.0)
-    assert seen == ["one"]
 
 
 class _Rows:

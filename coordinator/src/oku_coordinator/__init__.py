@@ -1,1 +1,1 @@
-"""The coordinator: the ledger of every run, and what deals out its ranges and takes in checkpoints."""
+"""The coordinator: keeps the ledger of every run, deals ranges to workers, and records checkpoints."""

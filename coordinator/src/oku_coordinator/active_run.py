@@ -1,8 +1,8 @@
-"""The runs that have their turn, each with its state in memory and the rules that act on it.
+"""The active runs, each with its state in memory and the rules that act on it.
 
-The `Installation` (ledger, workers, broker, files) outlives every run. An `ActiveRun` is made when a run gets
-its turn, and dropped when the run has lost it or is at rest, so nothing of one run reaches the next. A
-coordinator that restarts in the middle of a run makes it anew.
+The `Installation` (ledger, workers, broker, files) outlives every run. An `ActiveRun` is created when a run
+gets its turn and dropped when the run loses it or comes to rest, so no state leaks from one run into the
+next. A coordinator that restarts in the middle of a run creates it again.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ from oku_core.spec.spec import Spec
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """What all runs share. It outlives every run; each `ActiveRun` is built on it."""
+    """The parts that all runs share. They outlive every run; each `ActiveRun` is built on them."""
 
     ledger: Ledger
     roster: Roster
@@ -66,12 +66,12 @@ class Installation:
     clock: Clock
     """Unix time."""
     start_within_s: float
-    """How long a run waits for its workers, unless its spec says so."""
+    """How long a run waits for its workers, unless its spec sets a limit."""
     records: FlightRecords = field(default_factory=FlightRecords)
 
 
 class ActiveRun:
-    """One run that has its turn."""
+    """A run that has its turn."""
 
     def __init__(self, run: str, shared: Installation) -> None:
         self.run = run
@@ -85,7 +85,7 @@ class ActiveRun:
         self.thresholds = ThresholdWatch(ledger, shared.signals, shared.clock)
         self.target = TargetWatch(ledger, shared.readiness.target_notices, shared.signals)
         self.ticks: TickMaker | None = None
-        """None until the run is active: progress before that belongs to no tick."""
+        """None until the run is active: earlier progress belongs to no tick."""
         self.target_ticks = TargetTicks()
         self.settled = SettledSeconds(run)
         self._is_load_tried = False
@@ -132,16 +132,17 @@ class ActiveRun:
             self.ticks = TickMaker(self.run)
 
     async def load(self, run: RunRecord) -> None:
-        """Read the account of a run that is about to begin, so that nothing in the event loop waits for that.
+        """Load the account of a run that is about to start, so that the event loop does not wait for it.
 
-        Once in its turn: a broken account would be read in every round while the run waits for workers.
+        Done once per turn: a broken account would otherwise be read in every round while the run waits for
+        workers.
         """
         if self._is_load_due(run):
             self._is_load_tried = True
             await asyncio.to_thread(batches.preload_account, self._shared.ledger, self.run)
 
     async def advance(self, run: RunRecord, now: float, wall_now: float) -> RunRecord:
-        """Do what the state of the run asks for: begin it, deal it out, tear it down or stop it.
+        """Perform the next step that the state of the run requires: start, deal, tear down or stop.
 
         Args:
             run: its record.
@@ -149,7 +150,7 @@ class ActiveRun:
             wall_now: Unix time.
 
         Returns:
-            Its record, which is another one if the run has begun.
+            Its record, updated if the run has started.
         """
         self.ranges.has_more = False
         if run.state == RunState.PENDING:
@@ -171,13 +172,13 @@ class ActiveRun:
         return run
 
     def check(self, run: RunRecord, now: float) -> None:
-        """Check whether it can go on, and whether its workers are as they should be."""
+        """Check whether the run can go on, and whether its workers are in order."""
         self.confinement.check(run)
         self.skew.check(run)
         self.breaker.check(run, now)
 
     def record_receipt(self, receipt: Receipt, now: float) -> None:
-        """The ledger has taken in checkpoints of one of its workers."""
+        """Record that the ledger has stored checkpoints of one of its workers."""
         batch = receipt.batch
         self.ranges.schedule_visit(batch.worker)
         for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
@@ -189,21 +190,21 @@ class ActiveRun:
         self.breaker.record_receipt(receipt, now)
 
     def record_progress(self, progress: Progress, wall_now: float) -> None:
-        """A worker has reported progress, maybe of another run."""
+        """Record progress from a worker, possibly of another run."""
         if self.ticks is not None:
             self.ticks.add(progress)
         self.settled.record_progress(progress, wall_now)
         self.thresholds.told.record_progress(progress)
 
     def forget_worker(self, worker: WorkerState) -> None:
-        """A worker is gone."""
+        """Forget a worker that is gone."""
         if self.ticks is not None:
             self.ticks.forget_worker(worker.name)
         self.settled.forget_worker(worker.name)
         self.thresholds.told.forget(worker.incarnation)
 
     def reset_timers(self, now: float) -> None:
-        """Restart the timers of its turn and of its leases: no worker could have been heard."""
+        """Restart the timers of its turn and of its leases after an outage of the broker."""
         self.turn.reset_timers(now)
         self.expiry.reset_timers(now)
 
@@ -220,7 +221,7 @@ class ActiveRun:
 
 
 class ActiveRuns:
-    """The runs that have their turn: at most one today, and the one before it until its end is kept.
+    """The runs that have their turn: at most one today, and the previous one until its end is recorded.
 
     The event loop changes them; any thread may read them.
     """
@@ -231,48 +232,48 @@ class ActiveRuns:
         self._no_pace = Pace()
 
     def __iter__(self) -> Iterator[ActiveRun]:
-        """Each of them."""
+        """Iterate over the runs."""
         return iter(list(self._runs.values()))
 
     def find(self, run: str) -> ActiveRun | None:
-        """One of them, if it has its turn."""
+        """Find a run that has its turn."""
         return self._runs.get(run)
 
     def find_named(self, batch: CheckpointBatch) -> Sequence[ActiveRun]:
-        """Those that a message names: by leases alone, if its worker has taken nothing yet."""
+        """Find the runs that a message concerns; by its leases alone if its worker has taken nothing yet."""
         named = dict.fromkeys([batch.run, *(read_lease_run(each.lease) for each in batch.checkpoints)])
         return [active for run in named if (active := self.find(run)) is not None]
 
     def open(self, run: RunRecord) -> ActiveRun:
-        """The run that has its turn; made when it has just got it."""
+        """Return the run that has its turn; create it if it has just got its turn."""
         active = self._runs.get(run.run)
         if active is None:
             active = self._runs[run.run] = ActiveRun(run.run, self.shared)
         return active
 
     def close_others(self, *kept: str | None) -> None:
-        """Drop all but these."""
+        """Drop all runs but these."""
         for run in self._runs.keys() - set(kept):
             del self._runs[run]
             self.shared.readiness.target_notices.show(run, "")
 
     @property
     def ticking(self) -> set[str]:
-        """Those that have ticks."""
+        """The runs that have ticks."""
         return {active.run for active in self if active.ticks is not None}
 
     @property
     def has_more(self) -> bool:
-        """Whether there was more to deal than one round does."""
+        """Whether more was left to deal than one round deals."""
         return any(active.ranges.has_more for active in self)
 
     def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
-        """How far the worker that sent these checkpoints may go ahead of them."""
+        """How far the sender of these checkpoints may go ahead of them."""
         active = self.find(batch.run)
         return (self._no_pace if active is None else active.pace).allow(batch, spec)
 
     async def load(self) -> None:
-        """Read the account of the run that has its turn, if it is about to begin; that may take a second."""
+        """Load the account of the run that has its turn, if it is about to start; this may take a second."""
         with suppress(BreachError):  # the round finds the same fault, and reports it
             with self.shared.ledger.read() as t:
                 run = run_table.fetch_current_run(t)
@@ -280,7 +281,7 @@ class ActiveRuns:
                 await self.open(run).load(run)
 
     async def advance(self, now: float, wall_now: float) -> RunRecord | None:
-        """Advance the run that has its turn, and return it; `now` is monotonic, `wall_now` Unix time."""
+        """Advance the run that has its turn and return it; `now` is monotonic, `wall_now` Unix time."""
         ledger, assignment = self.shared.ledger, self.shared.assignment
         with ledger.read() as t:
             run = run_table.fetch_current_run(t)
@@ -294,16 +295,16 @@ class ActiveRuns:
             active.ranges.schedule_visit(worker)
 
     def record_progress(self, progress: Progress, wall_now: float) -> None:
-        """A worker has reported progress."""
+        """Record progress from a worker."""
         for active in self:
             active.record_progress(progress, wall_now)
 
     def forget_worker(self, worker: WorkerState) -> None:
-        """A worker is gone."""
+        """Forget a worker that is gone."""
         for active in self:
             active.forget_worker(worker)
 
     def forget_process(self, incarnation: str) -> None:
-        """Another process has the name of its worker now."""
+        """Forget a process that another one of the same worker has replaced."""
         for active in self:
             active.thresholds.told.forget(incarnation)

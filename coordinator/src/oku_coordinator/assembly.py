@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Assembly:
-    """The parts of one coordinator; nothing is started."""
+    """The parts of one coordinator, not started."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self._settings = settings
@@ -88,7 +88,7 @@ class Assembly:
         )
 
     def _build_loops(self) -> None:
-        """Build what receives and handles the messages of workers, and what is done again and again."""
+        """Build the handler of worker messages and the periodic loops."""
         base, installation, active_runs = self.base, self.installation, self.active_runs
         announcer = IntervalAnnouncer(base.broker, base.clock_store, installation.file_access)
         self.ticker = Ticker(installation, active_runs, self.runs, base.telemetry)
@@ -106,7 +106,7 @@ class Assembly:
 
     @property
     def services(self) -> "list[BackgroundService | KubeFacade]":
-        """What works in the background, in the order in which it begins."""
+        """Background services, in the order in which they start."""
         telemetry = self.base.telemetry
         found = (
             self.server_watch,
@@ -114,7 +114,7 @@ class Assembly:
             telemetry.publisher and telemetry.coverage,
             self._retention,
             self.base.storage_watch,
-            telemetry.publisher,  # at the end, what the others leave is for it
+            telemetry.publisher,  # last, because it sends the lines that the others leave
         )
         return [service for service in found if service is not None]
 

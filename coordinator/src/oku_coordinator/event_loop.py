@@ -1,6 +1,6 @@
-"""What goes on in the event loop of a coordinator: signals of the main loop, and services beside it.
+"""Tools of the event loop: signals that wake the main loop, and services that run beside it.
 
-The main loop waits until something has changed, all workers and leases are to be swept, or all is to end.
+The main loop waits until something has changed, a sweep of all workers and leases is due, or it must end.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import contextlib
 from abc import abstractmethod
 from typing import ClassVar
 
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks
 
 
 class LoopSignals:
@@ -20,11 +20,11 @@ class LoopSignals:
         self.is_sweep_due = False
 
     def wake(self) -> None:
-        """Let the next round begin at once."""
+        """Start the next round at once."""
         self.woken.set()
 
     def sweep(self) -> None:
-        """Let the next round begin at once, with a sweep of all workers and leases."""
+        """Start the next round at once, with a sweep of all workers and leases."""
         self.is_sweep_due = True
         self.wake()
 
@@ -33,13 +33,13 @@ class LoopSignals:
         self.ending.set()
 
     async def rest(self, seconds: float) -> None:
-        """Pause, until all is to end."""
+        """Pause until the end is requested."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.ending.wait()
 
     async def wait(self, seconds: float) -> None:
-        """Pause, until something has changed or all is to end."""
+        """Pause until something has changed or the end is requested."""
         ending = asyncio.ensure_future(self.ending.wait())
         woken = asyncio.ensure_future(self.woken.wait())
         await asyncio.wait({ending, woken}, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
@@ -48,20 +48,20 @@ class LoopSignals:
 
 
 class BackgroundService:
-    """Work beside the main loop, from `start` to `end`; after a failure it begins anew."""
+    """Work beside the main loop, from `start` to `end`; restarted after a failure."""
 
     service_name: ClassVar[str]
-    """As notices show it."""
+    """Its name in notices."""
     _task: asyncio.Task[None] | None = None
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begin to work, in the running event loop."""
+        """Start working, in the running event loop."""
         self._task = supervisor.start(self.service_name, self._work)
 
     async def end(self) -> None:
         """Stop."""
-        await cancel([self._task])
+        await cancel_tasks([self._task])
 
     @abstractmethod
     async def _work(self, health: Health) -> None:
-        """Work until it is cancelled."""
+        """Work until cancelled."""

@@ -1,4 +1,4 @@
-"""The parts that all others of a coordinator stand on: clock, ledger, broker, supervised tasks, telemetry."""
+"""The parts that all others build on: clock, ledger, broker, supervised tasks, telemetry."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -24,21 +24,21 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 
 LOCK_WAIT_S = 10.0
-"""How long a coordinator waits for the one before it to let go of the ledger."""
+"""How long a coordinator waits for its predecessor to release the ledger."""
 _LONGEST_CONNECT_S = 30
 _BUSY_TIMEOUT_S = 0.5
-"""How long it waits for any other process that locks the file; its event loop stands still meanwhile."""
+"""How long it waits for any other process that locks the file; the event loop is blocked meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """What a simulation replaces.
+    """The parts of the platform that a simulation replaces.
 
     Args:
-        build_supervisor: of tasks, out of what is fatal, what passes, and how to pause.
-        build_broker: of the application and of the connection to the broker.
-        build_inbound: of the application and of the supervisor.
-        kernel: whose monotonic clock is read; by default that of this machine.
+        build_supervisor: builds the supervisor of tasks, from the rules for fatal errors and for pauses.
+        build_broker: builds the broker from the application and the connection.
+        build_inbound: builds the inbound side from the application and the supervisor.
+        kernel: the id of the kernel whose monotonic clock is read; by default that of this machine.
         lock_wait_s: how long to wait for a ledger that another coordinator holds.
     """
 
@@ -50,11 +50,11 @@ class Platform:
 
 
 REAL = Platform()
-"""That of a coordinator in a process of its own."""
+"""The platform of a coordinator in its own process."""
 
 
 class Foundation:
-    """The ledger is open and locked, and the clock goes on; nothing is started."""
+    """The ledger, open and locked, and the running clock; no task is started."""
 
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self.signals, self.clock, metrics = LoopSignals(), SteadyClock(), Metrics()
@@ -83,7 +83,7 @@ class Foundation:
         self.troubles = FoundationTroubles(self, rejections)
 
     async def settle_clock(self) -> None:
-        """Go on with the clock of the active run, if need be as workers know it; the broker may be away."""
+        """Continue the clock of the active run, if necessary from the workers; the broker may be down."""
         if self.clock_store.is_settled:
             return
         for _ in range(_LONGEST_CONNECT_S):
@@ -93,32 +93,32 @@ class Foundation:
         self.clock_store.settle()
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Release the ledger."""
         self.ledger.close()
         self.lock.release()
 
 
 class FoundationTroubles(Troubles):
-    """What is wrong with the foundation of a coordinator."""
+    """Reports what is wrong with the foundation of a coordinator."""
 
     def __init__(self, foundation: Foundation, rejections: Rejections) -> None:
         self._foundation = foundation
         self._rejections = rejections
 
     def find_obstacle(self) -> str:
-        """Why this coordinator is not ready, in a line; empty if it is."""
+        """Why this coordinator is not ready, in a line; empty if it is ready."""
         if trouble := self._foundation.ledger.storage.trouble:
             return f"the ledger cannot be used: {trouble}"
         return "" if self._foundation.inbound.is_connected else "no broker"
 
     def find_of_broker(self) -> str:
-        """What is wrong with the broker; empty if nothing is."""
+        """The problem with the broker; empty if there is none."""
         if refusal := self._foundation.inbound.refusal:
             return f"the broker refuses messages ({refusal})"
         return "the broker does not answer" if self._foundation.broker.is_away else ""
 
     def find_others(self) -> Iterator[str]:
-        """What else is wrong, a line each."""
+        """Yield all other problems, a line each."""
         publisher = self._foundation.telemetry.publisher
         if publisher is not None and publisher.trouble:
             yield f"Loki: {publisher.trouble}"
@@ -128,5 +128,5 @@ class FoundationTroubles(Troubles):
 
 
 def is_fatal(error: Exception) -> bool:
-    """Whether an error does not pass by itself: a ledger that is broken, but not a disk that is full."""
+    """Whether an error is permanent: a broken ledger is, a full disk is not."""
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)

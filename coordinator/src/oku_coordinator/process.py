@@ -1,7 +1,6 @@
 """The coordinator as a process: startup, main loop, shutdown.
 
-`assembly` wires its parts: the services in the background, the servers, what comes in from workers, the main
-loop and, beside it, the ticker.
+`assembly` wires its parts: background services, servers, the inbound side, the main loop and the ticker.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.settings import CoordinatorSettings
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 
 _log = logging.getLogger(__name__)
 
@@ -27,9 +26,9 @@ _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
 """The defaults of Python 3.11."""
 _LONGEST_PAUSE_S = 1.0
-"""Between attempts of the main loop and the ticker, so that runs go on as soon as the ledger can be used."""
+"""The pause between attempts of the main loop and the ticker, until the ledger is usable."""
 _LAST_ANSWERS_S = 1.0
-"""How long to wait at the end until the broker has taken the last messages to workers."""
+"""How long to wait at the end for the broker to accept the last messages to workers."""
 
 
 class Coordinator:
@@ -49,11 +48,11 @@ class Coordinator:
         try:
             await supervisor.wait(working)
         finally:
-            await cancel([ticking, working])
+            await cancel_tasks([ticking, working])
             await self._shutdown()
 
     def end(self) -> None:
-        """Let `run` return soon; to be called in its event loop."""
+        """Let `run` return soon; call it in its event loop."""
         self._base.signals.end()
 
     async def _startup(self) -> None:
@@ -77,8 +76,8 @@ class Coordinator:
 
 
 def _load_account(ledger: Ledger) -> None:
-    """Load the account of the active run, so that nothing in the event loop waits for it."""
-    # A fault is found again, and reported, when the account is needed.
+    """Load the account of the active run, so that the event loop does not wait for it."""
+    # A fault is found again and reported when the account is needed.
     with contextlib.suppress(BreachError, StorageError), ledger.read() as t:
         run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
@@ -87,15 +86,15 @@ def _load_account(ledger: Ledger) -> None:
 
 def serve_runs(settings: CoordinatorSettings) -> None:
     """Run a coordinator until SIGTERM or SIGINT."""
-    # Threads that ask the broker release the interpreter at each call; with the default of 5 ms they would
-    # wait that long at each for the one that is decoding.
+    # Threads that poll the broker release the interpreter at each call. With the default of 5 ms, each call
+    # would wait that long for the thread that is decoding.
     sys.setswitchinterval(_SWITCH_S)
 
     async def run() -> None:
         await Coordinator(settings).run()
 
-    # Imported modules stay. Garbage of API calls is collected often, or callers could fill the memory; the
-    # command has set other thresholds for its imports.
+    # Imported modules stay. Garbage of API calls is collected often, so that callers cannot fill the memory;
+    # the command has set other thresholds for its imports.
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""What a coordinator is told when it starts."""
+"""Settings of a coordinator."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,21 +8,21 @@ from oku_core.spec.files import NOWHERE, SpecFiles
 
 MOST_QUEUED = 500
 START_WITHIN_S = 10.0
-"""For workers that are processes of this machine, or run already."""
+"""For workers that are processes of this machine, or are already running."""
 KUBE_START_WITHIN_S = 60.0
-"""For pods, whose images may have to be pulled first; delay servers get as long."""
+"""For pods, whose images may have to be pulled first; delay servers get the same time."""
 
 KEEP_KEYS_S = 30 * 86_400.0
 
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """How long runs that are over are kept; None is for ever.
+    """How long finished runs are kept; None is forever.
 
     Args:
         keep_runs: how many of them, the newest.
         keep_for_s: how long after their end.
-        keep_keys_s: how long the keys with which they were submitted are kept after their deletion.
+        keep_keys_s: how long their idempotency keys are kept after their deletion.
     """
 
     keep_runs: int | None = None
@@ -32,13 +32,13 @@ class RetentionRule:
 
 @dataclass(frozen=True, kw_only=True)
 class FileLimits:
-    """How much of the disk the files of runs may take.
+    """Limits on the disk space of the files of runs.
 
     Args:
-        most_file_bytes: one of them.
-        most_bytes: all of them.
-        most_per_run: how many a run may use.
-        unused_s: how long one stays that was uploaded and is used by no run, or that nothing more comes of.
+        most_file_bytes: the size of one file.
+        most_bytes: the size of all files.
+        most_per_run: the number of files of a run.
+        unused_s: how long an incomplete upload, or a file that no run uses, is kept.
     """
 
     most_file_bytes: int = 4_000_000_000
@@ -52,10 +52,10 @@ class KubeSettings:
     """What a coordinator in a Kubernetes cluster may scale.
 
     Args:
-        namespace: of everything that follows.
+        namespace: the namespace of the Deployments.
         workers: name of the Deployment of workers.
         servers: name of the Deployment of delay servers; empty when there is none.
-        default_workers: how many workers a run gets that does not say.
+        default_workers: how many workers a run gets by default.
         max_workers: how many a run may get.
         min_servers: how many delay servers there are at rest, and at least.
         max_servers: how many a run may get.
@@ -77,36 +77,35 @@ class CoordinatorSettings:
     """Settings of one coordinator.
 
     Args:
-        broker_url: of the broker, as Celery takes it.
-        message_key: signs what goes through it.
-        data_dir: folder of the ledger.
-        trusts_data_dir: whether that folder is taken as it is, whoever owns it and may write it.
-        token: what every API call but the probes has to bear.
-        closes_metrics: whether `/metrics` needs the token, too.
+        broker_url: the URL of the broker, in Celery's form.
+        message_key: signs all messages.
+        data_dir: the folder of the ledger.
+        trusts_data_dir: whether to skip the check of that folder's owner and permissions.
+        token: the bearer token of every API call except the probes.
+        closes_metrics: whether `/metrics` also requires the token.
         host: address that the API listens on; `*` is all addresses, of IPv4 and of IPv6.
         port: port of the API; 0 takes a free one.
-        listen_fd: number of an inherited socket that listens already, instead of host and port.
-        clock_host: what workers on other machines call this one, to ask for its clock by UDP; found out
-            unless given, and empty if the API listens for this machine alone.
-        clock_port: the port that they ask; that of the API unless given.
-        server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
-        worker_timeout_s: a worker that is silent for longer is dead.
-        start_within_s: how long a run that has its turn waits for the workers that it asks for, unless its
-            spec says so.
-        expected_workers: the names of the workers that a run waits for, unless its spec says how many.
+        listen_fd: number of an inherited listening socket, instead of host and port.
+        clock_host: the host name at which workers on other machines query the clock by UDP; detected by
+            default, and empty if the API is only for this machine.
+        clock_port: the UDP port of the clock; the port of the API by default.
+        server_urls: the addresses of Oku's own delay servers; `{i}` is appended for the index.
+        worker_timeout_s: a worker that is silent for longer counts as dead.
+        start_within_s: how long a run that has its turn waits for its workers, unless its spec sets a limit.
+        expected_workers: the names of the workers that a run waits for, unless its spec sets a number.
         most_queued: how many runs may wait, the active one included.
-        allows_user_code: whether runs may bring code of their own, which workers carry out.
-        loki: where lines go; None keeps none.
-        most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
-        kube: what it may scale; None outside a cluster.
-        retention: how long runs that are over are kept.
-        files: says which files specs may name.
+        allows_user_code: whether runs may contain user code, which workers execute.
+        loki: where lines are pushed; None disables them.
+        most_outbox_bytes: the most bytes of lines for Loki in the ledger.
+        kube: the Deployments that it may scale; None outside a cluster.
+        retention: how long finished runs are kept.
+        files: the files that specs may name.
         files_port: port at which workers fetch the files of runs, on the same address as the API; 0 takes a
             free one.
-        files_listen_fd: number of an inherited socket that listens already, instead of that port.
-        files_host: what workers call this machine to fetch them; found out unless given.
-        files_address_port: the port that they use; that of `files_port` unless given.
-        file_limits: how much of the disk these files may take.
+        files_listen_fd: number of an inherited listening socket, instead of that port.
+        files_host: the host name at which workers fetch them; detected by default.
+        files_address_port: the port that they use; `files_port` by default.
+        file_limits: limits on the disk space of these files.
         ready_file: file to write the API's `host:port` into once it listens.
     """
 
@@ -141,12 +140,12 @@ class CoordinatorSettings:
 
     @property
     def reports_path(self) -> Path:
-        """Where the local stack leaves the pages of its runs."""
+        """The folder in which the local stack stores the reports of its runs."""
         return self.data_dir / "reports"
 
     @property
     def clock_path(self) -> Path:
-        """The file in which a coordinator leaves its clock for the next one."""
+        """The file that carries the clock over to the next coordinator."""
         return self.data_dir / "clock.json"
 
     @property

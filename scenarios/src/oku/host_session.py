@@ -151,7 +151,7 @@ class HostSession:
             return None
         iteration = self._waiting.popleft()
         iteration.begun_ns = now_ns = self._now_ns()
-        self._slots.begin(iteration.slot, now_ns)
+        self._slots.start(iteration.slot, now_ns)
         self._under_way[iteration.slot] = iteration
         return iteration
 

@@ -95,7 +95,7 @@ class ChildSupervisor:
                 continue
             del self._number_by_pid[pid]
             now = time.monotonic()
-            pause_s = find_pause_s(self._pause_s[number], now - self._started_at[number])
+            pause_s = find_restart_pause_s(self._pause_s[number], now - self._started_at[number])
             self._pause_s[number] = pause_s
             self._due_at[number] = now + pause_s
             _log.warning(
@@ -117,7 +117,7 @@ class ChildSupervisor:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def find_pause_s(last_pause_s: float, lived_s: float) -> float:
+def find_restart_pause_s(last_pause_s: float, lived_s: float) -> float:
     """How long to wait before restarting a child that died, given the pause before its last start."""
     if lived_s >= HEALTHY_AFTER_S:
         return 0.0

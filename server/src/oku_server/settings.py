@@ -1,7 +1,7 @@
 """The settings of a delay server: one frozen value, complete before the server starts.
 
 The settings are values here. A command line that takes them as text parses them first (`delay.parse_delay`,
-`fault.parse_rate`, `parse_body`). The text of a body:
+`fault.parse_fraction`, `parse_body_setting`). The text of a body:
 
 | text | body |
 | --- | --- |
@@ -68,7 +68,7 @@ class ServerSettings:
             raise ValueError("an empty body cannot be truncated")
 
 
-def parse_body(text: str) -> bytes:
+def parse_body_setting(text: str) -> bytes:
     """The body that `text` stands for, by the table above.
 
     Raises:

@@ -268,7 +268,7 @@ async def test_requests_of_on_stop_are_counted(build: Build, site: HostileServer
             execution = bench.begin((10 * turn, 10 * turn + 10))
             execution.keeper = _Keeper()
             await until(partial(is_kept, execution))
-            await bench.engine.take_farewell(execution)
+            await bench.engine.run_farewell(execution)
             assert site.targets.count("/status/500") == site.targets.count("/enter") == 3 * turn
             execution.release()
             requests = count_requests(execution)
@@ -286,7 +286,7 @@ async def test_users_that_do_not_stop_are_not_waited_for_long(build: Build) -> N
         execution.keeper = _Keeper()
         await until(partial(is_kept, execution))
         async with asyncio.timeout(10):
-            await bench.engine.take_farewell(execution)
+            await bench.engine.run_farewell(execution)
 
 
 async def test_without_an_on_stop_nobody_is_waited_for(build: Build) -> None:

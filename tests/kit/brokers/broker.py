@@ -25,6 +25,6 @@ def run_broker(folder: Path) -> Iterator[str]:
             process.stdin.write(config)
             process.stdin.close()
             wait_until(socket.exists, 10, "the broker listens")
-            yield valkey.build_url(socket)
+            yield valkey.build_broker_url(socket)
         finally:
             process.terminate()

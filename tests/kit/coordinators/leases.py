@@ -1,6 +1,6 @@
 """Leases that a test wants to have in a ledger, and what their workers say of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,11 +12,17 @@ from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.leases.expiring import FindLost, FindReached, find_no_record, find_nothing
 from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import deal_leases
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigures, Part
+
+BeginRun = Callable[..., RunRecord]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
+Apply = Callable[..., list[MessageVerdict]]
 
 
 def deal_lease(

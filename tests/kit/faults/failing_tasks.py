@@ -23,14 +23,14 @@ class _FailingHealth(Health):
         self.rounds_left = fails_at
         self.rounds_since = 0
 
-    def note_well(self) -> None:
+    def record_success(self) -> None:
         """A round of it went well, or is said to have failed."""
         self.rounds_left -= 1
         if self.rounds_left == 0:
             raise InjectedError(f"a fault of {self.name}")
         if self.rounds_left < 0:
             self.rounds_since += 1
-        super().note_well()
+        super().record_success()
 
 
 class FailingSupervisor(Supervisor):

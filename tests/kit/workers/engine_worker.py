@@ -74,7 +74,7 @@ class EngineWorker:
             start_by=time.time() + 60,
             spec=self._specs[lease.id],
         )
-        self._loop_thread.ask(lambda: self.runner.take(batch))
+        self._loop_thread.ask(lambda: self.runner.accept(batch))
         async with asyncio.timeout(PATIENCE_S):
             return await asyncio.wrap_future(final)
 

@@ -79,7 +79,7 @@ class FakeEngine:
     async def open(self) -> None:
         """There is nothing to wait for."""
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Note in which execution the last requests count."""
         self.farewells.append(execution)
 
@@ -119,7 +119,7 @@ class FakeEngine:
     def fill(self) -> None:
         """Take as many requests as the window allows."""
         while len(self.flights) < self.window and self._feed.current is not None:
-            tally, coordinate, _, _ = self._feed.take()
+            tally, coordinate, _, _ = self._feed.pop()
             self.flights.append((tally, coordinate))
 
     def answer_all(self) -> None:
@@ -199,7 +199,7 @@ class Bench:
         fields: dict[str, Any] = {"incarnation": WORKER.incarnation, "start_by": NEVER}
         batch = LeaseBatch(run=leases[0].run, leases=list(leases), spec=spec, **(fields | changes))
         accounts = [self.book.open(lease) for lease in leases]
-        self.runner.take(batch)
+        self.runner.accept(batch)
         return accounts
 
     def control(self, **what: Any) -> None:

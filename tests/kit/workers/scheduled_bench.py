@@ -188,7 +188,7 @@ class ScheduledBench:
     def fill(self) -> None:
         """Take what there is to take."""
         while len(self.flights) < self.window and self.feed.current is not None:
-            taken = self.feed.take()
+            taken = self.feed.pop()
             self.flights.append(taken)
             self.taken.append(((self.time.now_ns - BOOTED_NS) / NS, taken))
 

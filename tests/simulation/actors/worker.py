@@ -267,7 +267,7 @@ class WorkerActor:
         )
         for lease in batch.leases:
             self._arrived.setdefault(lease.id, self._clock.monotonic())
-        self.runner.take(batch)
+        self.runner.accept(batch)
 
     def _take_order(self, delivery: Delivery) -> None:
         try:
@@ -285,7 +285,7 @@ class WorkerActor:
             )
             self.runner.control(order)
         elif isinstance(order, CallHook):
-            self.runner.hooks.take(order)
+            self.runner.hooks.accept(order)
         elif isinstance(order, DropHooks):
             self.runner.hooks.drop(order)
         elif isinstance(order, Intervals):

@@ -21,7 +21,7 @@ class MemoryRecorder:
         self._head = RecordHead(boot="the boot", incarnation=incarnation)
         self._reached: dict[str, int] = {}
 
-    def begin(self, lease: str) -> Write | None:
+    def open_slot(self, lease: str) -> Write | None:
         """Begin with a lease."""
         self._reached[lease] = 0
         return lambda reached: self._reached.update({lease: reached})

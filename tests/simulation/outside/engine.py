@@ -133,7 +133,7 @@ class SimulatedEngine:
     def sweep(self) -> None:
         """Nothing takes longer than the limit here."""
 
-    async def take_farewell(self, _: Execution) -> None:
+    async def run_farewell(self, _: Execution) -> None:
         """There is nobody to take leave of."""
 
     async def close(self) -> None:
@@ -144,7 +144,7 @@ class SimulatedEngine:
     async def _fill(self) -> None:
         while True:
             while not self._is_sated and self._feed.current is not None:
-                self._send(*self._feed.take())
+                self._send(*self._feed.pop())
             if not self._is_sated:
                 await self._feed.wait()
             else:

@@ -1,12 +1,21 @@
 """A ledger in a new folder, a run in it, and what workers say of its leases."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger, place_ledger
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import (
+    Apply,
+    BeginRun,
+    Deal,
+    MakeBatch,
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    deal_lease,
+)
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.assembly import Assembly
@@ -37,7 +46,7 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def begin_run(ledger: Ledger) -> Callable[..., RunRecord]:
+def begin_run(ledger: Ledger) -> BeginRun:
     """Enters a run at 0 s and lets it begin at 1 s."""
 
     def begin(run: str = "r1", requests: int = 100, **spec: Any) -> RunRecord:
@@ -48,7 +57,7 @@ def begin_run(ledger: Ledger) -> Callable[..., RunRecord]:
 
 
 @pytest.fixture
-def deal(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> Callable[..., LeaseRecord]:
+def deal(ledger: Ledger, begin_run: BeginRun) -> Deal:
     """Deals a lease at 2 s to worker w1, of a run that is made when it is not there."""
 
     def deal(
@@ -64,7 +73,7 @@ def deal(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> Callable[..., L
 
 
 @pytest.fixture
-def make_batch() -> Callable[..., CheckpointBatch]:
+def make_batch() -> MakeBatch:
     """Makes the message of a worker with one checkpoint of a lease: by default its last, and all was ok."""
 
     def make(lease: LeaseRecord, /, **changes: Any) -> CheckpointBatch:
@@ -74,7 +83,7 @@ def make_batch() -> Callable[..., CheckpointBatch]:
 
 
 @pytest.fixture
-def apply(ledger: Ledger) -> Callable[..., list[MessageVerdict]]:
+def apply(ledger: Ledger) -> Apply:
     """Takes in messages of workers and gives the verdicts; workers may take no more than they may."""
 
     def apply(batches: Sequence[CheckpointBatch], now: float, allowance: int = 0) -> list[MessageVerdict]:

@@ -68,25 +68,6 @@ def world(ledger: Ledger) -> World:
     return World(ledger)
 
 
-async def test_without_a_run_there_is_nothing_to_do(world: World) -> None:
-    """The number of workers makes no difference."""
-    world.record("w1")
-    assert await world.active_runs.advance(0.0, 0.0) is None
-
-
-async def test_a_run_waits_until_it_can_begin(world: World) -> None:
-    """It is pending until then, and is dealt out at once."""
-    world.create()
-    waiting = await world.active_runs.advance(0.0, 0.0)
-    assert waiting is not None
-    assert waiting.state == read(world.ledger, fetch_run, "r1").state == RunState.PENDING
-    world.record("w1")
-    begun = await world.active_runs.advance(0.5, 0.5)
-    assert begun is not None
-    assert begun.state == read(world.ledger, fetch_run, "r1").state == RunState.RUNNING
-    assert world.broker.leases
-
-
 async def test_a_worker_of_which_nothing_is_known_gets_four_windows(world: World) -> None:
     """It may take all of them before it must have reported: that is the smallest allowance."""
     world.create(concurrency=10)
@@ -132,19 +113,6 @@ async def test_a_full_backlog_gets_nothing_more(world: World) -> None:
     world.record("w1", now=2.0, taken_0=10, taken_1=10)
     await world.active_runs.advance(2.0, 2.0)
     assert world.find_sizes("w1") == [10] * 6
-
-
-async def test_hands_are_filled_for_ten_seconds_once_the_rate_is_known(world: World) -> None:
-    """The first second of a run on a worker does not count; then it has 100 requests a second."""
-    world.create(concurrency=10)
-    world.record("w1")
-    await world.active_runs.advance(0.0, 0.0)
-    for second in (1.0, 2.0):
-        world.record("w1", now=second, ended=100, taken_0=10, taken_1=10, taken_2=10, taken_3=10)
-    await world.active_runs.advance(2.0, 2.0)
-    assert world.find_sizes("w1")[4:] == [1000]
-    await world.active_runs.advance(3.0, 3.0)
-    assert len(world.find_sizes("w1")) == 5
 
 
 async def test_the_first_rate_is_not_weighed_against_guesses(world: World) -> None:
@@ -323,40 +291,6 @@ async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases
     assert sum(looked) <= 500 + 2 * 2000
     assert {len(leases) for leases in read(world.ledger, fetch_fleet, "r1").values()} == {4}
     assert len(world.broker.leases) == 2000
-
-
-@pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING])
-async def test_the_order_to_stop_is_repeated_until_nothing_is_out(world: World, state: RunState) -> None:
-    """It is sent once a second because it may be lost, for the open leases and no later ones."""
-    world.create(requests=100, range_size=50, grace_s=7.0)
-    world.record("w1")
-    await world.active_runs.advance(0.0, 0.0)
-    change(world.ledger, change_state, "r1", state, 1.0)
-    for now in (1.0, 1.5, 1.9, 2.0, 2.9, 3.0):
-        await world.active_runs.advance(now, now)
-    assert world.broker.stops == [("r1", 2, 7.0)] * 3
-    assert len(world.broker.leases) == 2
-    leases = world.held("w1")
-    apply_batches(
-        world.ledger, [build_batch(lease, build_checkpoint(lease, 0, parts=[])) for lease in leases], 4.0
-    )
-    assert await world.active_runs.advance(9.0, 9.0) is None
-    assert len(world.broker.stops) == 3
-
-
-async def test_the_next_run_begins_when_the_first_is_over(world: World) -> None:
-    """They begin one after the other, in the order in which they were submitted."""
-    world.create("r1", 10, range_size=10)
-    world.create("r2", 10, range_size=10)
-    world.record("w1")
-    await world.active_runs.advance(2.0, 2.0)
-    await world.active_runs.advance(3.0, 3.0)
-    assert [lease.run for lease in world.broker.leases] == ["r1"]
-    [lease] = world.held("w1")
-    apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease))], 4.0)
-    await world.active_runs.advance(5.0, 5.0)
-    assert [lease.run for lease in world.broker.leases] == ["r1", "r2"]
-    assert read(world.ledger, fetch_run, "r2").state == RunState.RUNNING
 
 
 async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:

@@ -1,10 +1,8 @@
-import sqlite3
-
 import pytest
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.assembly import Assembly
-from oku_coordinator.foundation import Platform, is_fatal
+from oku_coordinator.foundation import Platform
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.storage_health import Space, StorageError, StorageFault
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
@@ -45,22 +43,9 @@ async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> N
         ("dispatcher", StorageError(StorageFault.DISK_FULL, "full")),
         ("retention", RuntimeError("unforeseen")),
     ):
-        parts.base.supervisor.enlist(name).note_failure(error)
+        parts.base.supervisor.enlist(name).record_failure(error)
     parts.base.ledger.storage.record_space(Space(0, 10))
     notices = parts.runs.build_notices(read(parts.base.ledger, fetch_run, "r1"))
     assert [notice.partition(":")[0] for notice in notices] == [
         "waiting for a worker to connect", "the ledger cannot be used", "retention",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("error", "ends"),
-    [
-        (sqlite3.DatabaseError("database disk image is malformed"), True),
-        (sqlite3.OperationalError("database or disk is full"), False),
-        (RuntimeError("unforeseen"), False),
-    ],
-)
-def test_only_a_broken_ledger_is_fatal(error: Exception, *, ends: bool) -> None:
-    """It does not pass by itself; a full disk may be emptied."""
-    assert is_fatal(error) is ends

@@ -1,14 +1,17 @@
 """`.ci/run`, and the workflow that calls it on hosted runners."""
 
+import itertools
 import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.kit.requirement import NOTES_VARIABLE, miss
+from tests.kit.runs.local_run import wait_until
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / ".ci" / "run"
@@ -19,7 +22,7 @@ def list_stages() -> list[str]:
     """The stages, as `.ci/run` says them."""
     ended = subprocess.run([str(SCRIPT), "nonsense"], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith(".ci/run: nonsense is not one of test pythons check")
+    assert ended.stderr.startswith(".ci/run: nonsense is not one of test pythons simulation")
     return ended.stderr.partition("is not one of ")[2].split()
 
 
@@ -87,10 +90,12 @@ def test_a_bare_clone_runs_all_but_the_cluster_and_says_so(repository: Path) -> 
     """The reason is the last thing that one reads."""
     ended = run_ci(repository)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.split() == [
-        "test", "setup", "check", "test:simulation", "dashboards:check", "prometheus:check",
-        "test:integration", "test:fuzz", "test:chaos",
+    called = [line for line in ended.stdout.split() if line != "setup:dev"]
+    assert called[:2] == ["test:all", "setup"]
+    assert sorted(called[2:7]) == [
+        "check", "dashboards:check", "prometheus:check", "test:fuzz", "test:simulation",
     ]  # fmt: skip
+    assert called[7:] == ["test:integration:shared", "test:integration:alone", "test:chaos"]
     assert ended.stderr.splitlines()[-1] == (
         "ci: skipped 1 x: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context"
     )
@@ -100,7 +105,7 @@ def test_with_a_context_nothing_is_skipped(repository: Path) -> None:
     """The cluster that it names is used."""
     ended = run_ci(repository, context="kind-oku")
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.split()[-1] == "test:cluster"
+    assert "test:cluster" in ended.stdout.split()
     assert "skipped" not in ended.stderr
 
 
@@ -120,12 +125,46 @@ def test_a_stage_that_is_named_is_not_skipped(repository: Path) -> None:
     assert ended.stderr == "ci: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context\n"
 
 
-def test_a_stage_that_fails_ends_it(repository: Path) -> None:
-    """What comes after it does not run."""
-    (repository / "task").write_text('#!/bin/sh\necho "$@"\ntest "$1" != check\n')
-    ended = run_ci(repository, "test", "check", "fuzz")
+def test_after_a_row_in_which_a_stage_fails_nothing_runs(repository: Path) -> None:
+    """The rest of its lane is left out; the lane beside it still ends, and its output is shown."""
+    write_program(
+        repository / "task",
+        'test "$1" != check || exit 3; test "$1" != test:simulation || sleep 0.5; echo "$@"',
+    )
+    ended = run_ci(repository, "test", "check", "simulation", "fuzz", "chaos")
     assert ended.returncode == 1
-    assert ended.stdout.split() == ["test", "check"]
+    assert ended.stdout.split() == ["test:all", "setup:dev", "test:simulation"]
+    lines = re.sub(r"after \d+ s", "after", ended.stderr).splitlines()
+    assert lines[-4:] == [
+        "ci: check",
+        "ci: check failed after",
+        "ci: simulation",
+        "ci: simulation passed after",
+    ]
+
+
+def test_the_output_of_a_stage_is_shown_whole(repository: Path) -> None:
+    """Stages that run side by side do not mix their lines, and overlap in time."""
+    begun = '{ test "$1" = test:simulation && touch one && other=two || { touch two; other=one; }; }'
+    talk = f'{begun}; for i in 1 2 3; do echo "$1"; sleep 0.1; done; test -e $other'
+    write_program(repository / "task", f'test "$1" = setup:dev || {{ {talk}; }}')
+    ended = run_ci(repository, "simulation", "check")
+    assert ended.returncode == 0, ended.stderr
+    told = ended.stdout.split()
+    assert sorted(told) == ["check"] * 3 + ["test:simulation"] * 3
+    assert sum(before != after for before, after in itertools.pairwise(told)) == 1
+
+
+def test_an_interrupt_reaches_the_stages_that_run_side_by_side(repository: Path) -> None:
+    """None of them goes on behind its back."""
+    talk = "trap 'echo $1 >> interrupted; exit 1' INT; touch $1.begun; while :; do sleep 0.05; done"
+    write_program(repository / "task", f'test "$1" = setup:dev || {{ {talk}; }}')
+    command = [str(repository / ".ci" / "run"), "simulation", "fuzz"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+        wait_until(lambda: len(list(repository.glob("*.begun"))) == 2, 20, "both stages run")
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=20) == 143
+    assert sorted((repository / "interrupted").read_text().split()) == ["test:fuzz", "test:simulation"]
 
 
 def test_the_only_python_is_tested_once(repository: Path) -> None:
@@ -133,7 +172,7 @@ def test_the_only_python_is_tested_once(repository: Path) -> None:
     ended = run_ci(repository, "pythons")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split() == ["setup"]
-    assert ended.stderr.splitlines()[1:] == [
+    assert ended.stderr.splitlines()[1:3] == [
         "ci: .venv has CPython 3.11.7; this machine has 3.11.7",
         "ci: CPython 3.11.7: the stage test covers it",
     ]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from oku_server.behaviour.fault import FaultRates
-from oku_server.settings import DEFAULT_BODY, ServerSettings, parse_body
+from oku_server.settings import DEFAULT_BODY, ServerSettings, parse_body_setting
 
 
 def test_an_empty_body_cannot_be_truncated() -> None:
@@ -41,7 +41,7 @@ def test_what_the_text_of_a_body_means() -> None:
     assert parse_body(DEFAULT_BODY.decode()) == DEFAULT_BODY
     # A body has at most a gibibyte. A body that would fill the memory is refused before it is made.
     with pytest.raises(ValueError, match=r"^1025MiB is not at most 1GiB$"):
-        parse_body("1025MiB")
+        parse_body_setting("1025MiB")
 
 
 def test_what_a_file_of_a_body_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,4 +60,4 @@ def test_what_a_file_of_a_body_gives(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "long"
     path.write_bytes(b"1234")
     with pytest.raises(ValueError, match="is not at most"):
-        parse_body(f"@{path}")
+        parse_body_setting(f"@{path}")

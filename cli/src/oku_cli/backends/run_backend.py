@@ -153,7 +153,7 @@ async def open_failures(backend: RunBackend, run: str) -> tuple[FailuresHead, As
     return head, _read_ranges(run, lines)
 
 
-async def fetch_spec(backend: RunBackend, run: str) -> Spec:
+async def fetch_run_spec(backend: RunBackend, run: str) -> Spec:
     """The spec of a run."""
     async with aclosing(backend.read_failures(run)) as lines:
         return parse_spec(Source("spec", _read_head(run, await anext(lines, b"")).spec))

@@ -12,7 +12,7 @@ from oku_cli.backends.client import Client
 from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import run_async
-from oku_cli.follow.run_start import RunStart, refuse_shape, run_remotely
+from oku_cli.follow.run_start import RunStart, refuse_stack_flags, run_remotely
 from oku_cli.follow.watch import Watch
 from oku_cli.local.local_run import run_locally
 from oku_cli.options.option_group import CommandT, JsonCommand, add_options, option
@@ -100,7 +100,7 @@ class _ExistingRun(ABC):
             return run_async(self._run_locally(given, stack, watch), watch)
         stack.refuse()
         if self.place.coordinator is not None:
-            refuse_shape(workers=given.workers, servers=given.servers)
+            refuse_stack_flags(workers=given.workers, servers=given.servers)
         return run_async(run_remotely(reached, self.start(self.reference), watch), watch)
 
     async def _run_locally(self, given: Spec, stack: StackOptions, watch: Watch) -> ExitCode:
@@ -117,12 +117,12 @@ class _ExistingRun(ABC):
 
 class _Resumed(_ExistingRun):
     def start(self, reference: str) -> RunStart:
-        async def begin(client: Client) -> str:
+        async def send(client: Client) -> str:
             run = await find_run(client, reference)
             await client.resume(run)
             return run
 
-        return RunStart(begin=begin, resumed=reference)
+        return RunStart(send=send, resumed=reference)
 
     def start_locally(self, record: "RunRecord") -> RunStart:
         if record.state in FINAL_STATES and not is_resumable(record.state, is_broken=record.is_broken):
@@ -132,10 +132,10 @@ class _Resumed(_ExistingRun):
 
 class _Retried(_ExistingRun):
     def start(self, reference: str) -> RunStart:
-        async def begin(client: Client) -> str:
+        async def send(client: Client) -> str:
             return await client.retry(await find_run(client, reference))
 
-        return RunStart(begin=begin, name=f"retry of {reference}")
+        return RunStart(send=send, name=f"retry of {reference}")
 
     def start_locally(self, record: "RunRecord") -> RunStart:
         if record.outcomes[0] == record.accounted:

@@ -61,7 +61,7 @@ async def command(
     from oku_cli.replay.engine_run import prepare, send_once  # noqa: PLC0415
     from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
     from oku_cli.replay.run_request import (  # noqa: PLC0415
-        fetch_files,
+        fetch_inputs,
         fetch_request,
         fetch_spec_of_index,
         fill_in_body,
@@ -85,7 +85,7 @@ async def command(
             own = {key: path for key, path in certificates.items() if path is not None}
             request = replace_certificates(request, own)
             wanted = [*request.list_bodies(), *request.list_certificates()]
-            files = await fetch_files(backend, run, wanted, Path(folder))
+            files = await fetch_inputs(backend, run, wanted, Path(folder))
         request = fill_in_body(request, files)
         shown = show_request(request)
         prepared = await prepare(request, SpecSources(files, secrets))

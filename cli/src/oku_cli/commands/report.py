@@ -70,7 +70,7 @@ async def command(run: str, place: RunPlace, *, show_secrets: bool, **files: Any
         usual = OutputFile("--output", f"oku-report-{run}.html", page)
         with ReportWriter(outputs or [usual], show_secrets=show_secrets) as writer:
             async for line in backend.read_run_history(run):
-                writer.take(line)
+                writer.write_line(line)
             writer.finish()
     return ExitCode.COMPLETED
 

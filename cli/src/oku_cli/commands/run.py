@@ -19,7 +19,7 @@ from oku_cli.options.option_group import JsonCommand, OptionGroup, option
 from oku_cli.options.run_options import place_options
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
-from oku_cli.options.spec.file_values import build_finder, read_files
+from oku_cli.options.spec.file_values import build_file_finder, read_files
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home, is_stream
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
 from oku_cli.options.stack_options import StackOptions, stack_options
@@ -115,7 +115,7 @@ def command(
         spec = find_files(spec, read.files)
         watch = replace(watch, grafana=stack.check_grafana(watch.grafana))
         plan = stack.build_plan(spec)
-        check_memory(spec, plan.workers, build_finder(read.files))
+        check_memory(spec, plan.workers, build_file_finder(read.files))
         start = RunStart.submit(spec, read.files, once)
         if once is None:
             return run_async(run_locally(place.folder, plan, start, watch), watch)
@@ -175,5 +175,5 @@ def find_files(spec: Spec, files: Sequence[LocalFile] = ()) -> Spec:
         if find_file_reference(path) is None
     }
     spec = msgspec.structs.replace(spec, **paths)
-    build_tls(spec, replace(EVERYWHERE, find=build_finder(files)))
+    build_tls(spec, replace(EVERYWHERE, find=build_file_finder(files)))
     return spec

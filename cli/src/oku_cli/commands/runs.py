@@ -122,7 +122,7 @@ async def _show_request(run: str, index: int, place: RunPlace, *, as_json: bool)
     # These load the engines.
     from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
     from oku_cli.replay.run_request import (  # noqa: PLC0415
-        fetch_files,
+        fetch_inputs,
         fetch_request,
         fetch_spec_of_index,
         fill_in_body,
@@ -138,6 +138,6 @@ async def _show_request(run: str, index: int, place: RunPlace, *, as_json: bool)
                 print_json(iteration) if as_json else print_iteration(iteration)
                 return
             request = await fetch_request(backend, run, index, spec, is_to_be_sent=False)
-            files = await fetch_files(backend, run, request.list_bodies(), Path(folder))
+            files = await fetch_inputs(backend, run, request.list_bodies(), Path(folder))
         shown = show_request(fill_in_body(request, files))
     print_json(shown) if as_json else print_request(shown)

@@ -11,8 +11,8 @@ from oku_cli.options.option_group import GroupedCommand, OptionGroup, Parsed, na
 from oku_core.errors import UserError
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.quantity import parse_count
-from oku_server.behaviour.fault import FaultRates, parse_rate
-from oku_server.settings import DEFAULT_BODY, DEFAULT_HOST, DEFAULT_PORT, ServerSettings, parse_body
+from oku_server.behaviour.fault import FaultRates, parse_fraction
+from oku_server.settings import DEFAULT_BODY, DEFAULT_HOST, DEFAULT_PORT, ServerSettings, parse_body_setting
 
 _MAX_PROCESSES = 1024
 _MAX_SEED = 2**63 - 1
@@ -34,7 +34,7 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
         flag,
         default="0",
         show_default=True,
-        type=Parsed("RATE", parse_rate),
+        type=Parsed("RATE", parse_fraction),
         help=meaning,
     )
 
@@ -95,7 +95,7 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     "--body",
     default=DEFAULT_BODY.decode(),
     show_default=True,
-    type=Parsed("BODY", parse_body),
+    type=Parsed("BODY", parse_body_setting),
     help="Response body: @FILE for the content of a file, a size such as 512B, 4KiB or 1MB, or the text "
     "itself.",
 )

@@ -137,7 +137,7 @@ def _describe_values(a: object, b: object) -> tuple[str, str]:
     return first, second if second != first else f"{second} (not the same)"
 
 
-def describe_verdict(comparison: Comparison) -> str:
+def describe_comparison(comparison: Comparison) -> str:
     """The verdict as a sentence."""
     match comparison.verdict:
         case Verdict.FASTER | Verdict.SLOWER as verdict:

@@ -20,7 +20,7 @@ from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.exit_reasons import list_exit_reasons
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 from oku_core.summary.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Follower:
                 await interrupting
             return await following
         finally:
-            await cancel((following, interrupting))
+            await cancel_tasks((following, interrupting))
             self.view.stop()
 
     async def finish(self, histories: Histories, summary: Summary) -> ExitCode:
@@ -128,19 +128,19 @@ class Follower:
             await asyncio.sleep(outage.report(reason))
 
     async def _act_on_signal(self, run: str) -> None:
-        action = await self._interrupts.take()
+        action = await self._interrupts.next_signal()
         if action is SignalAction.DETACH:
             raise InterruptedAtOnceError(self._hints.describe_detached(run), action)
         self.view.log(self._hints.describe_first(run, action))
         ordering = asyncio.create_task(self._order(run, action))
-        again = asyncio.create_task(self._interrupts.take())
+        again = asyncio.create_task(self._interrupts.next_signal())
         standing = asyncio.create_task(self._find_standstill())
         try:
             await asyncio.wait({again, standing}, return_when=asyncio.FIRST_COMPLETED)
             obstacle = "" if again.done() else await standing
             delivery = ordering.result() if ordering.done() else OrderDelivery.OPEN
         finally:
-            await cancel((ordering, again, standing))
+            await cancel_tasks((ordering, again, standing))
         raise InterruptedAtOnceError(self._hints.describe_second(run, delivery, obstacle, action), action)
 
     async def _find_standstill(self) -> str:
@@ -199,10 +199,10 @@ def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None
     if watch.as_json:
         print_json(summary)
     watch.write_files(summary)
-    return classify(summary, allows_undecided=watch.allows_undecided)
+    return find_exit_code(summary, allows_undecided=watch.allows_undecided)
 
 
-def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
+def find_exit_code(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
     """Return the exit code of a command that followed a run until it rested."""
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided)
     return reasons[0].code if reasons else ExitCode.COMPLETED

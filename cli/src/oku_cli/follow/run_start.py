@@ -45,7 +45,7 @@ class RunStart:
         servers: the number of delay server processes that were asked for; None for any number.
     """
 
-    begin: Callable[[Client], Coroutine[Any, Any, str]]
+    send: Callable[[Client], Coroutine[Any, Any, str]]
     name: str = ""
     target: str = ""
     load: str = ""
@@ -64,13 +64,13 @@ class RunStart:
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
 
-        async def begin(client: Client) -> str:
+        async def send(client: Client) -> str:
             if key is None:
                 return await client.submit(mapping, claims)
             return await submit_once(client, mapping, claims, key)
 
         return cls(
-            begin=begin,
+            send=send,
             name=spec.name,
             target=describe_target(spec),
             load=describe_load(spec),
@@ -83,12 +83,12 @@ class RunStart:
     def resume(cls, run: str, spec: Spec) -> Self:
         """Resume a run, which has this spec."""
 
-        async def begin(client: Client) -> str:
+        async def send(client: Client) -> str:
             await client.resume(run)
             return run
 
         return cls(
-            begin=begin,
+            send=send,
             name=spec.name,
             target=describe_target(spec),
             load=describe_load(spec),
@@ -107,9 +107,9 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
     async with AsyncExitStack() as open_client:
         client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
-            refuse_shape(servers=start.servers)
+            refuse_stack_flags(servers=start.servers)
         try:
-            run = await begin_run(client, start, interrupts, hints, quiet=watch.quiet)
+            run = await send_start(client, start, interrupts, hints, quiet=watch.quiet)
         except RunGoneError as error:
             return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
@@ -117,20 +117,20 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         return await follower.finish(client, summary)
 
 
-async def begin_run(
+async def send_start(
     client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
 ) -> str:
     """Begin a run, and upload its files first unless that is known to be needless; return its id."""
     unanswered = hints.describe_unanswered(start.resumed)
     if start.key is not None and start.files:
         with suppress(UploadNeededError):
-            return await interrupts.let_end(start.begin(client), unanswered)
+            return await interrupts.let_end(start.send(client), unanswered)
     uploading = upload_files(client, start.files, quiet=quiet)
     await interrupts.cut(uploading, describe_unbegun(start.resumed))
-    return await interrupts.let_end(start.begin(client), unanswered)
+    return await interrupts.let_end(start.send(client), unanswered)
 
 
-def refuse_shape(**given: int | None) -> None:
+def refuse_stack_flags(**given: int | None) -> None:
     """Refuse flags that shape a local stack: a coordinator outside a cluster cannot scale."""
     for name, count in given.items():
         if count is not None:

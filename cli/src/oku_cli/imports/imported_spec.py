@@ -105,7 +105,7 @@ class LiteralText:
         yield f"{what}: in {name_some([*self._places])}."
 
 
-def find_origin(url: str) -> str:
+def split_origin(url: str) -> str:
     """Scheme, user, host and port of a URL, which may have placeholders of a spec."""
     scheme, mark, rest = url.partition("://")
     return scheme.lower() + mark + re.split("[/?#]", rest, maxsplit=1)[0]

@@ -12,7 +12,7 @@ from urllib.parse import quote_plus, urlsplit
 import yaml
 
 from oku_cli.imports.headers import SecretBox
-from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, LiteralText, find_origin
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, LiteralText, split_origin
 from oku_cli.terminal.ci_commands import defuse, escape_marks, has_mark
 from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
@@ -102,7 +102,7 @@ def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any
 
 def _build_many(requests: Sequence[ImportedRequest], base: str, secrets: SecretBox) -> dict[str, Any]:
     urls = [request.url for request in requests]
-    base = base or Counter(map(find_origin, urls)).most_common(1)[0][0]
+    base = base or Counter(map(split_origin, urls)).most_common(1)[0][0]
     shared = _find_shared_headers(requests)
     is_shared = frozenset(shared).__contains__
     document: dict[str, Any] = {"base-url": base}

@@ -19,7 +19,7 @@ from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.kube.kubectl import find_reason
 from oku_cli.process.child import Child, describe_death
 from oku_cli.process.environment import drop_own
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05
@@ -50,7 +50,7 @@ async def open_tunnel(
             try:
                 yield tunnel
             finally:
-                await cancel([watching])
+                await cancel_tasks([watching])
         finally:
             tunnel.end()
 

@@ -42,7 +42,7 @@ class TickRates(NamedTuple):
 Pairs = tuple[tuple[str, str], ...]
 
 
-def build_live_figures(tick: Tick, trend: Trend, label_columns: int) -> PairGrid:
+def build_figure_grid(tick: Tick, trend: Trend, label_columns: int) -> PairGrid:
     """Show rates, times and counts in columns of fixed widths: they stay in place as numbers change."""
     list_pairs = _list_open if has_rate(tick) else _list_closed
     labels, values, other_labels, other_values = label_columns + 1, *_OTHER_COLUMNS
@@ -52,7 +52,7 @@ def build_live_figures(tick: Tick, trend: Trend, label_columns: int) -> PairGrid
     return PairGrid([(label, Text(value, style=STRONG)) for label, value in pairs], 2, "left")
 
 
-def measure_rates(tick: Tick) -> TickRates:
+def measure_tick_rates(tick: Tick) -> TickRates:
     """The rates of a second; one that is shorter counts as a whole one."""
     sample = tick.sample
     seconds = max(1.0, sample.seconds)
@@ -79,7 +79,7 @@ def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
         yield "clock", Text(f"a worker knows it to within {format_latency(bound_s * 1000)}", style=style)
 
 
-def list_distributions(tick: Tick, trend: Trend) -> Iterator[tuple[str, RenderableType]]:
+def list_live_times(tick: Tick, trend: Trend) -> Iterator[tuple[str, RenderableType]]:
     """The three distributions of a run with a rate, with labels; none of another run."""
     if has_rate(tick):
         for time, quantiles in trend.times.items():
@@ -128,7 +128,7 @@ def _list_closed(tick: Tick, trend: Trend) -> tuple[Pairs, Pairs]:
 
 
 def _list_open(tick: Tick, trend: Trend) -> tuple[Pairs, Pairs]:
-    sample, rates = tick.sample, measure_rates(tick)
+    sample, rates = tick.sample, measure_tick_rates(tick)
     return (
         ("planned", format_rate(rates.planned_rps)),
         ("sent", format_rate(rates.sent_rps)),

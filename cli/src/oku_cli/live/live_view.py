@@ -22,11 +22,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from oku_cli.live.live_figures import (
-    build_live_figures,
+    build_figure_grid,
     describe_total,
     list_causes,
-    list_distributions,
     list_failures,
+    list_live_times,
     list_plan,
 )
 from oku_cli.live.plain import PlainView, View
@@ -153,7 +153,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
             *_build_plan(tick, columns),
-            build_live_figures(tick, trend, columns),
+            build_figure_grid(tick, trend, columns),
             Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
             "",
             *_build_distributions(tick, trend, columns),
@@ -204,7 +204,7 @@ def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:
 
 
 def _build_distributions(tick: Tick, trend: Trend, columns: int) -> Iterator[RenderableType]:
-    if rows := Labelled(list_distributions(tick, trend), columns):
+    if rows := Labelled(list_live_times(tick, trend), columns):
         yield from (rows, "")
 
 

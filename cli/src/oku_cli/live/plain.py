@@ -6,7 +6,7 @@ A line is written every few seconds by the ticks' own time, and at once when the
 import time
 from collections.abc import Iterator
 
-from oku_cli.live.live_figures import NOTABLE_BOUND_S, describe_reason, describe_total, measure_rates
+from oku_cli.live.live_figures import NOTABLE_BOUND_S, describe_reason, describe_total, measure_tick_rates
 from oku_cli.live.trend import (
     Quantiles,
     Trend,
@@ -157,7 +157,7 @@ def _list_ok(tick: Tick) -> Iterator[str]:
 
 def _list_rates(tick: Tick, trend: Trend) -> Iterator[str]:
     if has_rate(tick):
-        rates = measure_rates(tick)
+        rates = measure_tick_rates(tick)
         yield f"planned {format_rate(rates.planned_rps)} sent {format_rate(rates.sent_rps)}"
         yield f"ended {format_rate(rates.ended_rps)}"
     else:

@@ -68,7 +68,7 @@ def _pause_interrupted(data_dir: DataDir, resumed: str | None) -> None:
         LedgerBackend(data_dir).pause_interrupted(but=resumed)
 
 
-def build_plan(
+def build_stack_plan(
     spec: Spec,
     secrets: SecretSource = _NO_SECRETS,
     coordinator_environment: Mapping[str, str] = MappingProxyType({}),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local import valkey
-from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_url
+from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_listening_url
 from oku_cli.process.child import Child, describe_death
 from oku_core.process.listener import open_sockets
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks
 
 if TYPE_CHECKING:
     import aiohttp
@@ -63,7 +63,7 @@ class LocalStack:
             servers=open_sockets(_HOST, 0, plan.servers) if plan.servers else [],
             broker=valkey.choose_socket(data_dir.broker),
         )
-        self.endpoint = Endpoint(build_url(self._sockets.api), secrets.token_urlsafe(24))
+        self.endpoint = Endpoint(build_listening_url(self._sockets.api), secrets.token_urlsafe(24))
         self.children = list(build_children(plan, data_dir, self._sockets, self.endpoint.token))
         """The children in the order of their start: broker, coordinator, and the others."""
 
@@ -108,7 +108,7 @@ class LocalStack:
                 self.failure.result()
             return await working
         finally:
-            await cancel([working])
+            await cancel_tasks([working])
 
     async def end(self, *, at_once: bool = False) -> None:
         """End every child: ask it first, unless `at_once`, and kill it if it takes too long."""
@@ -135,7 +135,7 @@ class LocalStack:
 
     async def _watch(self, health: Health) -> None:
         while True:
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(_POLL_S)
             for child in self.children:
                 child.bound_log()
@@ -163,7 +163,7 @@ class LocalStack:
 
         probes = [f"{self.endpoint.url}/readyz"]
         if self._sockets.servers:
-            probes.append(f"{build_url(self._sockets.servers)}/-/healthz")
+            probes.append(f"{build_listening_url(self._sockets.servers)}/-/healthz")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
             for probe in probes:
                 while not await self._is_ready(session, probe):  # noqa: ASYNC110  # probes are polled

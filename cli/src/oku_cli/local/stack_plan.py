@@ -83,7 +83,7 @@ class StackSockets:
             listening.close()
 
 
-def build_url(listening: Sequence[socket.socket]) -> str:
+def build_listening_url(listening: Sequence[socket.socket]) -> str:
     """Build the URL of sockets that share a port."""
     return f"http://{format_address(listening[0])}"
 
@@ -98,7 +98,7 @@ def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, to
     passwords = {user: secrets.token_urlsafe(24) for user in (COORDINATOR, WORKERS)}
 
     def build_variables(user: str) -> dict[str, str]:
-        broker_url = valkey.build_url(sockets.broker, user, passwords[user])
+        broker_url = valkey.build_broker_url(sockets.broker, user, passwords[user])
         return {"OKU_BROKER_URL": broker_url, "OKU_MESSAGE_KEY": message_key}
 
     config = valkey.build_config(data_dir.broker, sockets.broker, build_users(passwords))
@@ -131,7 +131,7 @@ def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackS
     return [
         "--data-dir", str(data_dir.absolute), *_FILES, "--allow-user-code",
         "--close-metrics", "--max-run-files", str(_MOST_RUN_FILES),
-        *(["--server-url", build_url(sockets.servers)] if sockets.servers else []),
+        *(["--server-url", build_listening_url(sockets.servers)] if sockets.servers else []),
         *(flag for name in names for flag in ("--expect-worker", name)),
         *_name_sockets("--listen-fd", sockets.api),
         *_name_sockets("--files-listen-fd", sockets.files),

@@ -41,7 +41,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
         async with Client(stack.endpoint) as client:
             uploading = upload_files(client, start.files, quiet=watch.quiet)
             await interrupts.cut(stack.guard(uploading), describe_unbegun(start.resumed))
-            run = await interrupts.let_end(start.begin(client), hints.describe_unanswered(start.resumed))
+            run = await interrupts.let_end(start.send(client), hints.describe_unanswered(start.resumed))
             follower = Follower(client, watch, hints, interrupts)
             stack.log = follower.log
             summary = await stack.guard(follower.follow(run, start.build_title(run)))
@@ -110,7 +110,7 @@ async def leave_report(data_dir: DataDir, run: str) -> Path:
     path = data_dir.find_report(run)
     reader = RunHistoryReader()
     async for line in LedgerBackend(data_dir).read_run_history(run):
-        reader.take(line)
+        reader.read_line(line)
     make_private_folder(path.parent)
     write_private(path, build_page(reader.finish()))
     return data_dir.path / path.relative_to(data_dir.absolute)

@@ -112,7 +112,7 @@ def _quote(path: Path) -> str:
     return '"' + "".join(f"\\x{byte:02x}" for byte in os.fsencode(path)) + '"'
 
 
-def build_url(socket: Path, user: str = "", password: str = "") -> str:
+def build_broker_url(socket: Path, user: str = "", password: str = "") -> str:
     """Build the broker's URL in the form that Celery takes; Celery decodes the path."""
     credentials = f"{user}:{quote(password, safe='')}@" if user else ""
     return f"redis+socket://{credentials}{quote(os.fsencode(socket))}"

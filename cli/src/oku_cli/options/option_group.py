@@ -150,10 +150,10 @@ def add_joined_options(
 
     def add(command: CommandT) -> CommandT:
         @functools.wraps(command)
-        def take(**values: Any) -> Any:
+        def call(**values: Any) -> Any:
             return command(**{name: pick(values)}, **values)
 
-        return add_options(*options)(cast("CommandT", take))
+        return add_options(*options)(cast("CommandT", call))
 
     return add
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from oku_cli.local.local_run import build_plan
+from oku_cli.local.local_run import build_stack_plan
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.options.daemon.allow_options import confinement_options, secret_options
 from oku_cli.options.daemon.retention_options import read_retention_variables
@@ -63,8 +63,8 @@ class StackOptions:
         return None
 
     def build_plan(self, spec: Spec) -> StackPlan:
-        """Plan a stack for a spec; `UserError` as `local_run.build_plan`, or when a variable is wrong."""
-        return build_plan(
+        """Plan a stack for a spec; `UserError` as `build_stack_plan`, or when a variable is wrong."""
+        return build_stack_plan(
             spec,
             self.secrets,
             self.loki.build_environment() | read_retention_variables(),

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 
 _T = TypeVar("_T")
 
@@ -60,7 +60,7 @@ class Interrupts:
             self.received = action
         self._noted.set()
 
-    async def take(self) -> SignalAction:
+    async def next_signal(self) -> SignalAction:
         """Wait for the next signal, or take one that has come already; return what it does."""
         await self._noted.wait()
         self._noted.clear()
@@ -72,7 +72,7 @@ class Interrupts:
         return await self._do(work, message, patience_s=0.0)
 
     async def let_end(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
-        """Do `work` that cannot be undone: it has time to end, and the signal is kept for the next `take`."""
+        """Do `work` that cannot be undone: give it time to end, and keep the signal for `next_signal`."""
         return await self._do(work, message, patience_s=PATIENCE_S)
 
     async def _do(self, work: Coroutine[Any, Any, _T], message: str, patience_s: float) -> _T:
@@ -85,4 +85,4 @@ class Interrupts:
                 raise InterruptedAtOnceError(message)
             return await working
         finally:
-            await cancel((working, noted))
+            await cancel_tasks((working, noted))

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from oku_cli.backends.run_backend import RunBackend, RunData
-from oku_cli.replay.run_request import fetch_files, make_single
+from oku_cli.replay.run_request import fetch_inputs, make_single
 from oku_cli.views.replay_view import ShownIteration
 from oku_core.data.data_format import DataFormat
 from oku_core.data.scan import read_table, scan
@@ -60,7 +60,7 @@ async def prepare_iteration(
 ) -> tuple[Spec, SpecFiles]:
     """Fetch the files of an iteration into a private folder; returns a spec with its row alone, and them."""
     spec = msgspec.structs.replace(make_single(iteration.spec), data=None, workers=1)
-    files = await fetch_files(backend, iteration.run, list_files(spec), folder)
+    files = await fetch_inputs(backend, iteration.run, list_files(spec), folder)
     if iteration.row is not None:
         spec = _write_row(spec, iteration.spec.data, iteration.row, folder)
     return spec, files

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from oku_cli.backends.run_backend import RunBackend, RunData, fetch_spec
+from oku_cli.backends.run_backend import RunBackend, RunData, fetch_run_spec
 from oku_cli.report.masking import mask_header
 from oku_cli.views.replay_view import ShownRequest
 from oku_core.data.row_reader import RowValues
@@ -60,7 +60,7 @@ class RunRequest:
 
 async def fetch_spec_of_index(backend: RunBackend, run: str, index: int, flag: str) -> Spec:
     """The spec of a run that has this index, which the user gave with a flag; else a `UserError`."""
-    spec = await fetch_spec(backend, run)
+    spec = await fetch_run_spec(backend, run)
     if index >= spec.requests:
         last = "" if spec.requests >= OPEN_END else f", whose last one is {spec.requests - 1}"
         raise UserError(f"{flag}: {index} is not an index of run {run}{last}")
@@ -84,7 +84,7 @@ async def fetch_request(
     return RunRequest(run, index, picked, row)
 
 
-async def fetch_files(backend: RunBackend, run: str, wanted: Iterable[FileRef], folder: Path) -> SpecFiles:
+async def fetch_inputs(backend: RunBackend, run: str, wanted: Iterable[FileRef], folder: Path) -> SpecFiles:
     """Fetch files of a run into a private folder."""
     for file in wanted:
         (folder / file.digest).write_bytes(await backend.fetch_run_file(run, file.digest))

@@ -6,7 +6,7 @@ from oku_cli.comparison.comparison import Comparison, Verdict
 from oku_cli.comparison.comparison_tables import (
     build_accounts,
     build_differences,
-    describe_verdict,
+    describe_comparison,
     list_quantile_tables,
 )
 from oku_cli.comparison.obstacles import SIDES
@@ -14,7 +14,7 @@ from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.histogram_chart import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.document import ReadOut, build_document
-from oku_cli.report.markup import Html, build_html_table, build_note, element, join
+from oku_cli.report.markup import Html, build_html_table, build_note, element, join_html
 from oku_cli.report.summary_sections import build_flags, format_utc
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.summary.summary import Summary
@@ -73,7 +73,7 @@ def _build_account(comparison: Comparison) -> Html:
     reasons = [element("li", reason) for reason in comparison.reasons]
     return build_section(
         "Account",
-        element("p", describe_verdict(comparison), class_="extent"),
+        element("p", describe_comparison(comparison), class_="extent"),
         *([element("ul", *reasons, class_="flags")] if reasons else []),
         build_html_table(build_accounts(comparison), "compared"),
         *_list_flags(comparison),
@@ -84,7 +84,7 @@ def _build_account(comparison: Comparison) -> Html:
 def _list_flags(comparison: Comparison) -> Iterator[Html]:
     for side, summary in zip(SIDES, (comparison.a, comparison.b), strict=True):
         if summary.validity:
-            yield join(element("h3", f"Flags of {side}"), build_flags(summary.validity, summary.unit))
+            yield join_html(element("h3", f"Flags of {side}"), build_flags(summary.validity, summary.unit))
 
 
 def _build_distribution(comparison: Comparison, table: Table, read_out: ReadOut) -> Html:

@@ -149,7 +149,7 @@ class RunHistoryReader:
         }
         self._is_whole = False
 
-    def take(self, line: bytes) -> None:
+    def read_line(self, line: bytes) -> None:
         """Take the next line, without its newline; raise `ValueError` if it does not belong to a history."""
         try:
             self._take(line)

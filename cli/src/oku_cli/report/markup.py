@@ -31,10 +31,10 @@ def element(tag: str, *children: str, **attributes: object) -> Html:
             continue
         written = name.rstrip("_").replace("_", "-")
         parts.append(f" {written}" if value is True else f' {written}="{_escape(str(value))}"')
-    return Html(f"{''.join(parts)}>{join(*children)}</{tag}>")
+    return Html(f"{''.join(parts)}>{join_html(*children)}</{tag}>")
 
 
-def join(*children: str) -> Html:
+def join_html(*children: str) -> Html:
     """Join markup and text; text is escaped."""
     return Html("".join(child if isinstance(child, Html) else _escape(child) for child in children))
 

@@ -102,10 +102,10 @@ class ReportWriter:
         """Close the files that are open."""
         self._files.close()
 
-    def take(self, line: bytes) -> None:
+    def write_line(self, line: bytes) -> None:
         """Take the next line, without its newline; raise `UserError` if it cannot be read."""
         try:
-            self._reader.take(line)
+            self._reader.read_line(line)
         except ValueError as error:
             raise _build_error(error) from error
         if self._streams is None:

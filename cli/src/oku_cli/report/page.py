@@ -13,7 +13,7 @@ from oku_cli.report.charts.coverage_chart import build_lease_chart, build_strips
 from oku_cli.report.charts.histogram_chart import (
     build_histogram_chart,
     build_overlay_chart,
-    list_distributions,
+    list_shown_distributions,
 )
 from oku_cli.report.charts.latency_chart import build_due_chart, build_heatmap, build_quantile_chart
 from oku_cli.report.charts.load_chart import build_in_flight_chart, build_rate_chart, build_trouble_chart
@@ -27,7 +27,7 @@ from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.markup import Html, build_titled_table, element
 from oku_cli.report.masking import has_mask, mask_spec
 from oku_cli.report.summary_sections import (
-    build_account,
+    build_balance,
     build_failure_section,
     build_head,
     build_name_section,
@@ -73,7 +73,7 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> list[Html]:
         over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
     bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
     sections = (
-        build_account(summary, load, clock_bound_s=max(bounds, default=None)),
+        build_balance(summary, load, clock_bound_s=max(bounds, default=None)),
         build_threshold_section(summary),
         _build_over_time(samples, over_time, read_out),
         build_phase_section(summary, load),
@@ -106,7 +106,7 @@ def _build_over_time(samples: Sequence[Sample], over_time: RunOverTime | None, r
 
 
 def _build_distributions(summary: Summary, read_out: ReadOut) -> Html | None:
-    distributions = list_distributions(summary)
+    distributions = list_shown_distributions(summary)
     if not distributions:
         return None
     is_single = len(distributions) == 1
@@ -114,7 +114,7 @@ def _build_distributions(summary: Summary, read_out: ReadOut) -> Html | None:
         build_histogram_chart(distributions[0].histogram) if is_single else build_overlay_chart(distributions)
     )
     percentiles, read_out.tracks["percentiles"] = build_percentile_chart(distributions)
-    notes = [*_note_warm_up(summary), *_note_intervals(summary)]
+    notes = [*_describe_warm_up(summary), *_describe_intervals(summary)]
     if is_single:
         pair = element("div", *read_out.build_charts([histogram, percentiles]), class_="pair")
         return build_section("Latencies of the whole run", *notes, pair, id_="latencies")
@@ -126,7 +126,7 @@ def _build_distributions(summary: Summary, read_out: ReadOut) -> Html | None:
     )  # fmt: skip
 
 
-def _note_warm_up(summary: Summary) -> Iterator[Html]:
+def _describe_warm_up(summary: Summary) -> Iterator[Html]:
     if any(phase.name == WARM_UP for phase in summary.phases):
         yield element("p", "Without the warm-up.", class_="note")
 
@@ -135,7 +135,7 @@ def _add_intervals(history: RunHistory) -> Summary:
     return RunSeconds(summary=history.summary, spec=history.spec, samples=history.samples).build_intervals()
 
 
-def _note_intervals(summary: Summary) -> Iterator[Html]:
+def _describe_intervals(summary: Summary) -> Iterator[Html]:
     for time in TIMES:
         if (intervals := time.pick_intervals(summary)) is not None:
             ends = msgspec.structs.asdict(intervals).items()

@@ -18,7 +18,7 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
-from oku_core.summary.judgement import judge
+from oku_core.summary.judgement import judge_run
 from oku_core.summary.request_summary import FailureSummary
 from oku_core.summary.summary import LONG_WAIT_S, CompletesSummary, Summary, Unit, count_bytes_received
 from oku_core.summary.validity import Flag, Validity
@@ -168,7 +168,7 @@ def build_head(summary: Summary) -> Html:
             "h1",
             summary.name or f"run {summary.run}",
             " ",
-            element("span", describe_state(summary), class_=f"state {judge(summary)}"),
+            element("span", describe_state(summary), class_=f"state {judge_run(summary)}"),
         ),
         element("p", " · ".join(facts), class_="facts"),
         *(
@@ -184,7 +184,7 @@ def describe_state(summary: Summary) -> str:
     return " · ".join(filter(None, (summary.state, format_ok(summary.outcomes.ok, summary.accounted))))
 
 
-def build_account(summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None) -> Html:
+def build_balance(summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None) -> Html:
     """Build the account: how much is accounted, whether that balances, the validity flags and the metrics.
 
     `clock_bound_s` is how well all workers knew the coordinator's clock; None in a closed run.

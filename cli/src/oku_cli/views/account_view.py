@@ -15,7 +15,7 @@ from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
-from oku_core.summary.judgement import judge
+from oku_core.summary.judgement import judge_run
 from oku_core.summary.summary import HookState, HookSummary, ServersSummary, Summary, Unit
 from oku_core.summary.validity import Flag, Validity
 from oku_core.tables.formatting import (
@@ -61,7 +61,7 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
 
 def build_summary_state(summary: Summary) -> Text:
     """Build the state of a run with the share that was ok, in the colour that all of its summary asks for."""
-    return build_state(summary.state, judge(summary), format_ok(summary.outcomes.ok, summary.accounted))
+    return build_state(summary.state, judge_run(summary), format_ok(summary.outcomes.ok, summary.accounted))
 
 
 def build_hooks(hooks: Iterable[HookSummary]) -> Iterator[Text]:
@@ -103,7 +103,7 @@ def build_planned(summary: Summary, planned_rps: float) -> RenderableType:
     return Flow(*phrases)
 
 
-def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
+def build_status_counts(statuses: Mapping[str, int]) -> RenderableType:
     """Show how many responses had each status code."""
     counts = (
         Text.assemble(f"{status} ", (format_count(count), STRONG))
@@ -158,7 +158,7 @@ def _build_extent(summary: Summary) -> RenderableType:
     return Flow(*phrases, "accounted,", *(Text(phrase, style=CAUTION) for phrase in rest))
 
 
-def build_validity(flags: Sequence[Validity], unit: Unit = Unit.REQUEST) -> RenderableType:
+def build_validity_rows(flags: Sequence[Validity], unit: Unit = Unit.REQUEST) -> RenderableType:
     """Build a row for each flag: its name in the JSON summary, the requests concerned, and its meaning."""
     rows = []
     for validity in flags:

@@ -12,7 +12,7 @@ from oku_cli.comparison.comparison import Comparison, Verdict
 from oku_cli.comparison.comparison_tables import (
     build_accounts,
     build_differences,
-    describe_verdict,
+    describe_comparison,
     list_quantile_tables,
 )
 from oku_cli.comparison.obstacles import SIDES
@@ -56,6 +56,6 @@ def _list_runs(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def _build_verdict(comparison: Comparison) -> Iterator[RenderableType]:
-    yield Text(describe_verdict(comparison), style=_STYLES[comparison.verdict])
+    yield Text(describe_comparison(comparison), style=_STYLES[comparison.verdict])
     for reason in comparison.reasons:
         yield Padding(Flow(*reason.split(" ")), (0, 0, 0, 2))

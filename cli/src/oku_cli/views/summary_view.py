@@ -16,8 +16,8 @@ from oku_cli.views.account_view import (
     build_headline,
     build_planned,
     build_served,
-    build_statuses,
-    build_validity,
+    build_status_counts,
+    build_validity_rows,
 )
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import UNTRUSTED
@@ -34,8 +34,7 @@ from oku_core.tables.formatting import (
     format_share,
     in_units,
 )
-from oku_core.tables.outcome_tables import build_failures as build_failure_table
-from oku_core.tables.outcome_tables import build_name_failures, build_outcomes
+from oku_core.tables.outcome_tables import build_failures, build_name_failures, build_outcomes
 from oku_core.tables.part_tables import MOST_ROWS, build_names, build_phases, build_targets
 from oku_core.tables.summary_tables import list_worker_tables
 from oku_core.tables.table import Table, cut_rows
@@ -53,11 +52,11 @@ BAR_COLUMNS = 22
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
-    """Write the end screen to the console; the arguments are those of `build_summary`."""
-    console.print(build_summary(summary, hint=hint))
+    """Write the end screen to the console; the arguments are those of `build_screen`."""
+    console.print(build_screen(summary, hint=hint))
 
 
-def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableType:
+def build_screen(summary: Summary, *, hint: str | None = None) -> RenderableType:
     """Build the end screen of a run in any state; the hint, such as how to resume, is under the headline."""
     sections: list[RenderableType] = [build_headline(summary, hint)]
     columns = len("throughput" if summary.planned_rps is None else Time.RESPONSE_TIME.label)
@@ -77,11 +76,11 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     if summary.thresholds:
         yield "thresholds", TableView(build_thresholds(summary.thresholds), has_heads=False)
     if summary.failures:
-        yield "failures", build_failures(summary)
+        yield "failures", build_reason_list(summary)
     if summary.completes is not None:
         yield "completes", build_completes(summary.completes)
     if summary.statuses:
-        yield "statuses", build_statuses(summary.statuses)
+        yield "statuses", build_status_counts(summary.statuses)
     yield "resent", f"at most {format_count(summary.resent_at_most)}"
     if summary.servers is not None:
         yield "served", build_served(summary, summary.servers)
@@ -126,7 +125,7 @@ def _list_workers(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     if summary.validity:
-        yield "notes", build_validity(summary.validity, summary.unit)
+        yield "notes", build_validity_rows(summary.validity, summary.unit)
 
 
 def _build_throughput(summary: Summary) -> Flow:
@@ -203,10 +202,10 @@ MOST_TRACEBACKS, MOST_TRACEBACK_LINES = 3, 8
 _CERTIFICATE_ADVICE = "--cacert trusts another issuer, --insecure any certificate"
 
 
-def build_failures(summary: Summary) -> RenderableType:
+def build_reason_list(summary: Summary) -> RenderableType:
     """List reasons with their counts and the first and last index of each, and what to do about some."""
     failures = summary.failures
-    lines = list_reasons(build_failure_table(summary), MOST_SHOWN)
+    lines = list_reasons(build_failures(summary), MOST_SHOWN)
     if any(failure.reason.startswith(UNTRUSTED) for failure in failures):
         lines.append(Text(_CERTIFICATE_ADVICE))
     traced = [failure for failure in failures[:MOST_SHOWN] if failure.traceback]

@@ -1,1 +1,1 @@
-"""The HTTP API: its routes, its port, and what bounds the connections to it."""
+"""The HTTP API: its routes, its port, and the limits on its connections."""

@@ -1,8 +1,8 @@
-"""The API's port: aiohttp's server, with bounds on what somebody without the token can make it do.
+"""The API's port: aiohttp's server, with limits on the load that a caller without the token can cause.
 
-aiohttp has no limit on connections, closes one that has sent half a head after an hour, unpacks what is
-packed, and logs a traceback for each malformed request. Connections here are those of aiohttp with a place in
-a `ConnectionTable`, and one line a minute for all that could not be read.
+aiohttp has no limit on connections, closes one that has sent half a head only after an hour, decompresses
+bodies, and logs a traceback for each malformed request. Here, every connection has a place in a
+`ConnectionTable`, and malformed requests are logged once a minute.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from oku_coordinator.api.connection_table import (
 _SWEEP_S = 1.0
 _SHUTDOWN_S = 1.0
 _LINGER_S = 2.0
-"""How long the rest of a body is read and dropped after its request was answered."""
+"""How long the rest of a body is read and discarded after its request was answered."""
 _MOST_HEADERS = 64
 _ACCEPTED_AT_ONCE = 16
-"""New connections per turn of the event loop: these are read from, and answered, before more come."""
+"""New connections per iteration of the event loop: these are read and answered before more are accepted."""
 _BACKLOG = 1024
 _LONGEST_TEXT = 200
 _REFUSAL = b'{"error": "too many connections from this address are busy"}'
@@ -48,7 +48,7 @@ class ApiServer:
         self._sweeping: asyncio.TimerHandle | None = None
 
     async def start(self, listening: socket.socket) -> None:
-        """Accept connections on a socket that listens."""
+        """Accept connections on a listening socket."""
         await self._runner.setup()
         loop = asyncio.get_running_loop()
         table = ConnectionTable(self._limits, loop.time)
@@ -64,12 +64,12 @@ class ApiServer:
             self._sweeping = loop.call_later(_SWEEP_S, sweep)
 
         self._server = await loop.create_server(connect, sock=listening, backlog=_ACCEPTED_AT_ONCE)
-        # What the loop takes at once is also what it has told the system to let wait.
+        # The loop accepts as many at once as the backlog of the socket holds.
         listening.listen(_BACKLOG)
         sweep()
 
     async def stop(self) -> None:
-        """Close the socket and end what is under way."""
+        """Close the socket and end the open connections."""
         if self._server is not None:
             self._server.close()
         if self._sweeping is not None:
@@ -78,7 +78,7 @@ class ApiServer:
 
 
 class ApiConnection(web.RequestHandler):
-    """One connection of the API, as aiohttp serves it, with its phases noted in the table."""
+    """One connection of the API, served by aiohttp; it records its phases in the table."""
 
     __slots__ = ("_answered", "_table", "_throttle", "_wire", "origin")
 
@@ -103,7 +103,7 @@ class ApiConnection(web.RequestHandler):
         self.origin = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody has connected: there is room, or they are told that there is none."""
+        """Admit a new connection, or answer that there is no room for it."""
         assert isinstance(transport, asyncio.Transport)
         self._wire = transport
         peer = transport.get_extra_info("peername")
@@ -116,12 +116,12 @@ class ApiConnection(web.RequestHandler):
             transport.close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The connection has ended."""
+        """Remove the connection."""
         self._table.remove(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Something was sent: heads that are complete by now, or a part of one."""
+        """Receive a part of a head, or one or more complete ones."""
         requests = self._request_count
         super().data_received(data)
         if self._request_count > requests:
@@ -132,9 +132,9 @@ class ApiConnection(web.RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Write an answer."""
+        """Write a response."""
         if not request.content.is_eof():
-            # A body that nobody wants is not waited for.
+            # Do not wait for a body that is not needed.
             resp.force_close()
         try:
             return await super().finish_response(request, resp, start_time)
@@ -144,12 +144,12 @@ class ApiConnection(web.RequestHandler):
                 self._table.enter(self, ConnectionPhase.IDLE if resp.keep_alive else ConnectionPhase.CLOSING)
 
     def pause_writing(self) -> None:
-        """The answer is not read as fast as it is written."""
+        """Record that the client reads more slowly than we write."""
         super().pause_writing()
         self._table.record_stall(self, is_stalled=True)
 
     def resume_writing(self) -> None:
-        """It is read again."""
+        """Record that the client reads again."""
         super().resume_writing()
         self._table.record_stall(self, is_stalled=False)
 
@@ -159,7 +159,7 @@ class ApiConnection(web.RequestHandler):
         self._wire.abort()
 
     def log_exception(self, *_: Any, **kw: Any) -> None:
-        """Say that a request could not be read, or that something in aiohttp failed."""
+        """Log that a request could not be read, or that aiohttp failed."""
         error = kw.get("exc_info")
         if isinstance(error, HttpProcessingError):
             self._throttle.warn("malformed", f"a request from {self.origin} is malformed: {_describe(error)}")
@@ -168,7 +168,7 @@ class ApiConnection(web.RequestHandler):
 
 
 def _describe(error: HttpProcessingError) -> str:
-    """What is wrong with a request, without what it has sent: that may be a token with a typing error."""
+    """What is wrong with a request, without its content: that may be a mistyped token."""
     if isinstance(error, InvalidURLError):
         return "Invalid URL"
     return str(error.message).partition(":")[0][:_LONGEST_TEXT]

@@ -1,6 +1,6 @@
-"""Lets only callers with the token call the API, except at a few paths that are open to everyone.
+"""Requires the token for every call of the API, except at a few open paths.
 
-Others can cause one log line of a kind a minute, with a count.
+Callers without it can cause one log line of a kind a minute, with a count.
 """
 
 import hmac
@@ -24,7 +24,7 @@ _log = logging.getLogger(__package__)
 
 EVERY_S = 60.0
 MOST_KINDS = 32
-"""At a time, of those that callers can add to."""
+"""Of kinds that callers can add, at a time."""
 _NOWHERE = "to an unknown path"
 _ODD = "a method of its own"
 _METRICS = "/metrics"
@@ -40,7 +40,7 @@ class _Kind:
 
 
 class LogThrottle:
-    """Passes the first line of a kind on, and the last of those of the next minute with their number.
+    """Passes the first line of a kind on, and the last one of the following minute with their number.
 
     The clock is monotonic.
     """
@@ -51,15 +51,15 @@ class LogThrottle:
         self._kinds: dict[str, _Kind] = {}
 
     def has_room_for(self, kind: str) -> bool:
-        """Whether a kind that callers make up may have a line of its own."""
+        """Whether a kind that callers make up may have its own line."""
         return kind in self._kinds or len(self._kinds) < MOST_KINDS
 
     def warn(self, kind: str, text: str, error: BaseException | None = None) -> None:
-        """Log `text`, with the traceback of `error`, unless a line of this kind was logged lately.
+        """Log `text`, with the traceback of `error`, unless a line of this kind was logged within the last
+        minute.
 
         Args:
-            kind: one of a few names of the program's own; with something from outside in it only if there is
-                room for it.
+            kind: one of the program's own names; it contains outside data only if there is room for it.
             text: one line.
             error: is shown with its traceback.
         """
@@ -72,7 +72,7 @@ class LogThrottle:
         self._log.warning("%s", text, exc_info=error)
 
     def flush(self) -> None:
-        """Say how many lines were left out of each kind whose minute is over; to be called each second."""
+        """Log the number of lines left out of each kind whose minute is over; call it every second."""
         now = self._clock()
         for kind, state in list(self._kinds.items()):
             if now < state.due_at:
@@ -84,16 +84,16 @@ class LogThrottle:
 
 
 LOG_THROTTLE = web.AppKey("throttle", LogThrottle)
-"""Bounds what callers of a port can have logged."""
+"""Limits the lines that callers of a port can have logged."""
 _find_origin = lru_cache(maxsize=256)(find_client)
 
 
 class RefusedCallers:
-    """Reports refusals at one port.
+    """Reports refused calls at one port.
 
     Args:
-        api: what callers call there. Its server logs how many lines the throttle has left out.
-        credential: what they must present.
+        api: the application. Its server logs how many lines the throttle has left out.
+        credential: the credential that callers must present.
         metrics: count each refusal.
     """
 
@@ -109,11 +109,11 @@ class RefusedCallers:
         self._throttle = api[LOG_THROTTLE] = LogThrottle(_log, clock)
 
     def record(self, request: web.Request, refusal: CredentialFault) -> None:
-        """Count and log a call that was refused."""
+        """Count and log a refused call."""
         self._metrics.count_refusal(self._credential, refusal)
         peer = request.remote or ""
         kind = f"{self._credential} {refusal}"
-        of_origin = f"{kind} {_find_origin(peer)}"  # where there is no room for one more, they share a line
+        of_origin = f"{kind} {_find_origin(peer)}"  # without room for one more, they share a line
         self._throttle.warn(
             of_origin if self._throttle.has_room_for(of_origin) else kind,
             f"a call from {peer or 'an unknown address'} is refused: its {self._credential} is {refusal}"
@@ -122,7 +122,7 @@ class RefusedCallers:
 
 
 def _name_route(request: web.Request) -> str:
-    """Method and route as this program has them, which may be in a log."""
+    """Method and route from the program's own table, safe to log."""
     method = request.method if request.method in hdrs.METH_ALL else _ODD
     resource = request.match_info.route.resource
     return f"{method} {resource.canonical if resource is not None else _NOWHERE}"
@@ -132,13 +132,13 @@ _REFUSED = web.AppKey("refused", RefusedCallers)
 
 
 def require_token(api: web.Application, token: str, metrics: Metrics) -> None:
-    """Refuse callers without the token, and report them; probes and `/metrics` stay open."""
+    """Reject and report callers without the token; probes and `/metrics` stay open."""
     api[_REFUSED] = RefusedCallers(api, Credential.TOKEN, metrics)
     api.middlewares.append(_build_guard(token, api[_REFUSED], _OPEN_PATHS))
 
 
 def close_metrics(api: web.Application, token: str) -> None:
-    """Require the token at `/metrics`, too: on a machine with other users, it is about the runs of one."""
+    """Require the token at `/metrics`, too: on a shared machine, other users must not read it."""
     api.middlewares.append(_build_guard(token, api[_REFUSED], _OPEN_PATHS - {_METRICS}))
 
 
@@ -159,7 +159,7 @@ def _build_guard(token: str, refused: RefusedCallers, open_paths: AbstractSet[st
 
 
 def _find_fault(given: bytes) -> CredentialFault:
-    """What is wrong with a header `Authorization` that is not the right one."""
+    """The fault of an `Authorization` header that is not the right one."""
     if not given:
         return CredentialFault.MISSING
     scheme, _, token = given.partition(b" ")

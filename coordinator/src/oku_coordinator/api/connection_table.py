@@ -1,4 +1,4 @@
-"""The open connections of the API: how many there may be, and for how long one may wait.
+"""The open connections of the API: limits on their number and on their waiting times.
 
 A caller without a token can still connect. A connection is therefore waiting (for a request, or the rest of
 its head) or busy (with a request, until its answer is written). Waiting has an end, and when there are too
@@ -14,22 +14,22 @@ from typing import Protocol
 from oku_core.process.clock import Clock
 
 _IPV6_NETWORK_BITS = 64
-"""One customer has such a network, and all of its addresses (RFC 6177)."""
+"""The network of one customer (RFC 6177)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionLimits:
-    """How many connections, and how long and how large what they wait for may be.
+    """Limits: number of connections, waiting times, and the size of a request head.
 
     Args:
-        most: in all. Each takes an open file of the 1,024 that systems allow, and some 15 kB.
-        most_per_address: from one address. Behind a port-forward or a proxy all callers have the same: a
+        most: the total number. Each takes one of the 1,024 open files that systems allow, and about 15 kB.
+        most_per_address: the number per address. Behind a port-forward or a proxy, all callers share one: a
             follower of a run takes one connection, a command one or two for a moment.
         head_s: how long a request's head may take, from the connection or from its first byte.
         idle_s: between two requests; longer than clients and proxies keep a connection (15 s to 60 s).
         stalled_s: how long a caller may leave its answer unread before it is dropped.
-        closing_s: until a connection that is about to be closed has taken its last answer.
-        longest_head_bytes: what may come of a head that is not complete.
+        closing_s: how long a closing connection may take to read its last response.
+        longest_head_bytes: the most bytes of an incomplete head.
     """
 
     most: int = 192
@@ -42,10 +42,10 @@ class ConnectionLimits:
 
 
 class ConnectionPhase(enum.Enum):
-    """What a connection does."""
+    """The state of a connection."""
 
     HEAD = enum.auto()
-    """It has not sent all of a head yet."""
+    """It has not sent a complete head yet."""
     BUSY = enum.auto()
     """Its request is being answered."""
     IDLE = enum.auto()
@@ -55,7 +55,7 @@ class ConnectionPhase(enum.Enum):
 
 
 class DropReason(enum.StrEnum):
-    """Why a connection is closed before its time."""
+    """Why a connection is closed early."""
 
     CROWDED = "there are too many connections, and it had waited longest"
     OVERDUE = "it sent or read nothing for too long"
@@ -63,11 +63,11 @@ class DropReason(enum.StrEnum):
 
 
 class ClientConnection(Protocol):
-    """One connection."""
+    """One connection of a client."""
 
     @property
     def origin(self) -> str:
-        """Whom it counts for: `find_client` of its peer."""
+        """The client that the connection is counted against."""
 
     def drop(self, reason: DropReason) -> None:
         """Close it at once."""
@@ -82,7 +82,7 @@ class _Row:
 
 
 class ConnectionTable:
-    """Who is connected; the clock is monotonic."""
+    """The open connections; the clock is monotonic."""
 
     def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._limits = limits
@@ -93,11 +93,11 @@ class ConnectionTable:
         self._count_by_origin: dict[str, int] = {}
 
     def __len__(self) -> int:
-        """How many are connected."""
+        """The number of open connections."""
         return len(self._rows)
 
     def admit(self, connection: ClientConnection) -> bool:
-        """Enter a new connection, in place of one that waits where there are too many; False if none does."""
+        """Add a new connection, in place of a waiting one if the table is full; False if none is waiting."""
         origin = connection.origin
         if self._count_by_origin.get(origin, 0) >= self._limits.most_per_address:
             is_admitted = self._make_room(origin)
@@ -110,7 +110,7 @@ class ConnectionTable:
         return is_admitted
 
     def remove(self, connection: ClientConnection) -> None:
-        """It has ended, or was never admitted."""
+        """Remove a connection that has ended or was never admitted."""
         if self._rows.pop(connection, None) is None:
             return
         self._waiting.pop(connection, None)
@@ -120,7 +120,7 @@ class ConnectionTable:
             del self._count_by_origin[origin]
 
     def enter(self, connection: ClientConnection, phase: ConnectionPhase) -> None:
-        """It is in another phase."""
+        """Change the phase of a connection."""
         row = self._rows.get(connection)
         if row is None:
             return
@@ -130,7 +130,7 @@ class ConnectionTable:
             self._waiting[connection] = None
 
     def record_partial_head(self, connection: ClientConnection, size: int) -> None:
-        """More of an incomplete head has come; the connection is closed if the head is too long."""
+        """Record bytes of an incomplete head; closes the connection if the head is too long."""
         row = self._rows.get(connection)
         if row is None or row.phase in (ConnectionPhase.BUSY, ConnectionPhase.CLOSING):
             return
@@ -141,12 +141,12 @@ class ConnectionTable:
             self._drop(connection, DropReason.LONG_HEAD)
 
     def record_stall(self, connection: ClientConnection, *, is_stalled: bool) -> None:
-        """It does not read its answer, or reads again."""
+        """Record that the client has stopped or resumed reading."""
         if row := self._rows.get(connection):
             row.stalled_since = self._clock() if is_stalled else None
 
     def drop_overdue(self) -> None:
-        """Close those that have waited for too long; to be called every second or so."""
+        """Close the connections that have waited too long; call it about every second."""
         now = self._clock()
         for connection, row in list(self._rows.items()):
             if self._is_overdue(row, now):
@@ -166,7 +166,7 @@ class ConnectionTable:
         return now - row.since >= patience_s
 
     def _make_room(self, origin: str | None) -> bool:
-        """Close the one that has waited longest, of one origin or of all."""
+        """Close the connection that has waited longest, of one origin or of all."""
         waiting = (other for other in self._waiting if origin is None or other.origin == origin)
         longest = next(waiting, None)
         if longest is None:
@@ -180,7 +180,7 @@ class ConnectionTable:
 
 
 def find_client(host: str) -> str:
-    """Whom an address counts for: itself, its /64 network for IPv6, the IPv4 address that it stands for."""
+    """The client behind an address: itself, its /64 network for IPv6, or the IPv4 address that it maps."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

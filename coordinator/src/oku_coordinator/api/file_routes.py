@@ -1,7 +1,7 @@
-"""The files of runs: callers of the API upload them piece by piece, and fetch those of a run.
+"""The files of runs: callers of the API upload them piece by piece, and download the files of a run.
 
-Workers fetch them at another port: `GET /files/DIGEST`, with a ticket for that file. The token of the API is
-worth nothing there, and a ticket nothing here.
+Workers download them at another port: `GET /files/DIGEST`, with a ticket for that file. The token of the API
+is not valid there, and a ticket is not valid here.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from oku_core.spec.files import MOST_BYTES, list_files, list_public_files
 from oku_core.spec.values.file_reference import PROOF_HEADER, FileClaim, find_file_reference, is_digest
 
 MOST_PIECE_BYTES = 16 << 20
-"""The largest piece; a caller sends a larger file in several."""
+"""The largest piece; a caller splits a larger file."""
 _SILENT_S = 30.0
-"""How long the next part of a piece may take to come."""
+"""The longest pause between two parts of a piece."""
 _PART_BYTES = 1 << 18
 _MOST_COUNT = 10**15 - 1
 _MOST_INDEX = 10**16 - 1
@@ -41,12 +41,12 @@ _KEY_MARK = b"PRIVATE KEY-----"
 DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)
 """More workers than that try again later."""
 _MOST_TRANSFERS = 64
-"""At a time; each worker gets its file sooner if not all get theirs at once."""
+"""Concurrent transfers; each worker gets its file sooner if they take turns."""
 UNREADABLE_DATE = "the date in a header cannot be read"
 
 
 def build_upload_routes(store: FileStore) -> list[web.RouteDef]:
-    """The routes, for an application that checks the token."""
+    """Build the routes, for an application that checks the token."""
     uploads = Uploads(store)
 
     async def describe(request: web.Request) -> web.Response:
@@ -68,7 +68,7 @@ def build_upload_routes(store: FileStore) -> list[web.RouteDef]:
 
 
 async def _read_parts(request: web.Request) -> AsyncIterator[bytes]:
-    """What comes of a piece, part by part; a piece that is cut short is an error after the last part."""
+    """Read a piece part by part; a truncated piece raises an error after its last part."""
     received = 0
     while True:
         try:
@@ -107,7 +107,7 @@ def _answer(stored: StoredFile) -> web.Response:
 
 
 def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef]:
-    """The routes, for an application that checks the token."""
+    """Build the routes, for an application that checks the token."""
 
     async def show_rows(request: web.Request) -> web.Response:
         with ledger.read() as t:
@@ -141,7 +141,7 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
 
 
 def _has_key(path: Path) -> bool:
-    """Whether a file of authorities has a private key, too, as some that were made for a test have."""
+    """Whether a file of CA certificates also contains a private key, as some test files do."""
     with path.open("rb") as file:
         return _KEY_MARK in file.read(MOST_BYTES)
 
@@ -154,20 +154,20 @@ def _read_index(query: Mapping[str, str], name: str) -> int:
 
 
 class _Transfer(web.FileResponse):
-    """A file, or the range of it that is asked for; the system copies it, not this process."""
+    """A file or the requested range of it; the kernel copies it, not this process."""
 
     def __init__(self, path: Path, transfers: asyncio.Semaphore) -> None:
         super().__init__(path, headers={"Content-Type": "application/octet-stream"})
         self._transfers = transfers
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Send all of it."""
+        """Send the whole file."""
         async with self._transfers:
             return await super().prepare(request)
 
 
 def has_readable_dates(request: web.Request) -> bool:
-    """Whether aiohttp can read the dates in a request's conditions; otherwise it fails as it answers."""
+    """Whether aiohttp can parse the dates in a request's conditions; otherwise it fails while answering."""
     try:
         _ = request.if_modified_since, request.if_unmodified_since, request.if_range
     except OverflowError:  # in the year 99999999999
@@ -181,7 +181,7 @@ def build_download_api(
     clock: Clock,
     metrics: Metrics,
 ) -> web.Application:
-    """The application of the port for workers; `signer` has signed the tickets, `clock` is Unix time."""
+    """Build the application of the port for workers; `signer` signs the tickets, `clock` is Unix time."""
     api = web.Application()
     refused = RefusedCallers(api, Credential.TICKET, metrics)
     transfers = asyncio.Semaphore(_MOST_TRANSFERS)
@@ -206,7 +206,7 @@ def build_download_api(
 
 
 def _judge(signer: Signer, digest: str, header: str, now: float) -> CredentialFault | None:
-    """What is wrong with a header `Authorization` for the file with this digest; None if nothing is."""
+    """The fault of an `Authorization` header for the file with this digest; None if it is valid."""
     scheme, _, ticket = header.partition(" ")
     if scheme != TICKET_SCHEME:
         return CredentialFault.MALFORMED if header else CredentialFault.MISSING

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpServers:
-    """Opens the ports, and closes them again."""
+    """Opens and closes the ports."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class HttpServers:
         self._clock: ClockService | None = None
 
     async def start(self) -> None:
-        """Open them: workers can fetch files before one gets a lease that needs them."""
+        """Open the ports: workers can fetch files before they get a lease that needs them."""
         await self._open_files()
         await self._open_api()
 
     async def stop(self) -> None:
-        """Close them, and end what is under way."""
+        """Close the ports and end the open connections."""
         if self._clock is not None:
             self._clock.end()
         await self._api.stop()

@@ -1,4 +1,4 @@
-"""The answers of the API that are streams: documents in pieces, ticks of a run as server-sent events."""
+"""Streamed responses of the API: documents in pieces, and ticks of a run as server-sent events."""
 
 import asyncio
 import logging
@@ -17,17 +17,17 @@ _log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MOST_FOLLOWERS = 48
-"""Half of the connections that one address may have: those behind one proxy have the rest for other calls."""
+"""Half of the connections of one address: callers behind one proxy have the rest for other calls."""
 _NO_TICK = b":\n\n"
 """A comment (WHATWG HTML, section 9.2)."""
 
 
 class TooManyFollowersError(Exception):
-    """As many callers follow runs as may."""
+    """Too many clients are following runs."""
 
 
 def build_follower(runs: Runs) -> Handler:
-    """Answers who follows a run with its ticks, as server-sent events."""
+    """Build the handler that streams the ticks of a run as server-sent events."""
     followers = 0
 
     async def follow(request: web.Request) -> web.StreamResponse:
@@ -64,7 +64,7 @@ async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
 
 
 async def stream_pieces(request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
-    """Answer with a JSON document that is made piece by piece."""
+    """Stream a JSON document in pieces."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     try:

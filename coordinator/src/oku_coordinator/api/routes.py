@@ -83,9 +83,9 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 }
 _MAX_BODY = 1 << 20
 DEFAULT_LISTED, MOST_LISTED = 100, 1000
-"""Runs of one answer."""
+"""The number of runs in a list: by default, and at most."""
 _BODY_S = 30.0
-"""How long a body may take after its head."""
+"""The longest time to receive a body."""
 
 
 class Scaling(Protocol):
@@ -103,7 +103,7 @@ def build_api(
     publisher: Publisher | None = None,
     scaling: Scaling | None = None,
 ) -> web.Application:
-    """The application; callers must bear the token."""
+    """Build the application; callers must present the token."""
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
     require_token(api, token, metrics)
     exposed = MetricsCache(metrics)
@@ -140,11 +140,11 @@ def _build_submission(runs: Runs) -> Handler:
         key = _read_key(request)
         values = await _read_object(request)
         proofs = _pop_proofs(values)
-        # In a thread, because compiling the patterns of a spec may take seconds.
+        # In a thread, because it may take seconds to compile the patterns of a spec.
         spec = await asyncio.to_thread(parse_spec, Source("spec", values))
         if (known := runs.find_submitted(key, spec)) is None:
             await runs.admit(spec, proofs)
-            # Another call with the key may have come meanwhile.
+            # Another call with the same key may have come meanwhile.
             known = runs.find_submitted(key, spec)
         if known is not None:
             return _json(build_run_object(known))
@@ -282,7 +282,7 @@ async def _read_object(request: web.Request) -> dict[str, Any]:
 
 
 def _pop_proofs(values: dict[str, Any]) -> dict[str, str]:
-    """Take the proofs that the caller has the files of its run out of what it sent; the rest is a spec."""
+    """Remove the proofs of files from the request; the rest is a spec."""
     proofs = values.pop(PROOFS, {})
     if not isinstance(proofs, dict):
         raise UserError(f"{PROOFS}: is not an object with a proof for each digest")
@@ -304,7 +304,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:
-        if not isinstance(error, StorageError):  # `StorageWatch` logs that once, and not with each call
+        if not isinstance(error, StorageError):  # `StorageWatch` logs that once
             _log.error("the ledger cannot be used: %s", error)
         return _json({"error": f"the ledger cannot be used: {error}"}, status=503)
     except Exception:  # noqa: BLE001  # it is logged; the caller is told whose fault it is

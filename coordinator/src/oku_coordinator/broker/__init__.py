@@ -1,1 +1,1 @@
-"""The coordinator's two ways over the broker: to its workers and from them."""
+"""The coordinator's side of the broker: messages to and from its workers."""

@@ -1,8 +1,8 @@
-"""What comes in from the workers: received in a listener's thread, then handled in the event loop.
+"""Messages from the workers: received in a listener's thread, handled in the event loop.
 
-While a thread has the ledger, the event loop may wait for it. Checkpoints come in one transaction at a time.
-Each begins after the loop has finished what it was doing, or after a second: so a step of the loop that takes
-less than that waits for one transaction at most.
+The event loop may wait for the ledger while a thread uses it. Checkpoints are stored one transaction at a
+time. Each transaction starts after the loop has finished its current step, or after a second. So a step of
+the loop that takes less than a second waits for at most one transaction.
 """
 
 import asyncio
@@ -20,30 +20,29 @@ from oku_core.process.supervision import Supervisor
 _LISTENER_ENDS_S = 5.0
 _MOST_PARTS = 500
 _MOST_ACCOUNTS = 100
-"""In one transaction. With many targets a worker reports hundreds of parts, each of an account that has to be
-written; those of thousands of workers may all be of one."""
+"""The most accounts in one transaction: a worker with many targets updates hundreds at once."""
 LONGEST_TURN_S = 1.0
 """How long each transaction of checkpoints waits for the event loop."""
 
 
 class Receiver(Protocol):
-    """Receives checkpoints in the thread of their listener."""
+    """Stores checkpoints, in the thread of their listener."""
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> Sequence[Receipt]:
-        """Keep checkpoints durably and answer them; gives what was made of them."""
+        """Store checkpoints durably, answer them, and return their receipts."""
 
 
 class Handler(Protocol):
-    """Handles what is new, in the event loop."""
+    """Handles new messages in the event loop."""
 
     def handle_receipts(self, receipts: Sequence[Receipt]) -> None:
-        """The ledger has taken checkpoints in."""
+        """Handle checkpoints that the ledger has stored."""
 
     def handle_progress(self, heard: Sequence[Progress]) -> None:
-        """Workers have reported progress."""
+        """Handle progress of workers."""
 
     def handle_connect(self) -> None:
-        """A listener listens on a new connection."""
+        """Handle a new connection of a listener."""
 
 
 class Inbound:
@@ -54,7 +53,7 @@ class Inbound:
         self._handler: Handler
         self._loop: asyncio.AbstractEventLoop
         self.may_decode = threading.Event()
-        """Not set during a transaction of checkpoints."""
+        """Cleared during a transaction of checkpoints."""
         self.may_decode.set()
         self.checkpoints = CheckpointListener(
             app, supervisor.enlist("checkpoints", LONGEST_PAUSE_S), self.store, self._announce
@@ -69,16 +68,16 @@ class Inbound:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker is within reach, and refuses no requests."""
+        """Whether the broker is reachable and accepts requests."""
         return self.checkpoints.is_connected and self.progress.is_connected and not self.refusal
 
     @property
     def refusal(self) -> str:
-        """Why the broker refuses requests, in its own words; empty if it does not refuse any."""
+        """Why the broker refuses requests, in its own words; empty if it accepts them."""
         return self.checkpoints.refusal or self.progress.refusal
 
     def may_miss_messages(self, now: float, behind_s: float) -> bool:
-        """Whether workers may have spoken unheard: there is no broker, or more waits than can be taken.
+        """Whether messages of workers may be unread: the broker is down, or a listener is behind.
 
         Args:
             now: monotonic seconds.
@@ -88,14 +87,14 @@ class Inbound:
         return not self.progress.is_connected or now - caught_up_at > behind_s
 
     def start(self, receiver: Receiver, handler: Handler) -> None:
-        """Begin to listen; to be called in the running event loop."""
+        """Start listening; call it in the running event loop."""
         self._receiver, self._handler = receiver, handler
         self._loop = asyncio.get_running_loop()
         self.checkpoints.start()
         self.progress.start()
 
     def end(self) -> None:
-        """Let the listeners end; returns at once."""
+        """Stop the listeners; returns at once."""
         self.checkpoints.end()
         self.progress.end()
 
@@ -104,13 +103,13 @@ class Inbound:
         await asyncio.to_thread(self.checkpoints.join, _LISTENER_ENDS_S)
 
     def wait_for_loop(self) -> None:
-        """Wait in a thread until the event loop has finished what it is doing, for a second at most."""
+        """Wait, in a thread, until the event loop has finished its current step, for a second at most."""
         is_free = threading.Event()
         self._loop.call_soon_threadsafe(is_free.set)
         is_free.wait(LONGEST_TURN_S)
 
     def store(self, batches: Sequence[CheckpointBatch]) -> None:
-        """Store checkpoints in the thread of their listener; the event loop handles what became of them."""
+        """Store checkpoints in the thread of their listener; the event loop handles the receipts."""
         for some in group_batches(batches):
             self.wait_for_loop()
             self.may_decode.clear()
@@ -128,7 +127,7 @@ class Inbound:
 
 
 def group_batches(batches: Iterable[CheckpointBatch]) -> Iterator[list[CheckpointBatch]]:
-    """Batches for one transaction each: as many as have few enough parts and accounts, and at least one."""
+    """Group batches by transaction: at least one batch each, within the limits on parts and accounts."""
     group: list[CheckpointBatch] = []
     accounts: set[tuple[str, str]] = set()
     count = 0

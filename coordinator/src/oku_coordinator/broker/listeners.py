@@ -1,8 +1,8 @@
-"""The workers' way to the coordinator: checkpoints and progress come in by the broker.
+"""Receives checkpoints and progress of workers from the broker.
 
-Two threads listen, one to the queue `checkpoints`, one to Celery's events. Both outlive every loss of the
-connection. Checkpoints are taken in together: one transaction of the ledger for all that is there,
-acknowledged after its commit, so that a killed coordinator loses none.
+One thread listens to the queue `checkpoints`, another to Celery's events. Both survive every loss of the
+connection. All waiting checkpoints are stored in one transaction of the ledger and acknowledged after its
+commit, so a killed coordinator loses none.
 """
 
 import logging
@@ -43,16 +43,16 @@ _LINGER_S = 0.05
 """A batch waits this long for more: a commit costs the same for one message as for many."""
 _SHORT_LINGER_S = 0.005
 _FEW = 5
-"""Where no more than this many came together, there is time to answer each at once."""
+"""After at most this many messages together, there is time to answer each at once."""
 LONGEST_PAUSE_S = 1.0
-"""Between two attempts to connect: runs stand still meanwhile."""
+"""Between two attempts to connect, during which runs stand still."""
 _GATHER_S = 0.1
-"""Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
+"""Events are received in bursts; between them, the interpreter is free for threads that wait for the broker.
+"""
 _MOST_EVENTS = 500
 _SILENCE_S = 5.0
 _SILENT_INTERVALS = 1.5
-"""When workers were heard and none is for this long, or for this many heartbeat intervals, all have left or
-the connection is dead without a word."""
+"""After a silence of this many heartbeat intervals, all workers have left or the connection is dead."""
 _LEAVES_S = 1.0
 _PUT_BACK_POLL_S = 0.02
 
@@ -61,7 +61,7 @@ class _Listener(threading.Thread):
     """A thread that connects, listens, and connects again.
 
     Args:
-        on_connect: called in this thread whenever it has begun to listen on a connection.
+        on_connect: called in this thread after each connect.
     """
 
     def __init__(self, app: App, health: Health, on_connect: Callable[[], None]) -> None:
@@ -73,23 +73,23 @@ class _Listener(threading.Thread):
         self.is_connected = False
         self._refusals = find_refusals(app)
         self.refusal = ""
-        """Why the broker refuses requests, although it answers; empty if it does not refuse any."""
+        """Why the broker refuses requests although it is up; empty if it accepts them."""
         self.caught_up_at = time.monotonic()
-        """When nothing waited to be taken, in monotonic seconds."""
+        """When the queue was last empty, in monotonic seconds."""
 
     def run(self) -> None:
-        """Listen until told to end, through every loss of the broker."""
+        """Listen until `end`, through every loss of the broker."""
         keep_going(self._health, self._connect, self._ending)
 
     def end(self) -> None:
-        """Let the thread end; returns at once."""
+        """Stop the thread; returns at once."""
         self._ending.set()
 
     def _connect(self) -> None:
         try:
             self._listen()
         except StorageError:
-            raise  # the ledger fails, not the broker, which delivers the messages again
+            raise  # the ledger has failed, not the broker, which delivers the messages again
         except Exception as error:
             self.is_connected = False
             self.refusal = describe_error(error) if isinstance(error, self._refusals) else ""
@@ -101,15 +101,15 @@ class _Listener(threading.Thread):
 
     @abstractmethod
     def _listen(self) -> None:
-        """Connect and listen until told to end; raise when the connection is lost."""
+        """Connect and listen until `end`; raise when the connection is lost."""
 
 
 class CheckpointListener(_Listener):
-    """Takes checkpoints from the queue, as many messages together as there are.
+    """Receives checkpoints from the queue, all waiting messages together.
 
     Args:
-        take_in: stores messages durably; what it raises leaves them in the queue.
-        on_connect: called whenever it has begun to listen on a connection.
+        take_in: stores messages durably; if it raises, they stay in the queue.
+        on_connect: called after each connect.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class CheckpointListener(_Listener):
             consumer = self._app.amqp.TaskConsumer(
                 channel, queues=[self._app.amqp.queues[CHECKPOINTS_QUEUE]], accept=["json"]
             )
-            # Decoded by us: what cannot be decoded must leave the queue, too.
+            # Decoded here, because a message that cannot be decoded must leave the queue, too.
             consumer.on_message = self._batch.append
             consumer.qos(prefetch_count=_BATCH)
             with consumer:
@@ -144,7 +144,7 @@ class CheckpointListener(_Listener):
                     self._fill_batch(connection)
                     self.refusal = ""
                     self._finish_batch()
-                    self._health.note_well()
+                    self._health.record_success()
             _put_back(connection, channel, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
@@ -176,14 +176,14 @@ class CheckpointListener(_Listener):
 
 
 class ProgressListener(_Listener):
-    """Takes the workers' progress from Celery's events.
+    """Receives the workers' progress from Celery's events.
 
     Args:
-        record: called with all that came together, in this thread.
-        may_decode: no event is decoded while it is not set, which is to be for a transaction at most. SQLite
-            gives the interpreter away at each statement, and a thread that decodes gives it back late: the
-            transaction would take ten times as long.
-        on_connect: called whenever it has begun to listen on a connection.
+        record: called with each burst, in this thread.
+        may_decode: no event is decoded while it is cleared, which lasts one transaction at most. SQLite
+            releases the interpreter at each statement, and a decoding thread returns it late: the transaction
+            would take ten times as long.
+        on_connect: called after each connect.
     """
 
     def __init__(
@@ -209,27 +209,27 @@ class ProgressListener(_Listener):
             consumer.on_message = self._on_event
             with consumer:
                 with suppress(TimeoutError):
-                    connection.drain_events(timeout=0.0)  # on Redis, it is this that subscribes
+                    connection.drain_events(timeout=0.0)  # on Redis, this call subscribes
                 self._record_connect()
                 while not self._ending.is_set():
                     has_heard = self._receive_burst(connection)
                     self.refusal = ""
-                    self._health.note_well()
+                    self._health.record_success()
                     if time.monotonic() - self._heard_at > self._silence_s:
                         _log.info("no worker has been heard for a while: reconnecting")
                         self.is_connected = False
-                        # Otherwise it would wait for ever for the broker to confirm that it leaves.
+                        # Otherwise it would wait forever for the broker to confirm the cancellation.
                         bound_open_broker_sockets(connection, _LEAVES_S)
                         return
                     if has_heard:
                         self._ending.wait(_GATHER_S)
 
     def _receive_burst(self, connection: Any) -> bool:
-        """Take the events that come together; whether there was one."""
+        """Receive the events that arrive together; whether there were any."""
         wait_s = _POLL_S
         while not self._ending.is_set():
             try:
-                # On Redis one call takes all that is there, and what comes meanwhile.
+                # On Redis, one call receives everything in the queue and all that arrives meanwhile.
                 connection.drain_events(timeout=wait_s)
             except TimeoutError:
                 self.caught_up_at = time.monotonic()
@@ -256,10 +256,10 @@ class ProgressListener(_Listener):
 
 
 def _put_back(connection: Any, channel: Any, most_s: float) -> None:
-    """Let go of a queue without a loss, once nothing is consumed from it any more.
+    """Close a queue without a loss, after its consumer has stopped.
 
-    On Redis a call that waits for a message may still be out. What it takes goes back into the queue as long
-    as the channel is open; kombu closes that first, and what comes then is dropped.
+    On Redis, a blocking call may still be pending. A message that it receives returns to the queue while the
+    channel is open; kombu closes the channel first and drops later messages.
     """
     until = time.monotonic() + most_s
     while not has_last_call_returned(channel) and (left_s := until - time.monotonic()) > 0:

@@ -1,4 +1,4 @@
-"""What waits to be sent to workers, oldest first; newer news of one kind takes the place of older."""
+"""Messages to workers, oldest first; a newer one replaces a waiting one of its kind."""
 
 import threading
 from collections import OrderedDict
@@ -19,7 +19,7 @@ class _Waiting(NamedTuple):
 
 
 class OutboundQueue:
-    """A queue between callers and the threads that send; any thread may use it. The clock is monotonic."""
+    """A queue between callers and the sending threads; thread-safe. The clock is monotonic."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -29,7 +29,7 @@ class OutboundQueue:
         self._has_ended = False
 
     def put(self, messages: Iterable[Outbound]) -> None:
-        """Add messages. Control joins what waits for the same process; an order replaces its like."""
+        """Add messages; they are merged with waiting control, or replace waiting orders of their kind."""
         with self._changed:
             for message in messages:
                 key = self._find_key(message)
@@ -40,7 +40,7 @@ class OutboundQueue:
             self._changed.notify()
 
     def get(self, most: int) -> list[Outbound]:
-        """Wait for the next messages, at least one; none when the queue has ended and is empty."""
+        """Wait for at least one message; returns none when the queue has ended and is empty."""
         with self._changed:
             while not self._waiting and not self._has_ended:
                 self._changed.wait()
@@ -51,20 +51,20 @@ class OutboundQueue:
             return taken
 
     def measure_wait_s(self) -> float:
-        """How long the oldest message has waited; 0 when none does."""
+        """How long the oldest message has waited; 0 if the queue is empty."""
         with self._changed:
             oldest = next(iter(self._waiting.values()), None)
             return 0.0 if oldest is None else self._clock() - oldest.since
 
     def drop(self) -> int:
-        """Drop all that waits; gives how many messages those were."""
+        """Drop all messages and return their number."""
         with self._changed:
             count = len(self._waiting)
             self._waiting.clear()
             return count
 
     def end(self) -> None:
-        """Let those who wait for messages end once none is left."""
+        """End the queue: `get` returns at once when it is empty."""
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()

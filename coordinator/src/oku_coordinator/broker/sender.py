@@ -1,8 +1,8 @@
-"""The coordinator's way to its workers: leases, control and orders go out by the broker.
+"""Sends leases, control and orders to the workers through the broker.
 
-Whoever sends goes on at once; a few threads wait for the broker, each on a connection of its own. Whatever is
-lost on the way is repeated by those who sent it: leases that their workers do not name, control that answers
-the next checkpoint, orders until they have had their effect.
+Callers do not wait: a few threads do, each on its own connection. The parts that send repeat lost messages:
+leases that workers do not report, control as the answer to the next checkpoint, orders until they take
+effect.
 """
 
 import logging
@@ -26,23 +26,23 @@ from oku_core.process.clock import Clock
 _log = logging.getLogger(__name__)
 
 _THREADS, _MOST_TOGETHER = 2, 100
-"""To Redis and Valkey many messages go together, in one round trip."""
+"""With Redis and Valkey, many messages go out in one round trip."""
 _AMQP_THREADS, _AMQP_MOST_TOGETHER = 16, 1
-"""RabbitMQ confirms each message: a hundred go to one 20 ms away in less than 0.2 s."""
+"""RabbitMQ confirms each message: a hundred go to a broker 20 ms away in less than 0.2 s."""
 _PATIENCE_S = 2.0
 _LOG_EVERY_S = 5.0
 
 
 class Link(Protocol):
-    """A connection to the broker."""
+    """The state of a connection to the broker."""
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker is within reach."""
+        """Whether the broker is reachable."""
 
 
 class Broker:
-    """Sends what workers are to hear. While the link is down, nothing is tried for seconds."""
+    """Sends messages to workers. While the link is down, it does not try for seconds."""
 
     def __init__(
         self,
@@ -60,19 +60,19 @@ class Broker:
         amqp = is_amqp(str(app.conf.broker_url))
         self._most_together = _AMQP_MOST_TOGETHER if amqp else _MOST_TOGETHER
         self._sending_since = [math.inf] * (_AMQP_THREADS if amqp else _THREADS)
-        """For each thread: since when it has been sending what it sends now."""
+        """Per thread, when its current call began."""
         self._interval_number = 0
         self._logged_at = -math.inf
 
     @property
     def is_away(self) -> bool:
-        """Whether it is known that the broker does not answer, or a message has waited for it for seconds."""
+        """Whether the broker is known to be down, or a message has waited for seconds."""
         tried_s = self._clock() - min(self._sending_since)
         return not self._link.is_connected or max(tried_s, self._queue.measure_wait_s()) > _PATIENCE_S
 
     def send(self, messages: Iterable[Outbound]) -> None:
-        """Put leases and orders into the queues of workers; newer ones are merged with those that wait."""
-        # Who listens says that the broker is away; by the time that it is back there is newer news.
+        """Put leases and orders into the queues of workers; newer ones are merged with waiting ones."""
+        # The link reports the outage; when the broker is back, there are newer messages.
         if not self._link.is_connected:
             self._queue.drop()
             return
@@ -88,8 +88,8 @@ class Broker:
         files: FilesAddress | None = None,
         run: str = "",
     ) -> None:
-        """Tell all workers how often to speak, the time, where files are, and which run has its turn."""
-        # Above those of a coordinator that was here before, unless the clock was put back.
+        """Send all workers their intervals, the time, the address of files, and the active run."""
+        # Above the numbers of an earlier coordinator, unless the clock was set back.
         self._interval_number = max(self._interval_number + 1, time.time_ns())
         self.send(
             [
@@ -105,7 +105,7 @@ class Broker:
         )
 
     def fetch_peak_mb(self) -> float | None:
-        """The most memory that the broker has allocated, in MB; None when it does not say so, or is away."""
+        """The peak memory of the broker in MB; None when it does not report it, or is down."""
         if not self._link.is_connected:
             return None  # the client would try for seconds
         with self._app.connection_for_read() as connection:
@@ -118,7 +118,7 @@ class Broker:
                 return None
 
     def end(self, wait_s: float) -> None:
-        """Send what waits, for at most so long."""
+        """Send all waiting messages, for at most this long."""
         self._queue.end()
         until = self._clock() + wait_s
         for thread in self._threads:

@@ -1,1 +1,1 @@
-"""The clock of schedules: kept over restarts, and told to workers."""
+"""The clock of schedules: it survives restarts, and workers follow it."""

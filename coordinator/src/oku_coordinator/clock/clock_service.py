@@ -1,6 +1,6 @@
-"""Tells workers on other machines what the monotonic clock of this one shows, in a thread of its own.
+"""Serves the monotonic clock of this machine to workers on other machines, in its own thread.
 
-A question waits for nothing but the interpreter, since the error of a worker is half of the round trip.
+A request waits for nothing but the interpreter, because the error of a worker is half of the round trip.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Health, keep_going
 
 _PAUSE_S = 0.001
-"""After a datagram that is no question, so that a flood of them takes little of the processor."""
+"""After an invalid datagram, so that a flood of them takes little CPU time."""
 
 
 class ClockService(threading.Thread):
@@ -32,8 +32,8 @@ class ClockService(threading.Thread):
 
     Args:
         listening: a UDP socket, which it closes.
-        kernel: whose monotonic clock is told, as `fetch_kernel_id` names it.
-        rejections: of datagrams that are no questions.
+        kernel: the id of the kernel whose clock is served, from `fetch_kernel_id`.
+        rejections: logs invalid datagrams.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class ClockService(threading.Thread):
         self._waker, self._woken = socket.socketpair()
 
     def run(self) -> None:
-        """Answer until told to end."""
+        """Answer requests until `end`."""
         self._socket.settimeout(0.0)
         with self._socket, self._woken:
             keep_going(self._health, self._serve, self._ending)
 
     def end(self) -> None:
-        """Let the thread end, and wait for it."""
+        """Stop the thread and wait for it."""
         self._ending.set()
         self._waker.close()
         if self.is_alive():
@@ -89,9 +89,9 @@ class ClockService(threading.Thread):
             self._ending.wait(_PAUSE_S)
             return
         answer = ClockAnswer(nonce=question.nonce, kernel=self._kernel, monotonic_ns=self._monotonic_ns())
-        with contextlib.suppress(OSError):  # as lost as on the way; whoever asked asks again
+        with contextlib.suppress(OSError):  # as if lost on the way; the worker asks again
             self._socket.sendto(seal_answer(self._signer, answer), address)
-        self._health.note_well()
+        self._health.record_success()
 
 
 def open_clock(
@@ -102,7 +102,7 @@ def open_clock(
     health: Health,
     rejections: RejectionLog,
 ) -> ClockService | None:
-    """Answer workers elsewhere at the port of the API; None if the API is for this machine alone.
+    """Serve the clock at the port of the API; None if the API is only for this machine.
 
     Raises `UserError` if the port is taken.
     """
@@ -119,13 +119,13 @@ def open_clock(
 def find_clock_address(
     api_address: tuple[str, int], own_name: str, host: str | None = None, port: int | None = None
 ) -> ClockAddress | None:
-    """The address that workers are told; None if the API is for processes of this machine alone.
+    """The address of the clock for workers; None if the API is only for processes of this machine.
 
     Args:
         api_address: the IP address and the port that the API listens on.
-        own_name: what this machine is called.
-        host: what it is called by workers, if that is known.
-        port: the port that they use, if it is another one.
+        own_name: the name of this machine.
+        host: its name for workers, if it is set.
+        port: the port for workers, if it is another one.
     """
     address = ipaddress.ip_address(api_address[0].partition("%")[0])
     if host is None:

@@ -1,8 +1,8 @@
-"""Keeps the coordinator's clock the same over restarts in the middle of a run, and tells it to workers.
+"""Keeps the coordinator's clock continuous over restarts during a run, and sends it to workers.
 
-A schedule counts by this clock: if the machine's clock was set meanwhile, it goes on as before. Its offset
-from the kernel's monotonic clock is kept beside the ledger, and holds until the next boot. After a boot, or
-on another machine, the workers know what the clock was.
+Schedules count by this clock: it ignores later changes of the machine's clock. Its offset from the kernel's
+monotonic clock is stored beside the ledger and is valid until the next boot. After a boot, or on another
+machine, the coordinator takes the clock from the workers.
 """
 
 import contextlib
@@ -23,11 +23,11 @@ from oku_core.process.private_files import write_private
 _log = logging.getLogger(__name__)
 
 LISTEN_S = 2.5
-"""How long to listen to workers that may know what the clock was: in this time most of them speak twice."""
+"""How long to listen to workers that may know the clock: most of them report twice in this time."""
 
 
 class _KeptClock(msgspec.Struct, frozen=True, kw_only=True):
-    """The clock as it stands in its file."""
+    """The clock in its file."""
 
     kernel: str
     offset_ns: int
@@ -37,7 +37,7 @@ _KEPT: JsonDecoder[_KeptClock] = JsonDecoder(_KeptClock)
 
 
 class ClockAddress(NamedTuple):
-    """Whom to ask, by UDP."""
+    """The UDP address of the clock."""
 
     host: str
     port: int
@@ -47,11 +47,11 @@ class ClockStore:
     """Keeps one clock.
 
     Args:
-        kernel: whose monotonic clock carries it, as `fetch_kernel_id` names it.
+        kernel: the id of the kernel whose monotonic clock carries it, from `fetch_kernel_id`.
 
     Attributes:
-        is_settled: whether the clock is the one to count by: there was none before, or it is known.
-        address: whom workers may ask for the monotonic clock; None if nobody answers.
+        is_settled: whether the clock is final: there was none before, or it is known.
+        address: where workers query the monotonic clock; None if it is not served.
     """
 
     def __init__(self, clock: SteadyClock, path: Path, kernel: str | None = None) -> None:
@@ -61,10 +61,10 @@ class ClockStore:
         self.is_settled = True
         self.address: ClockAddress | None = None
         self._offsets_ns: dict[str, int] = {}
-        """What workers say of the clock before, each at most: what they say takes its time to come here."""
+        """The offset of the previous clock by process, the largest reported: messages take time to arrive."""
 
     def restore(self, *, is_run_active: bool) -> None:
-        """Go on with the clock of the coordinator before this one, if a run is active."""
+        """Continue the clock of the previous coordinator, if a run is active."""
         kept = self._read()
         if is_run_active and kept is not None and self.kernel and kept.kernel == self.kernel:
             self._clock.adopt(kept.offset_ns)
@@ -74,7 +74,7 @@ class ClockStore:
         self._keep()
 
     def record_progress(self, heard: Iterable[Progress], now: float) -> None:
-        """Workers have reported, at `now` in monotonic seconds."""
+        """Record progress that arrived at `now`, in monotonic seconds."""
         for progress in heard if not self.is_settled else ():
             if progress.coordinator_at is not None:
                 offset_ns = round((progress.coordinator_at - now) * 1e9)
@@ -82,7 +82,7 @@ class ClockStore:
                 self._offsets_ns[progress.incarnation] = max(known_ns, offset_ns)
 
     def settle(self) -> None:
-        """Adopt the clock that the workers know, once they were listened to for `LISTEN_S`."""
+        """Adopt the clock of the workers, after listening to them for `LISTEN_S`."""
         if self.is_settled:
             return
         if self._offsets_ns:
@@ -93,12 +93,12 @@ class ClockStore:
         self._keep()
 
     def anchor(self) -> None:
-        """Follow the clock of the machine again. Call this only while nothing is being measured."""
+        """Follow the machine's clock again. Call this only while no run is being measured."""
         self._clock.anchor()
         self._keep()
 
     def describe(self) -> ClockNotice:
-        """What workers are told of the clock."""
+        """The notice of the clock for workers."""
         host, port = self.address or ("", 0)
         return ClockNotice(kernel=self.kernel, offset_ns=self._clock.offset_ns, host=host, port=port)
 
@@ -116,9 +116,9 @@ class ClockStore:
 
 
 def find_median_offset_ns(offsets_ns: Iterable[int]) -> int:
-    """The offset of a clock as most workers know it; a few that are wrong do not move it far.
+    """The offset of a clock by the median of the workers; a few wrong ones do not move it far.
 
     Raises:
-        StatisticsError: no worker knows it.
+        StatisticsError: no worker has reported it.
     """
     return statistics.median_low(offsets_ns)

@@ -1,1 +1,1 @@
-"""The files of runs: kept beside the ledger, and given to workers."""
+"""The files of runs: stored beside the ledger and served to workers."""

@@ -1,4 +1,4 @@
-"""How workers fetch the files of runs: where, and with which tickets."""
+"""How workers fetch the files of runs: the address and the tickets."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ class FileAccess:
         clock: Unix time.
 
     Attributes:
-        address: where they fetch them, once that is known.
+        address: where workers fetch files, once it is known.
     """
 
     def __init__(self, signer: Signer, clock: Clock) -> None:
@@ -25,7 +25,7 @@ class FileAccess:
         self.address: FilesAddress | None = None
 
     def build_tickets(self, digests: Iterable[str]) -> dict[str, str]:
-        """Build tickets for the files with these digests, each for a time."""
+        """Build tickets of limited validity for the files with these digests."""
         now = self._clock()
         return {digest: build_ticket(self._signer, digest, now) for digest in digests}
 
@@ -33,13 +33,13 @@ class FileAccess:
 def find_files_address(
     listening: tuple[str, int], own_name: str, host: str | None = None, port: int | None = None
 ) -> FilesAddress:
-    """The address that workers are told.
+    """The address of files for workers.
 
     Args:
         listening: the IP address and the port that the coordinator listens on for them.
-        own_name: what this machine is called.
-        host: what it is called by workers, if that is known.
-        port: the port that they use, if it is another one.
+        own_name: the name of this machine.
+        host: its name for workers, if it is set.
+        port: the port for workers, if it is another one.
     """
     address = ipaddress.ip_address(listening[0].partition("%")[0])
     found = own_name if address.is_unspecified else str(address)

@@ -1,8 +1,8 @@
-"""The folder with the files of runs, each called by its SHA-256 and the proof that a caller has it.
+"""The folder of the files of runs, each named by its SHA-256 digest and the proof that a caller has it.
 
-An upload grows under a temporary name, and gets its own once all of it is on the disk and has that digest and
-proof. So a file that has its name is whole, whatever has died meanwhile, and the part of another one that is
-there need not be sent again. A caller without the right proof finds neither a file nor a part of it.
+An upload grows under a temporary name. It gets its final name once it is completely on the disk and matches
+its digest and proof. So a file with its final name is complete, even after a crash, and an interrupted upload
+continues where it stopped. A caller without the right proof finds neither files nor parts of them.
 """
 
 import hmac
@@ -24,11 +24,11 @@ from oku_core.spec.values.file_reference import FileClaim, FileHash, is_digest
 _PROOF_MARK, _PART = ".", ".part"
 _READ_BYTES = 1 << 20
 _KEPT_FREE = 256 << 20
-"""So many bytes of the disk stay free for the ledger: without room in it, every run stands still."""
+"""Bytes of the disk that stay free for the ledger: without space for it, every run stops."""
 
 
 class FileName(NamedTuple):
-    """The name of a file in the folder: digest and proof, and a mark while more of it is to come."""
+    """The name of a file in the folder: digest and proof, with a mark while it is incomplete."""
 
     claim: FileClaim
     is_part: bool = False
@@ -39,7 +39,7 @@ class FileName(NamedTuple):
 
 
 def read_name(name: str) -> FileName | None:
-    """Parse a name; None if it is not that of a file of a run."""
+    """Parse a name; None if it does not name a file of a run."""
     whole = name.removesuffix(_PART)
     digest, _, proof = whole.partition(_PROOF_MARK)
     if not (is_digest(digest) and is_digest(proof)):
@@ -48,7 +48,7 @@ def read_name(name: str) -> FileName | None:
 
 
 def find_stored_file(folder: Path, digest: str) -> Path | None:
-    """The file with a digest in the folder of a coordinator that does not run; None if it is not there."""
+    """The file with a digest in the folder of a coordinator that is not running; None if it is missing."""
     for path in folder.glob(f"{digest}*"):
         name = read_name(path.name)
         if name is not None and not name.is_part:
@@ -57,7 +57,7 @@ def find_stored_file(folder: Path, digest: str) -> Path | None:
 
 
 class FileTooLargeError(UserError):
-    """A file, or all files together, would be larger than the operator allows."""
+    """A file, or all files together, would exceed the limit of the operator."""
 
 
 class NoRoomError(UserError):
@@ -65,22 +65,22 @@ class NoRoomError(UserError):
 
 
 class DigestError(UserError):
-    """What was uploaded has another digest or proof."""
+    """The upload has another digest or proof."""
 
 
 class UnknownFileError(UserError):
-    """There is no such file here, or not all of it."""
+    """The file is not here, or incomplete."""
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """What a caller hears of a file."""
+    """The state of a file, as callers see it."""
 
     digest: str
     received: int
-    """How many bytes of it are here."""
+    """The number of its bytes that have arrived."""
     is_complete: bool
-    """Whether that is all of it, and checked."""
+    """Whether it is complete and verified."""
 
 
 class _Complete(NamedTuple):
@@ -93,9 +93,9 @@ class FileStore:
     """Keeps files; one process at a time uses a folder.
 
     Args:
-        folder: where they are; it is made when the first one comes.
-        measure_free: how many bytes are free on the disk of a folder.
-        clock: Unix time, as that of files.
+        folder: the folder; it is created with the first file.
+        measure_free: measures the free bytes on the disk of a folder.
+        clock: Unix time, as of the file system.
     """
 
     def __init__(
@@ -111,38 +111,38 @@ class FileStore:
         self._clock = clock
         self._complete: dict[str, _Complete] = {}
         self._partial: dict[FileClaim, int] = {}
-        """How many bytes are there of those that are not complete."""
+        """Bytes that have arrived of each incomplete file."""
         self._announced: dict[FileClaim, int] = {}
-        """How large those will be that are coming in."""
+        """Final sizes of the files that are being uploaded."""
         self._wanted: dict[str, float] = {}
-        """When a command was told about what it is about to submit a run with, by digest."""
+        """When a command last asked about a file for its next run, by digest."""
         self._list()
 
     @property
     def limits(self) -> FileLimits:
-        """How large files may be, and how many a run may have."""
+        """The limits on sizes and numbers of files."""
         return self._limits
 
     def describe(self, claim: FileClaim) -> StoredFile:
-        """What is here of a file. A complete one stays for a while, as its caller is about to use it."""
+        """The state of a file. A complete one is kept for a while, as its caller is about to use it."""
         if self.is_proven(claim):
             self._wanted[claim.digest] = self._clock()
             return StoredFile(claim.digest, self._complete[claim.digest].size, is_complete=True)
         return StoredFile(claim.digest, self._partial.get(claim, 0), is_complete=False)
 
     def is_proven(self, claim: FileClaim) -> bool:
-        """Whether a file is complete, and this is its proof."""
+        """Whether a file is complete and has this proof."""
         stored = self._complete.get(claim.digest)
         return stored is not None and hmac.compare_digest(stored.proof, claim.proof)
 
     def find(self, digest: str) -> Path:
-        """The path of a file that is complete; `UnknownFileError` if there is none."""
+        """The path of a complete file; raises `UnknownFileError` if there is none."""
         if digest not in self._complete:
             raise UnknownFileError(f"no such file: {digest}")
         return self._path(FileClaim(digest, self._complete[digest].proof))
 
     def admit(self, claim: FileClaim, size: int) -> None:
-        """Make sure that a file of this size may come in.
+        """Check that there is room for a file of this size.
 
         Raises:
             FileTooLargeError: the operator does not allow it.
@@ -174,7 +174,7 @@ class FileStore:
         self._announced[claim] = size
 
     def append(self, claim: FileClaim, content: bytes) -> None:
-        """Add to a file that is coming in; this blocks. `NoRoomError` if it does not fit: a part may stay."""
+        """Append to an upload; blocking. Raises `NoRoomError` if it does not fit, and may leave a part."""
         path = self._path(claim, is_part=True)
         try:
             file = os.open(path, os.O_WRONLY | os.O_APPEND) if claim in self._partial else _create(path)
@@ -190,11 +190,11 @@ class FileStore:
             raise NoRoomError(f"the file cannot be written at the coordinator: {error.strerror}") from error
 
     def complete(self, claim: FileClaim) -> None:
-        """Give a file its name, now that all of it is here; this blocks, as all of it is read.
+        """Verify a complete upload and give it its final name; blocking, because it reads the whole file.
 
         Raises:
-            DigestError: it has another digest or proof; nothing is left of it.
-            NoRoomError: the disk does not take it.
+            DigestError: it has another digest or proof, and was deleted.
+            NoRoomError: the disk is full.
         """
         path = self._path(claim, is_part=True)
         try:
@@ -215,22 +215,22 @@ class FileStore:
         self._wanted[claim.digest] = self._clock()
 
     def abandon(self, claim: FileClaim) -> None:
-        """Nothing more comes of a file for now; what is there stays for a while."""
+        """Pause an upload; its part is kept for a while."""
         self._announced.pop(claim, None)
 
     def claim_whole(self, digest: str) -> int | None:
-        """How many bytes a file has that is complete, None if there is none; from now on a run keeps it."""
+        """The size of a complete file, None if there is none; the caller's run keeps it from now on."""
         self._wanted.pop(digest, None)
         stored = self._complete.get(digest)
         return None if stored is None else stored.size
 
     def delete(self, digest: str) -> None:
-        """Remove a file that no run uses any more, unless another is about to use it."""
+        """Delete a file that no run uses, unless another run is about to use it."""
         if digest not in self._wanted:
             self._remove(digest)
 
     def sweep(self, used: AbstractSet[str]) -> None:
-        """Remove what no run uses, and nobody has sent anything of, or asked for, for a while."""
+        """Delete files that no run uses and that were not requested or extended for a while."""
         before = self._clock() - self._limits.unused_s
         for digest in [*self._complete]:
             is_wanted = digest in used or self._wanted.get(digest, before) > before

@@ -1,4 +1,4 @@
-"""Takes files in, piece by piece: each goes to the disk before the next one is read."""
+"""Receives files piece by piece: each part is written to the disk before the next one is read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from oku_core.spec.values.file_reference import FileClaim
 
 
 class OffsetError(Exception):
-    """A piece does not begin where the file ends here."""
+    """A piece does not start where the stored part ends."""
 
     def __init__(self, stored: StoredFile) -> None:
         super().__init__(f"{stored.received} bytes of this file are here: go on with the next one")
@@ -17,27 +17,27 @@ class OffsetError(Exception):
 
 
 class Uploads:
-    """The files that are coming in; several may come at once, and a single one from several callers."""
+    """The running uploads; several files at once, and one file from several callers."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
         self._locks: WeakValueDictionary[FileClaim, asyncio.Lock] = WeakValueDictionary()
-        """One stays for as long as anybody holds it or waits for it."""
+        """A lock lives as long as a task holds it or waits for it."""
 
     async def receive(
         self, claim: FileClaim, size: int, offset: int, content: AsyncIterator[bytes]
     ) -> StoredFile:
-        """Take in a piece of a file.
+        """Receive a piece of a file.
 
         Args:
             claim: digest and proof of the whole file.
             size: of the whole file, in bytes.
-            offset: where in the file the piece begins.
+            offset: where the piece starts in the file.
             content: the piece, in parts that fit into memory.
 
         Raises:
-            OffsetError: the piece does not begin where the file ends here.
-            UserError: the file is too large, the disk is full, or all of it is not what the claim says.
+            OffsetError: the piece does not start where the stored part ends.
+            UserError: the file is too large, the disk is full, or the complete file does not match the claim.
         """
         lock = self._locks.setdefault(claim, asyncio.Lock())
         async with lock:

@@ -1,9 +1,8 @@
 """The Kubernetes API: five calls, with the pod's own service account.
 
-Of the client library this uses the configuration of a pod (address, certificates, a token that is read anew)
-and its asyncio transport. Its generated classes for the API's objects take 170 MB and two seconds to load,
-for a few fields of three objects; those are decoded here. Watches are not used: what is polled needs no care
-for those that end silently.
+Of the client library this uses the in-cluster configuration (address, certificates, a token that is reread)
+and the asyncio transport. Its generated classes for API objects take 170 MB and two seconds to load, for a
+few fields of three objects; those are decoded here. Polling replaces watches, which may end without an error.
 """
 
 from typing import Any, TypeVar
@@ -25,11 +24,11 @@ _PATCH_HEADERS = {"PATCH": {"Content-Type": "application/merge-patch+json"}}
 
 
 class ClusterError(Exception):
-    """The API did not do what it was asked for.
+    """A call to the API has failed.
 
     Args:
-        text: one line for people.
-        status: of the answer, 0 without one.
+        text: one line for users.
+        status: the status of the response, 0 without one.
     """
 
     def __init__(self, text: str, status: int = 0) -> None:
@@ -46,14 +45,14 @@ class _ScaleStatus(msgspec.Struct):
 
 
 class DeploymentScale(msgspec.Struct):
-    """The size of a Deployment: what is wanted of it, and how its pods are found."""
+    """The size of a Deployment and the selector of its pods."""
 
     spec: _ScaleSpec
     status: _ScaleStatus
 
     @property
     def replicas(self) -> int:
-        """How many pods it is to have."""
+        """The number of pods that it should have."""
         return self.spec.replicas
 
     @property
@@ -103,9 +102,9 @@ class Cluster:
         await self._call("PATCH", self._build_scale_path(deployment), body=body)
 
     async def fetch_failure(self, deployment: str) -> str:
-        """Why no pods can be made for a Deployment, as Kubernetes says it; empty when they can.
+        """Why Kubernetes cannot create pods for a Deployment, in its own words; empty if it can.
 
-        It is empty, too, without the right to see that: nothing depends on it.
+        Also empty without the permission to read it.
         """
         try:
             content = await self._call("GET", self._build_path(deployment))
@@ -128,7 +127,7 @@ class Cluster:
         await self._call("PATCH", path, body={"metadata": {"annotations": {COST_ANNOTATION: str(cost)}}})
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.close()
 
@@ -142,7 +141,7 @@ class Cluster:
         self, method: str, path: str, *, query: list[tuple[str, str]] | None = None, body: Any = None
     ) -> bytes:
         try:
-            if self._client is None:  # it wants a running event loop
+            if self._client is None:  # it needs a running event loop
                 self._client = ApiClient(self.configuration)
             _, url, headers, data, _ = await self._client.param_serialize(
                 method,
@@ -163,14 +162,14 @@ class Cluster:
 
 
 def enter_cluster(namespace: str) -> Cluster:
-    """The cluster that this process is a pod of; `UserError` when it is not one."""
+    """The cluster of this pod; `UserError` if this process is not in a pod."""
     configuration = Configuration()
     try:
         load_incluster_config(configuration)
     except ConfigException as error:
         raise UserError(f"--kube-workers: this is not a pod with a service account: {error}") from error
-    # Clusters make their own certificates, many of them without what Python 3.13 asks for beside a chain
-    # that can be trusted (RFC 5280, an authority key identifier).
+    # Clusters create their own certificates. Many lack an authority key identifier (RFC 5280), which Python
+    # 3.13 requires beside a trusted chain.
     configuration.disable_strict_ssl_verification = True
     return Cluster(namespace, configuration)
 

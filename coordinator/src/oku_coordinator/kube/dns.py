@@ -1,8 +1,8 @@
-"""Whether the name of the delay servers stands for those that there are.
+"""Checks that the name of the delay servers resolves to the current pods.
 
-Workers find them by DNS, which remembers what it said for up to half a minute. A server that has gone is
-still in it, and a connection to an address that nobody has any more gets no answer until it is given up. One
-that has come is not in it yet: if only one of four is known, it gets all the load.
+Workers find them by DNS, which caches its answers for up to half a minute. It still lists a server that has
+gone, and a connection to that address hangs until it times out. It does not list a new one yet: if only one
+of four is known, that one gets all the load.
 """
 
 import asyncio
@@ -20,18 +20,17 @@ from oku_core.process.clock import Clock
 _log = logging.getLogger(__name__)
 
 NAMED_WITHIN_S = 60.0
-"""After this long the name is taken as it is."""
+"""After this long, the name is accepted as it is."""
 LOOKUPS = 32
-"""DNS has replicas, each with a memory of its own; nobody chooses which one answers. Of two, one that is
-behind is missed by so many lookups once in 4,000,000,000 times; of five, once in 1,300."""
+"""DNS has replicas with separate caches. If one of two is stale, this many lookups miss it once in 2**32."""
 _SETTLE_S = 0.5
-"""DNS is asked no sooner after the pods were: it would remember that it did not know them."""
+"""The least time from listing the pods to a lookup: DNS would cache that it did not know them."""
 PATIENCE_S = 10.0
-"""For all lookups together. A resolver that gets no answer tries for 40 s."""
+"""For all lookups together. A resolver without an answer tries for 40 s."""
 
 
 async def look_up(host: str) -> set[str]:
-    """The addresses of a name; none when it has none, or nobody says."""
+    """The addresses of a name; empty if it has none, or DNS does not answer."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -41,7 +40,7 @@ async def look_up(host: str) -> set[str]:
 
 
 class ServerDns:
-    """Compares what DNS says of the delay servers' name with their pods."""
+    """Compares the addresses of the delay servers' name with their pods."""
 
     def __init__(
         self,
@@ -55,15 +54,15 @@ class ServerDns:
         self._clock = clock
         self._sleep = sleep
         self._awaited: set[str] = set()
-        """The addresses of the pods that it does not stand for."""
+        """The addresses of the pods that it should resolve to."""
         self._since = 0.0
         self._taken: set[str] | None = None
-        """What it stood for when it was taken as it is: a Service may have an address of its own."""
+        """The addresses that were accepted as they were: a Service may have an address of its own."""
 
     async def find_obstacle(self, pods: Sequence[Pod]) -> str:
-        """Why workers would not find these pods by it, or would find others; empty when they may begin.
+        """Why workers would not reach these pods, or would reach others; empty when they may start.
 
-        A pod with addresses of both families is found by either: DNS that lacks one of them goes unnoticed.
+        A pod with addresses of both families is found by either; an incomplete DNS goes unnoticed.
         """
         await self._sleep(_SETTLE_S)
         ips_of_each = [pod.ips for pod in pods]
@@ -86,7 +85,7 @@ class ServerDns:
         return ""
 
     async def _find_others(self, ips_of_each: Sequence[set[str]]) -> set[str] | None:
-        """What it stands for where that are not these pods; None when no lookup says so."""
+        """The addresses that do not match these pods; None if every lookup matches."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 for _ in range(LOOKUPS):
@@ -99,7 +98,7 @@ class ServerDns:
 
 
 def is_same(addresses: set[str], ips_of_each: Sequence[set[str]]) -> bool:
-    """Whether addresses are those of the pods: one of each at least, and no others."""
+    """Whether addresses match the pods: at least one of each, and no others."""
     return all(addresses & ips for ips in ips_of_each) and addresses <= set().union(*ips_of_each)
 
 
@@ -111,7 +110,7 @@ class PodServers:
     """The pods of a Deployment.
 
     Args:
-        url: of the service before them; their port is the same.
+        url: the URL of their Service, which has the same port.
     """
 
     is_fixed = False
@@ -124,7 +123,7 @@ class PodServers:
         self._host = parts.netloc
 
     async def find(self) -> list[Address]:
-        """Where each of them answers, those that are about to leave included."""
+        """The addresses of the running pods, terminating ones included."""
         try:
             scale = await self._cluster.fetch_scale(self._deployment)
             pods = await self._cluster.fetch_pods(scale.selector)

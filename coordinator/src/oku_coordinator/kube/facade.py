@@ -1,4 +1,4 @@
-"""Kubernetes as the coordinator sees it: one object, or none outside a cluster."""
+"""The coordinator's view of Kubernetes: one object, or none outside a cluster."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ from oku_core.spec.spec import Spec
 
 
 class KubeFacade(WorkerLimits):
-    """Scales the pods of runs and finds their delay servers. `UserError` when this process is not a pod.
+    """Scales the pods of runs and finds their delay servers. `UserError` if this process is not a pod.
 
     Args:
-        server_urls: of the delay servers. One that names all of them, a headless Service, is waited for until
-            it does; the pods are asked at the port of the first.
-        ledger: says which run has its turn.
-        signals: begin a round when a run may begin that could not before.
+        server_urls: the URLs of the delay servers. A single headless Service must resolve to all of them
+            before a run starts; the pods are queried at the port of the first URL.
+        ledger: contains the run that has its turn.
+        signals: start a round when a run becomes able to start.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class KubeFacade(WorkerLimits):
         self._settings = settings
         self._cluster = enter_cluster(settings.namespace)
         self.dns = ServerDns(urlsplit(server_urls[0]).hostname or "") if has_one_name(server_urls) else None
-        """Waits for the name of the delay servers, if they have one for all."""
+        """Checks the name of the delay servers, if they share one."""
         self._scaler = Scaler(settings, self._cluster, ledger, signals, self.dns)
         self.servers = (
             PodServers(self._cluster, settings.servers, server_urls[0]) if settings.servers else None
@@ -43,20 +43,20 @@ class KubeFacade(WorkerLimits):
         """Where the delay servers are, if they are scaled here."""
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begin to scale."""
+        """Start scaling."""
         self._scaler.start(supervisor)
 
     async def end(self) -> None:
-        """Leave everything as it is."""
+        """Stop scaling; sizes stay as they are."""
         await self._scaler.end()
         await self._cluster.close()
 
     def check(self, spec: Spec) -> None:
-        """Refuse a spec that wants more pods than there may be, with a `UserError`."""
+        """Reject a spec that requests more pods than allowed, with a `UserError`."""
         check_bounds(spec, self._settings)
 
     def may_start(self, run: RunRecord) -> bool:
-        """Whether what a run needs beside workers is there."""
+        """Whether the delay servers that a run needs are ready."""
         return self._scaler.has_servers(run)
 
     def count_workers(self, spec: Spec) -> int:
@@ -64,27 +64,27 @@ class KubeFacade(WorkerLimits):
         return choose_workers(spec, self._settings)
 
     def count_assigned(self, run: RunRecord) -> int:
-        """How many workers a run has: as many pods as there are to be, which people may change meanwhile."""
+        """How many workers a run has: the intended number of pods, which may be scaled by hand meanwhile."""
         size = self._scaler.find_size(run)
         return choose_workers(run.spec, self._settings) if size is None else size
 
     @property
     def workers(self) -> PodReadiness:
-        """How many worker pods are there, of the run that has its turn."""
+        """The worker pods of the run that has its turn."""
         return self._scaler.workers
 
     @property
     def delay_servers(self) -> PodReadiness:
-        """How many delay server pods are ready, as long as the run waits for them."""
+        """The delay server pods, while the run waits for them."""
         return self._scaler.servers
 
     @property
     def trouble(self) -> str:
-        """Which call the API refused or did not answer last; empty when all is well."""
+        """The last call that the API rejected or did not answer; empty if there was none."""
         return self._scaler.trouble
 
     def describe(self) -> dict[str, Any]:
-        """What may be scaled, and what is wrong, as the API tells it."""
+        """The limits of scaling and its problems, as a JSON object of the API."""
         settings = self._settings
         return {
             "workers": settings.max_workers,
@@ -94,5 +94,5 @@ class KubeFacade(WorkerLimits):
 
 
 def has_one_name(server_urls: Sequence[str]) -> bool:
-    """Whether all delay servers have the same name: what several stand for together is not known."""
+    """Whether all delay servers share one name; with several, it is unknown what they resolve to together."""
     return len(server_urls) == 1 and not is_one_server(server_urls[0])

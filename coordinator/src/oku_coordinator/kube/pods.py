@@ -1,7 +1,7 @@
-"""Pods as far as they matter here, and which of them should be deleted last: pure rules.
+"""The relevant part of a pod, and the deletion order of pods: pure rules.
 
-A ReplicaSet that is made smaller deletes the pods with the lowest deletion cost first. It is set when a
-worker becomes busy or idle, not with each lease: Kubernetes asks not to change it often.
+A shrinking ReplicaSet deletes the pods with the lowest deletion cost first. The cost is set when a worker
+becomes busy or idle, not with each lease: Kubernetes advises against frequent updates.
 """
 
 import textwrap
@@ -12,19 +12,19 @@ import msgspec
 
 COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 IDLE_COST = 0
-"""That of a pod without the annotation, too."""
+"""Also the cost of a pod without the annotation."""
 BUSY_COST = 100
 _LONGEST_OBSTACLE = 200
 """Characters."""
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
-"""Reasons for which every container waits for a while."""
+"""Reasons that every container passes through."""
 _NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 _CRASHING = "CrashLoopBackOff"
 _OWN_COMPONENTS = frozenset({"coordinator", "workers", "servers"})
 """They share the image of Oku."""
 _COMPONENT_LABEL = "app.kubernetes.io/component"
 SERVERS_WITHIN_S = 60.0
-"""After this long the delay servers that are ready are enough, if there is at least one."""
+"""After this long, the ready delay servers are enough, if there is at least one."""
 
 
 class PodCondition(msgspec.Struct):
@@ -36,7 +36,7 @@ class PodCondition(msgspec.Struct):
 
 
 class Waiting(msgspec.Struct):
-    """Why a container does not run yet, or not any more."""
+    """Why a container is not running."""
 
     reason: str = ""
     message: str = ""
@@ -51,14 +51,14 @@ class Terminated(msgspec.Struct, rename="camel"):
 
 
 class ContainerState(msgspec.Struct):
-    """What a container does: at most one of these, none while it runs."""
+    """The state of a container: at most one of these, none while it runs."""
 
     waiting: Waiting | None = None
     terminated: Terminated | None = None
 
 
 class Container(msgspec.Struct, rename="camel"):
-    """A container of a pod, and how it ended before it was started again."""
+    """A container of a pod, and how it ended before its last restart."""
 
     name: str = ""
     state: ContainerState = msgspec.field(default_factory=ContainerState)
@@ -66,7 +66,7 @@ class Container(msgspec.Struct, rename="camel"):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Where a pod is, its labels and annotations, and when it is to be gone if it was deleted."""
+    """Namespace, labels and annotations of a pod, and when it is due to be gone if it was deleted."""
 
     name: str
     namespace: str = ""
@@ -82,7 +82,7 @@ class PodIp(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """How a pod is doing, and why where it has no container that could tell."""
+    """The phase of a pod, with its reason where no container has one."""
 
     phase: str = ""
     reason: str = ""
@@ -95,48 +95,48 @@ class Status(msgspec.Struct):
 
 
 class Pod(msgspec.Struct):
-    """A pod as the API tells of it, without the rest."""
+    """A pod, with the fields that matter here."""
 
     metadata: Metadata
     status: Status = msgspec.field(default_factory=Status)
 
     @property
     def name(self) -> str:
-        """Of the pod; a worker has the same."""
+        """The name of the pod, which is also its worker's name."""
         return self.metadata.name
 
     @property
     def where(self) -> str:
-        """The flag that names its namespace in a command of kubectl; empty if that is not known."""
+        """The namespace flag for kubectl commands; empty if the namespace is unknown."""
         return f"-n {self.metadata.namespace} " if self.metadata.namespace else ""
 
     @property
     def ips(self) -> set[str]:
-        """Its addresses, of both families where it has them."""
+        """Its addresses, of both families if it has them."""
         return {each.ip for each in self.status.ips or ()} | ({self.status.ip} - {""})
 
     @property
     def is_running(self) -> bool:
-        """Whether its containers were started and have not ended for good; it may be about to leave."""
+        """Whether its containers were started and have not ended for good; it may be terminating."""
         return self.status.phase == "Running" and bool(self.status.ip)
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it was deleted and is about to end."""
+        """Whether it was deleted and is terminating."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is to be sent requests."""
+        """Whether it may receive requests."""
         conditions = self.status.conditions or ()
         is_ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
         return is_ready and self.is_running and not self.is_leaving
 
     @property
     def obstacle(self) -> str:
-        """What keeps it from running, in the first sentence that Kubernetes has for it; else empty.
+        """Why it is not running: the first sentence of Kubernetes' message; empty if it runs.
 
-        What helps follows: what to set where its image cannot be pulled, and where a log says more.
+        Followed by advice: which setting to change if its image cannot be pulled, and where the log is.
         """
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
@@ -154,7 +154,7 @@ class Pod(msgspec.Struct):
 
     @property
     def last_crash(self) -> str:
-        """How the last container that was started again had ended; empty if none was, or all ended well."""
+        """How the last restarted container had ended; empty if none was restarted, or all ended well."""
         ended = ((each, each.last_state.terminated) for each in self._containers)
         crashes = [
             self._describe_end(each, end, "--previous ") for each, end in ended if end and end.exit_code
@@ -163,12 +163,12 @@ class Pod(msgspec.Struct):
 
     @property
     def component(self) -> str:
-        """The component of the release that it belongs to; empty if it does not say."""
+        """The component of the release that it belongs to; empty if it is not labelled."""
         return (self.metadata.labels or {}).get(_COMPONENT_LABEL, "")
 
     @property
     def _containers(self) -> list[Container]:
-        """Those that run before the others come first: what holds one of them up holds up the rest."""
+        """Its containers, init containers first: the others wait for them."""
         return [*(self.status.init_containers or ()), *(self.status.containers or ())]
 
     def _hint(self, reason: str, container: Container) -> str:
@@ -188,7 +188,7 @@ class Pod(msgspec.Struct):
 
     @property
     def cost(self) -> int | None:
-        """Its deletion cost; None when what stands there is no number."""
+        """Its deletion cost; None if the annotation is not a number."""
         text = (self.metadata.annotations or {}).get(COST_ANNOTATION, str(IDLE_COST))
         try:
             return int(text)
@@ -197,10 +197,10 @@ class Pod(msgspec.Struct):
 
 
 def find_cost_changes(pods: Iterable[Pod], held: Mapping[str, int]) -> dict[str, int]:
-    """The pods whose deletion cost is not what it should be, with what it should be, the busy ones first.
+    """The pods with a wrong deletion cost, and the right one, busy pods first.
 
     Args:
-        pods: of workers.
+        pods: worker pods.
         held: how many leases each worker has, by its name.
     """
     wanted = {pod.name: BUSY_COST if held.get(pod.name) else IDLE_COST for pod in pods}
@@ -213,9 +213,9 @@ def _join_reason(reason: str, message: str) -> str:
 
 
 def shorten_message(message: str) -> str:
-    """The first sentence of what Kubernetes says, and not too much of it.
+    """The first sentence of a Kubernetes message, shortened.
 
-    The scheduler goes on with what it has tried beside, others with the whole chain of what failed.
+    The scheduler continues with the alternatives that it tried, others with the whole chain of errors.
     """
     first = " ".join(message.split()).partition(". ")[0].removesuffix(".")
     return textwrap.shorten(first, _LONGEST_OBSTACLE, placeholder=" …")
@@ -226,10 +226,10 @@ class PodReadiness:
     """The pods of a Deployment at one moment.
 
     Args:
-        there: how many run, of servers how many are ready.
-        wanted: how many there are to be.
-        obstacle: what keeps one of the others away, where Kubernetes says so; else empty.
-        surplus: how many more answer and are about to go, or will be.
+        there: how many run; of servers, how many are ready.
+        wanted: the intended number.
+        obstacle: why one of the others is missing, as Kubernetes reports it; else empty.
+        surplus: how many more still answer and are being removed.
     """
 
     there: int = 0
@@ -244,12 +244,12 @@ class PodReadiness:
 
 
 def build_worker_readiness(pods: Sequence[Pod], wanted: int) -> PodReadiness:
-    """Workers are there when they run."""
+    """Workers count when they run."""
     return PodReadiness(sum(pod.is_running and not pod.obstacle for pod in pods), wanted, find_obstacle(pods))
 
 
 def build_server_readiness(pods: Sequence[Pod], wanted: int) -> PodReadiness:
-    """Delay servers are there when they are ready.
+    """Delay servers count when they are ready.
 
     A Deployment that was made smaller has too many for a while.
     """
@@ -259,13 +259,13 @@ def build_server_readiness(pods: Sequence[Pod], wanted: int) -> PodReadiness:
 
 
 def is_enough(servers: PodReadiness, waited_s: float) -> bool:
-    """Whether these delay servers are enough for a run: not with one that leaves in its first seconds."""
+    """Whether these delay servers are enough for a run; not while one may stop in its first seconds."""
     if waited_s >= SERVERS_WITHIN_S:
         return servers.there > 0
     return servers.is_complete and not servers.surplus
 
 
 def find_obstacle(pods: Sequence[Pod]) -> str:
-    """What keeps the first pod back of those that something keeps back; those that have failed come last."""
+    """The obstacle of the first pod that has one; pods that have failed come last."""
     stuck = sorted((pod for pod in pods if pod.obstacle), key=lambda pod: pod.status.phase == "Failed")
     return stuck[0].obstacle if stuck else ""

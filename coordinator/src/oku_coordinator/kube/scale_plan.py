@@ -1,7 +1,7 @@
-"""How many pods a run wants: pure rules over its spec and the bounds of the coordinator.
+"""The number of pods of a run: pure rules over its spec and the coordinator's limits.
 
-Sizes change at transitions only: when a run has its turn, and when none has been active or pending for a
-while. In between they belong to whoever scales by hand.
+Sizes change only at transitions: when a run gets its turn, and when no run has been active or pending for a
+while. In between, they can be scaled by hand.
 """
 
 import math
@@ -12,7 +12,7 @@ from oku_core.spec.spec import Spec
 
 
 def check_bounds(spec: Spec, settings: KubeSettings) -> None:
-    """Refuse a spec that wants more pods than there may be, with a `UserError`."""
+    """Reject a spec that requests more pods than allowed, with a `UserError`."""
     if spec.workers is not None and spec.workers > settings.max_workers:
         raise UserError(
             f"workers: {spec.workers} is more than the {settings.max_workers} "
@@ -30,12 +30,12 @@ def check_bounds(spec: Spec, settings: KubeSettings) -> None:
 
 
 def choose_workers(spec: Spec, settings: KubeSettings) -> int:
-    """How many worker pods a run begins with."""
+    """The number of worker pods at the start of a run."""
     return min(spec.workers or settings.default_workers, settings.max_workers)
 
 
 def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
-    """How many delay server pods a run begins with: as many as it asks for or has now, but at least one."""
+    """The number of delay server pods at the start of a run: as requested, or as now; at least one."""
     if not spec.brings_servers:
         return current
     least = max(1, settings.min_servers)
@@ -43,7 +43,7 @@ def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
 
 
 class IdleClock:
-    """Says once when nothing has been active or pending for `idle_s`."""
+    """Reports once that no run has been active or pending for `idle_s`."""
 
     def __init__(self, idle_s: float) -> None:
         self._idle_s = idle_s
@@ -51,14 +51,14 @@ class IdleClock:
         self._is_told = False
 
     def record_run(self) -> None:
-        """There is a run."""
+        """Record that there is a run."""
         self._since, self._is_told = math.inf, False
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time, with no run at `now` (monotonic), until `record_done` was called."""
+        """Whether it is time, without a run at `now` (monotonic), until `record_done` was called."""
         self._since = min(self._since, now)
         return not self._is_told and now - self._since >= self._idle_s
 
     def record_done(self) -> None:
-        """What was due is done."""
+        """Record that the action was done."""
         self._is_told = True

@@ -1,11 +1,11 @@
-"""Scales the Deployments for runs, and says which workers are busy.
+"""Scales the Deployments for runs, and marks the busy workers.
 
-It scales at transitions and never in between: when a run has its turn, and when none has been active or
-pending for a while. Scaling by hand during a run is left alone. A coordinator that starts and finds a
-run active takes it that it was scaled for, unless its Deployment has no pod at all.
+It scales only at transitions: when a run gets its turn, and when no run has been active or pending for a
+while. Scaling by hand during a run is left alone. A coordinator that starts and finds an active run assumes
+that the sizes fit it, unless its Deployment has no pod at all.
 
-A task of its own looks every two seconds. What the API refuses, or does not answer, is logged once and tried
-again at the next look; the coordinator goes on meanwhile.
+A background task runs every two seconds. A call that the API rejects or does not answer is logged once and
+repeated in the next round; the coordinator continues meanwhile.
 """
 
 import asyncio
@@ -37,32 +37,32 @@ _log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 _MARK_S = 10.0
-"""Between two looks at deletion costs: Kubernetes asks not to change them often."""
+"""Between two updates of deletion costs: Kubernetes advises against frequent ones."""
 _MOST_MARKED = 50
-"""Pods that are annotated at one look."""
+"""Pods annotated in one round."""
 _GONE = 404
 
 
 class CostMarker:
-    """Marks busy workers with a higher deletion cost: Kubernetes deletes others first."""
+    """Gives busy workers a higher deletion cost: Kubernetes deletes others first."""
 
     def __init__(self, cluster: Cluster, clock: Clock = time.monotonic) -> None:
         self._cluster = cluster
         self._clock = clock
         self._marked_at = -_MARK_S
         self.trouble = ""
-        """What was refused the last time; empty when nothing was."""
+        """The last rejected call; empty if there was none."""
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to mark them again."""
+        """Whether it is time for the next update."""
         return self._clock() - self._marked_at >= _MARK_S
 
     async def mark(self, pods: Sequence[Pod], held: Mapping[str, int]) -> None:
-        """Set the deletion costs that are not right; one that is refused keeps no other from it.
+        """Correct the deletion costs; one rejected update does not prevent the others.
 
         Args:
-            pods: of workers.
+            pods: worker pods.
             held: how many leases each worker has, by its name.
 
         Raises:
@@ -82,7 +82,7 @@ class CostMarker:
 
 
 class Scaler(BackgroundService):
-    """Scales the Deployments of workers and delay servers; at its end, sizes stay as they are."""
+    """Scales the Deployments of workers and delay servers; when it ends, sizes stay as they are."""
 
     service_name = "scaler"
 
@@ -106,25 +106,25 @@ class Scaler(BackgroundService):
         self._scaled_for: str | None = None
         self._scaled_at = 0.0
         self._ready_for: str | None = None
-        """The run whose delay servers are there."""
+        """The run whose delay servers are ready."""
         self._cost_marker = CostMarker(cluster, clock)
         self.trouble = ""
-        """Why the last look came to nothing; empty when it did not."""
+        """Why the last round failed; empty if it did not."""
         self.workers = PodReadiness()
-        """Of the run that has its turn, as of the last look."""
+        """Of the run that has its turn, from the last round."""
         self.servers = PodReadiness()
-        """The same of delay servers, until it has begun."""
+        """The same of delay servers, until the run starts."""
 
     def has_servers(self, run: RunRecord) -> bool:
-        """Whether the delay servers of a run are there, or it wants none."""
+        """Whether the delay servers of a run are ready, or it needs none."""
         return not run.spec.brings_servers or not self._settings.servers or self._ready_for == run.run
 
     def find_size(self, run: RunRecord) -> int | None:
-        """How many worker pods there are to be; None until they were scaled for this run."""
+        """The intended number of worker pods; None until they were scaled for this run."""
         return self.workers.wanted if self._scaled_for == run.run else None
 
     async def scale(self) -> None:
-        """One scaling; what the API does not do is noted as trouble."""
+        """Run one round; rejected calls are recorded as trouble."""
         try:
             with self._ledger.read() as t:
                 run = run_table.fetch_current_run(t)
@@ -141,7 +141,7 @@ class Scaler(BackgroundService):
     async def _work(self, health: Health) -> None:
         while True:
             await self.scale()
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(LOOK_S)
 
     async def _rest(self) -> None:
@@ -203,7 +203,7 @@ class Scaler(BackgroundService):
         servers = build_server_readiness(pods, self.servers.wanted)
         may_start = is_enough(servers, self._clock() - self._scaled_at)
         if may_start and self._dns is not None:
-            self.servers = replace(servers, obstacle=self.servers.obstacle)  # till DNS has answered
+            self.servers = replace(servers, obstacle=self.servers.obstacle)  # until DNS has answered
             obstacle = await self._dns.find_obstacle([pod for pod in pods if pod.is_ready])
             servers, may_start = replace(servers, obstacle=obstacle), not obstacle
         if not may_start:
@@ -222,7 +222,7 @@ class Scaler(BackgroundService):
         return pods
 
     async def _explain(self, readiness: PodReadiness, deployment: str) -> PodReadiness:
-        """Where no pod says why some are missing, they may have been refused, as by a quota."""
+        """Explain missing pods that no pod accounts for: Kubernetes may reject them, as by a quota."""
         if readiness.is_complete or readiness.obstacle:
             return readiness
         return replace(readiness, obstacle=await self._cluster.fetch_failure(deployment))

@@ -1,1 +1,1 @@
-"""Leases: how large they are, who gets them, and when one expires."""
+"""Leases: their sizes, their recipients, and their expiry."""

@@ -1,6 +1,6 @@
-"""Sends leases to the workers that they are for; the spec goes along until the worker says that it knows it.
+"""Sends leases to their workers, with the spec until the worker confirms that it has it.
 
-Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
+Nothing here waits for the broker. Messages may be lost: a lease that is not reported is sent again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from oku_core.spec.request_template import ask_servers
 from oku_core.spec.spec import Hook, Spec
 
 AskedEnds = dict[str, dict[str, int]]
-"""By incarnation: for each lease the first position that should not be taken any more."""
+"""By incarnation: for each lease, the first position that should no longer be taken."""
 
 
 class Delivery:
@@ -54,13 +54,13 @@ class Delivery:
 
     @property
     def is_away(self) -> bool:
-        """Whether nothing reaches the broker."""
+        """Whether the broker is down."""
         return self._broker.is_away
 
     def send(self, run: RunRecord, leases: Iterable[LeaseRecord]) -> None:
-        """Send open leases of a run, a message to each worker that is heard.
+        """Send open leases of a run, one message to each live worker.
 
-        None is sent while the broker is away: they would pile up, and are missed and sent again in time.
+        None is sent while the broker is down: the leases are found missing later and sent again.
         """
         if self.is_away:
             return
@@ -73,7 +73,7 @@ class Delivery:
         batches = []
         for mine in by_incarnation.values():
             if worker := self._roster.find(mine[0].worker, mine[0].incarnation):
-                # Those of one message may be of several ages: each is stale on its own time.
+                # The leases of one message may differ in age: each becomes stale at its own time.
                 sendable = [lease for lease in mine if message.can_carry(lease)]
                 for cut_at in dict.fromkeys(lease.cut_at for lease in sendable):
                     same = [lease for lease in sendable if lease.cut_at == cut_at]
@@ -81,7 +81,7 @@ class Delivery:
         self._broker.send(batches)
 
     def send_controls(self, controls: Sequence[Control]) -> None:
-        """Send workers what was decided."""
+        """Send control messages to workers."""
         self._broker.send(controls)
 
     def shorten(self, asked: AskedEnds) -> None:
@@ -89,9 +89,9 @@ class Delivery:
         self._broker.send([Control(incarnation=to, ends=ends) for to, ends in asked.items()])
 
     def drain(self, leases: Iterable[tuple[str, str]]) -> None:
-        """Ask for the final checkpoints of leases, which are given with their incarnations.
+        """Request the final checkpoints of leases, given with their incarnations.
 
-        Nothing more is taken of them, and what is in flight may end.
+        Workers take nothing more of them; requests in flight may end.
         """
         asked: AskedEnds = {}
         for incarnation, lease in leases:
@@ -122,7 +122,7 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True)
 class _Message:
-    """What messages with leases of one run have in common."""
+    """The common part of messages with leases of one run."""
 
     run: str
     spec: Spec
@@ -132,11 +132,11 @@ class _Message:
     setup: SetupData
 
     def can_carry(self, lease: LeaseRecord) -> bool:
-        """Whether the wave of a lease is there: it goes when another thread has closed all of its leases."""
+        """Whether the wave of a lease exists: it is deleted when all of its leases are closed."""
         return lease.wave is None or lease.wave in self.waves
 
     def build(self, worker: WorkerState, leases: Sequence[LeaseRecord]) -> LeaseBatch:
-        """The message to one worker, with leases that were cut at one time."""
+        """Build the message to one worker, with leases that were dealt at one time."""
         is_known = build_spec_key(self.run, self.setup.attempt) in worker.specs
         return LeaseBatch(
             run=self.run,

@@ -1,8 +1,8 @@
-"""Has the hooks of a scenario called, each by one worker: nothing is dealt before `setup` has returned.
+"""Schedules the hooks of a scenario, each on one worker: no lease is dealt before `setup` has returned.
 
-The attempt is in the ledger before its worker is told. It is told again until its heartbeats name the
-attempt. When the worker dies, or says that it leaves, another one gets a new attempt; the one before may have
-done some of its work by then.
+The ledger records an attempt before its worker receives the order. The order is repeated until the worker's
+heartbeats name the attempt. When the worker dies or announces that it leaves, another one gets a new attempt;
+the previous one may have done part of its work by then.
 """
 
 import logging
@@ -27,24 +27,24 @@ _log = logging.getLogger(__name__)
 
 _TELL_EVERY_S = 2.0
 _START_WITHIN_S = 15.0
-"""An order must have reached its worker within this time."""
+"""The time within which an order must reach its worker."""
 _AGAIN_AFTER_S = 1.0
-"""So long after an attempt was lost the next one begins."""
+"""The delay between a lost attempt and the next one."""
 _UNANSWERED_S = 60.0
-"""A worker that lives and is silent about an attempt so long after its limit has lost it."""
+"""A live worker that has not reported an attempt for this long after its limit has lost it."""
 NOBODY_S = 300.0
-"""So long the end of a run waits for a worker that can call its teardown."""
+"""The time that the end of a run waits for a worker that can call its teardown."""
 NOBODY = "was not called: no worker was there for it within 5 min"
 
 
 @dataclass(kw_only=True)
 class HookGate:
-    """Has the hooks of one run called.
+    """Schedules the hooks of one run.
 
     Args:
-        ledger: keeps attempts and what came of them.
-        roster: who lives, and has which attempts in hand.
-        assignment: which workers the run has.
+        ledger: stores attempts and their results.
+        roster: the live workers and their attempts.
+        assignment: the workers of the run.
         broker: the way to the workers.
         file_access: lets workers fetch the files of the run.
         limit_s: how long a hook may take.
@@ -57,12 +57,12 @@ class HookGate:
     file_access: FileAccess
     limit_s: float = HOOK_LIMIT_S
     _told: tuple[HookAttempt, float] | None = field(default=None, init=False)
-    """The attempt that a worker was told of last, and when."""
+    """The last attempt that was ordered, and when."""
     _alone_since: float | None = field(default=None, init=False)
-    """Since when nobody could call the teardown, in monotonic seconds."""
+    """Since when no worker could call the teardown, in monotonic seconds."""
 
     def is_set_up(self, run: RunRecord, now: float, wall_now: float) -> bool:
-        """Whether a running run may be dealt out; its setup is called until it may.
+        """Whether a running run may be dealt; until then, schedule its setup.
 
         Args:
             run: the run.
@@ -81,7 +81,7 @@ class HookGate:
         return False
 
     def tear_down(self, run: RunRecord, now: float, wall_now: float) -> None:
-        """Have the teardown of a run called that has ended but for it.
+        """Schedule the teardown of a run that has otherwise ended.
 
         Args:
             run: the run.
@@ -120,7 +120,7 @@ class HookGate:
             self._send_call(run, record, worker, now, wall_now)
 
     def _wait_alone(self, run: RunRecord, now: float, wall_now: float) -> None:
-        """Nobody can call the teardown of a run: other runs do not wait for that for ever."""
+        """Give up a teardown that no worker can call: other runs do not wait forever."""
         if self._alone_since is None:
             self._alone_since = now
         if now - self._alone_since >= NOBODY_S:
@@ -129,9 +129,9 @@ class HookGate:
                 hooks.give_up_teardown(t, run.run, NOBODY, wall_now)
 
     def _choose_worker(self, run: RunRecord, hook: Hook, before: HookRecord | None) -> WorkerState | None:
-        """One that can take leases of the run, another one than the last if there is one.
+        """Choose a worker that can take leases of the run, preferably not the previous one.
 
-        A teardown may also be called by one that has refused the run's leases, if there is no other.
+        A teardown may also go to a worker that has refused the run's leases, if there is no other.
         """
         workers = self.assignment.workers(run.run)
         if not workers and hook == Hook.TEARDOWN:
@@ -141,7 +141,7 @@ class HookGate:
         return next(iter(others or able), None)
 
     def _follow(self, run: RunRecord, record: HookRecord, now: float, wall_now: float) -> None:
-        """See to it that the worker has its attempt, and lives."""
+        """Make sure that the worker has its attempt and is alive."""
         attempt = HookAttempt(run.run, record.hook, record.attempt)
         worker = self.roster.find(record.worker, record.incarnation)
         if worker is None and not self._may_be_alive(record, now):
@@ -157,7 +157,7 @@ class HookGate:
         return self._told is None or self._told[0] != attempt or now - self._told[1] >= _TELL_EVERY_S
 
     def _may_be_alive(self, record: HookRecord, now: float) -> bool:
-        """Whether a worker that is not heard may still live: a new coordinator has heard nobody yet."""
+        """Whether a silent worker may be alive: a new coordinator has received no heartbeats yet."""
         if self.roster.is_gone(record.incarnation):
             return False
         self.roster.enlist(record.worker, record.incarnation, now)

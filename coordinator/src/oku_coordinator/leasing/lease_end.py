@@ -1,4 +1,4 @@
-"""Ends the leases of a run: early when it is stopped, and the last ones when all of it is done.
+"""Ends the leases of a run: early when it is stopped, and the last ones when all of its work is done.
 
 Either order may be lost, so it is repeated until no lease is open.
 """
@@ -21,19 +21,19 @@ class LeaseEnd:
     """Ends the leases of one run.
 
     Args:
-        ledger: knows which are open.
-        delivery: takes the orders.
+        ledger: has the open leases.
+        delivery: sends the orders.
     """
 
     ledger: Ledger
     delivery: Delivery
     _stopped: tuple[float | None, float] = field(default=(None, -math.inf), init=False)
-    """The time of the last order to stop, and when it was sent."""
+    """The time in the last order to stop, and when it was sent."""
     _ended: tuple[frozenset[str], float] = field(default=(frozenset(), -math.inf), init=False)
-    """The leases that were ended last, and when."""
+    """The leases in the last order to end, and when it was sent."""
 
     def stop(self, run: RunRecord, now: float, at: float | None) -> None:
-        """Stop all leases; what is in flight gets the grace of the run.
+        """Stop all leases; requests in flight get the grace period of the run.
 
         Args:
             run: the run.
@@ -50,10 +50,10 @@ class LeaseEnd:
             self.delivery.stop(run, leases, at)
 
     def end_kept(self, run: RunRecord, now: float) -> None:
-        """End the leases that are kept open for what users do when they stop, once all of the run is done.
+        """End the leases that stay open for requests that users send when they stop, once the run is done.
 
-        What those requests come to is brought by the last checkpoint of a worker. Only here is it known which
-        lease is its last: nothing is pending, and all that is out is done.
+        The last checkpoint of a worker reports those requests. Only the coordinator knows when nothing is
+        pending and all leased work is done.
 
         Args:
             run: a running run.
@@ -61,7 +61,7 @@ class LeaseEnd:
         """
         if run.spec.engine is not Engine.LOCUST:
             return
-        with self.ledger.read() as t:  # one state: a lease that closes in between may leave holes
+        with self.ledger.read() as t:  # one snapshot: a lease that closes in between may leave holes
             if slice_table.count_pending(t, run.run):
                 return
             out = lease_table.fetch_open_leases(t, run.run)

@@ -1,6 +1,6 @@
-"""Sweeps the open leases of a run: lost ones are sent again, and those of dead workers expire.
+"""Sweeps the open leases of a run: lost ones are sent again, and the leases of dead workers expire.
 
-The rule of `expiry` says what is to be done about each.
+The rule of `expiry` decides about each.
 """
 
 import asyncio
@@ -33,24 +33,24 @@ _log = logging.getLogger(__name__)
 _BATCH = 50
 """Leases that expire in one transaction, which takes about 20 ms."""
 _LOSING = frozenset({ExpiryReason.WORKER_LOST, ExpiryReason.DROPPED})
-"""Those who had the leases may have sent what was due."""
+"""Their holders may have sent the requests that were due."""
 _JUDGED_AT_ONCE = 2_000
-"""Leases judged before others have their turn; it takes a few milliseconds."""
+"""Leases judged before the loop yields; it takes a few milliseconds."""
 
 
 @dataclass(kw_only=True)
 class Reaper:
-    """Acts on the leases of one run that are not well.
+    """Acts on the leases of one run that are missing or whose worker is dead.
 
     Args:
         ledger: has the leases.
-        expiry: says what is to be done about each lease.
+        expiry: decides about each lease.
         delivery: sends leases again, and drains them.
         pace: slows down after losses.
         metrics: counts leases that expire.
         clock: Unix time.
         breaker: ends the run after too many losses.
-        records: say how far dead processes have gone.
+        records: show how far dead processes got.
     """
 
     ledger: Ledger
@@ -65,8 +65,8 @@ class Reaper:
     async def sweep(self, run: RunRecord, held: Held, suspects: Sequence[WorkerState], now: float) -> None:
         """Sweep the open leases of the run.
 
-        A thousand workers may be lost in one sweep: their leases expire some at a time, a transaction each,
-        and others have their turn in between.
+        A thousand workers may be lost in one sweep: their leases expire in small transactions, and the loop
+        yields in between.
 
         Args:
             run: the run.
@@ -81,7 +81,7 @@ class Reaper:
         for number, lease in enumerate(leases):
             if finding := self.expiry.judge(lease, now, wall_now):
                 if finding == Remedy.RESEND and run.state != RunState.RUNNING:
-                    finding = Remedy.DRAIN  # nobody should begin with it any more
+                    finding = Remedy.DRAIN  # no worker should start with it any more
                 judged.setdefault(finding, []).append(lease)
             if number % _JUDGED_AT_ONCE == _JUDGED_AT_ONCE - 1:
                 await asyncio.sleep(0)
@@ -103,7 +103,7 @@ class Reaper:
                     await asyncio.sleep(0)
 
     async def _shorten_suspects(self, suspects: Sequence[WorkerState], held: Held) -> None:
-        """What lies beyond the limits of a silent worker is for others: it never passes them."""
+        """Return the work beyond the limits of silent workers to the pool: they never pass these limits."""
         names = [lease.id for worker in suspects for lease in held.get(worker.incarnation, ())]
         for offset in range(0, len(names), _BATCH):
             with self.ledger.change(self.clock()) as t:
@@ -119,7 +119,7 @@ class Reaper:
             find_lost: FindLost = self._build_find_lost(run, wall_now)
         else:
             find_lost = find_nothing
-        # A worker that is dropped lives, and no record is of one that does.
+        # A dropped worker is alive, and only dead ones have records.
         find_reached = self.records.find_reached
         with self.ledger.change(wall_now) as t:
             expired = set(expiring.expire_leases(t, names, reason, wall_now, find_lost, find_reached))
@@ -133,7 +133,7 @@ class Reaper:
             self.breaker.record_losses(lease.incarnation for lease in leases)
 
     def _lower_resent(self, run: RunRecord) -> None:
-        """Records that were found after their leases expired tell what these had come to."""
+        """Apply flight records that were found after their leases expired."""
         dead = self.records.find_unused(run.run)
         if not dead:
             return
@@ -147,7 +147,7 @@ class Reaper:
             )  # fmt: skip
 
     def _build_find_lost(self, run: RunRecord, wall_now: float) -> FindLost:
-        """What of a lease may have been sent and can't be sent again in time."""
+        """Build the rule for work of a lease that may have been sent and is too late to repeat."""
         with self.ledger.read() as t:
             period = schedule_table.fetch_period(t, run.run)
             waves = {wave.begin: wave for wave in schedule_table.fetch_waves(t, run.run)}

@@ -1,9 +1,9 @@
-"""The clock of a run, if its requests have due times or it ends at a time.
+"""The clock of a run whose requests have due times, or that ends at a time.
 
-A period of activity opens once the workers that the run asks for are there. Their clocks tell when it starts,
-so it starts a moment ahead: everybody has leases by then. When the time of a closed run is over, nothing more
-is dealt, and workers give back what they have not taken. They know the end by their clocks; they are told all
-the same, in case they don't. They send until then, so they are dealt work until then, too.
+A period of activity opens once the workers of the run are there. They follow the clock, so the period starts
+a moment later, when all of them have leases. When the time of a closed run is over, nothing more is dealt,
+and workers give back their remaining work. They know the end from their clocks; an order repeats it. They
+send until then, so work is dealt until then, too.
 """
 
 import math
@@ -21,28 +21,28 @@ from oku_coordinator.ledger.tables import schedule_table
 from oku_coordinator.watches.turn import Turn
 
 _WAIT_S = 5.0
-"""How long a run waits for workers to come back, or to load the result of its setup."""
+"""How long a run waits for workers to return, or to load the result of its setup."""
 _WORKERS_PER_S = 500
-"""So many get leases in a second."""
+"""The number of workers that get leases in a second."""
 
 
 FindOffset = Callable[[float], float]
-"""What the clock of a run is to say in a new period, out of what it said when the one before ended."""
+"""The offset of the run's clock in a new period, from its reading at the end of the previous one."""
 
 
 @dataclass(kw_only=True)
 class RunClock:
-    """Opens the periods of one run, and reads them.
+    """Opens the periods of one run.
 
     Args:
-        ledger: keeps them.
-        turn: says how many workers the run still waits for.
+        ledger: stores them.
+        turn: has the number of workers that the run still waits for.
     """
 
     ledger: Ledger
     turn: Turn
     _waits_since: float | None = field(default=None, init=False)
-    """Since when the run waits for workers, in Unix time."""
+    """Since when the run has waited for workers, in Unix time."""
 
     def find_period(self, run: RunRecord) -> PeriodRecord | None:
         """The open period of a running run; None when it has none."""
@@ -61,15 +61,15 @@ class RunClock:
     ) -> PeriodRecord | None:
         """Open a period for a running run that has none; None while it waits for workers.
 
-        With a rate, seconds of its clock and of Unix time begin together, so that the arrivals of each second
-        of the series can be compared with the schedule.
+        With a rate, seconds of its clock and of Unix time start together, so that the arrivals of each second
+        can be compared with the schedule.
 
         Args:
             run: the run.
             now: Unix time.
             workers: how many can take leases.
             lead_s: how long after now it starts; longer with thousands of workers, or for a whole second.
-            find_offset_s: by default the clock goes on where it stopped.
+            find_offset_s: by default the clock continues where it stopped.
         """
         if not workers or self._is_early(run, now):
             return None
@@ -90,9 +90,9 @@ class RunClock:
 
 
 _START_LEAD_S = 0.3
-"""A period starts so long after it was opened."""
+"""The delay from opening a period to its start."""
 _STOP_AHEAD_S = 0.5
-"""Workers are told of the end so long before it."""
+"""How long before the end workers get the order to stop."""
 
 
 @dataclass(kw_only=True)
@@ -112,9 +112,9 @@ class TimeLimit:
     ender: LeaseEnd
 
     def find_left_s(self, run: RunRecord, workers: int, now: float, wall_now: float) -> float:
-        """For how many seconds a running run still sends; infinite if no time ends it.
+        """For how many seconds a running run still sends; infinite without a time limit.
 
-        Its clock begins to run if it has one and can, and its leases are stopped when its time is over.
+        Starts its clock if it has one and can, and stops its leases when its time is over.
 
         Args:
             run: the run.
@@ -130,11 +130,11 @@ class TimeLimit:
             period = self.clock.open_period(run, wall_now, workers=workers, lead_s=_START_LEAD_S)
         if period is None:
             return 0.0
-        if (length_s := run.spec.length_s) is None:  # its clock only tells when its warm-up ends
+        if (length_s := run.spec.length_s) is None:  # its clock is only needed for the end of the warm-up
             return math.inf
         ends_at = period.build_period().unix_time(float(length_s))
         left_s = ends_at - wall_now
-        # What has just begun is dealt once, however soon it ends.
+        # A new run is dealt once, however soon it ends.
         if left_s > _STOP_AHEAD_S or (is_new and ends_at > period.starts_at):
             return left_s
         self.ender.stop(run, now, ends_at)

@@ -1,7 +1,7 @@
 """Drains void leases that workers hold, drops void attempts at hooks, and lets leaving workers go.
 
-It is about all workers, whichever run they belong to. A worker that was declared dead may still work on what
-others have by now, or on a run that has failed.
+It covers the workers of all runs. A worker that was declared dead may still work on leases that others have
+by now, or on a run that has failed.
 """
 
 from collections import defaultdict
@@ -23,12 +23,12 @@ Held = Mapping[str, Sequence[LeaseRecord]]
 
 @dataclass(kw_only=True)
 class VoidWork:
-    """What workers say that they hold, beside what the ledger says.
+    """Compares the leases and attempts that workers report with the ledger.
 
     Args:
         ledger: the truth.
-        roster: what workers have said.
-        broker: takes orders about hooks.
+        roster: the reports of workers.
+        broker: sends orders about hooks.
         delivery: drains leases.
     """
 
@@ -44,7 +44,7 @@ class VoidWork:
         self._drop_hooks()
 
     def _let_leave(self, held: Held) -> None:
-        """A worker that leaves waits for leases that may be on their way: tell it when there are none."""
+        """Release a leaving worker once no lease is on its way to it."""
         leaving = (worker.incarnation for worker in self.roster.find_leaving())
         self.broker.send(Control(incarnation=each, may_leave=True) for each in leaving if each not in held)
 

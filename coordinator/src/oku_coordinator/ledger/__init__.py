@@ -1,8 +1,9 @@
 """The ledger: the durable record of every run, and the only place where a request becomes accounted.
 
-`Ledger` opens transactions. `tables` read and write rows in them; `rules` keep the account: `intake` handles
-checkpoints, `growth` computes their gain, `closing` ends leases, `expiring` those of the dead, `lifecycle`
-changes states, and `conservation` checks every change. `batches` splits what is too long for one transaction.
+`Ledger` opens transactions. `tables` read and write rows; `rules` maintain the account: `intake` handles
+checkpoints, `growth` computes their growth, `closing` ends leases, `expiring` ends the leases of dead
+workers, `lifecycle` changes states, and `conservation` checks every change. `batches` splits work that is too
+long for one transaction.
 """
 
 from oku_coordinator.ledger.ledger import Ledger

@@ -1,4 +1,4 @@
-"""Work on a ledger that is too much for one transaction: each of these takes some at a time."""
+"""Work on a ledger that is too long for one transaction, split into several."""
 
 import logging
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import LeaseSpan
 
 PAGE = 1000
-"""How many rows are read at once."""
+"""The number of rows in one read."""
 _log = logging.getLogger(__name__)
 
 
 def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> None:
-    """Pause what a stack left running when it was killed; only for a stack that is about to start.
+    """Pause the runs of a killed stack; only for a stack that is about to start.
 
-    The leases expire, as nobody has them any more. The run `but` keeps its state and goes on. A run
-    that does not balance fails; the others are paused all the same.
+    Their leases expire, since no worker holds them. The run `but` keeps its state and continues. A run that
+    does not balance fails; the others are paused all the same.
     """
     with ledger.read() as t:
         live = run_table.fetch_live_runs(t)
@@ -34,10 +34,10 @@ def pause_interrupted(ledger: Ledger, now: float, *, but: str | None = None) -> 
 
 
 def preload_account(ledger: Ledger, run: str) -> None:
-    """Read the account of a run that is about to have its turn into memory, and check it.
+    """Load the account of a run that is about to have its turn, and check it.
 
-    A run of many parts takes a second, in which the ledger is free. What cannot be loaded here is read, and
-    its fault reported, when it is needed.
+    A run of many parts takes a second, in which the ledger is not blocked. An account that cannot be loaded
+    is read again when it is needed, and its fault reported then.
     """
     with suppress(UnknownRunError, BreachError):
         with ledger.read() as t:
@@ -52,7 +52,7 @@ def preload_account(ledger: Ledger, run: str) -> None:
 
 
 def drop_accounted_waves(ledger: Ledger, run: str) -> None:
-    """Forget the waves of a run that are accounted."""
+    """Delete the fully accounted waves of a run."""
     with ledger.read() as t:
         finished = waves.find_accounted(t, run)
     if finished:
@@ -61,7 +61,7 @@ def drop_accounted_waves(ledger: Ledger, run: str) -> None:
 
 
 def read_leases(ledger: Ledger, run: str) -> Iterator[list[LeaseSpan]]:
-    """Read the history of the leases of a run, as they were cut; each page is read when it is taken."""
+    """Read the history of the leases of a run, in the order of dealing; pages are read lazily."""
     after = ""
     while True:
         with ledger.read() as t:
@@ -73,7 +73,7 @@ def read_leases(ledger: Ledger, run: str) -> Iterator[list[LeaseSpan]]:
 
 
 def read_slices(ledger: Ledger, run: str) -> Iterator[list[Slice]]:
-    """Read the slices of a run; each page is read when it is taken."""
+    """Read the slices of a run; pages are read lazily."""
     start = 0
     while True:
         with ledger.read() as t:

@@ -1,7 +1,7 @@
 """The ledger: the durable record of every run, and the only place where a request becomes accounted.
 
 It is read and changed in transactions: `with ledger.read() as t: run_table.fetch_run(t, run)`. A change ends
-with a check of the first law for each run that it touched. A breach rolls it back, and the run fails.
+with a check of conservation for each run that it touched. A breach rolls it back, and the run fails.
 """
 
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 
 
 class Ledger(LedgerFile):
-    """A ledger file whose changes keep the first law.
+    """A ledger file whose changes conserve every request.
 
     Functions of `tables` and `rules` take a transaction; every time is Unix time, given by the caller.
     """
 
     def open_reader(self) -> "Ledger":
-        """Open the same ledger to read much of it: the reader waits for nobody, and nobody for the reader."""
+        """Open the same ledger for a long read, which does not block other transactions."""
         return Ledger(self.path, read_only=True)
 
     def finish(self, transaction: Transaction) -> None:
-        """Check every run that was touched; `BreachError` if the account of one would not balance."""
+        """Check every touched run; `BreachError` if the account of one would not balance."""
         conservation.finish(transaction)
 
     @contextmanager
@@ -31,7 +31,7 @@ class Ledger(LedgerFile):
         """Change the ledger in one durable transaction, or not at all.
 
         Args:
-            now: when the run of a breach has failed; None if no account is changed.
+            now: the time of failure of a run in breach; None if no account is changed.
 
         Raises:
             BreachError: the account of a run would not balance. The run has failed.

@@ -1,5 +1,5 @@
-"""Lines to Loki, each exactly once as far as Loki lets it be known.
+"""Sends lines to Loki, each exactly once as far as Loki allows.
 
-`LokiPusher` takes entries, cuts them into batches of one stream each, and brings every batch to Loki's push
-API until it was taken or refused for good. It knows nothing of Oku.
+`LokiPusher` cuts entries into batches of one stream each and sends every batch to Loki's push API until it is
+accepted or rejected for good. It is independent of Oku.
 """

@@ -1,7 +1,7 @@
-"""Entries of one stream that go to Loki in one request, and how Loki reads and is asked for them.
+"""A batch: the entries of one stream in one request, and how to query Loki for them.
 
-A request holds one stream and no more: of several, Loki reports only what became of the last, and answers
-204 when it has refused all lines of another.
+A request contains only one stream: with several, Loki reports the result of the last one only, and answers
+204 when it has rejected all lines of another.
 """
 
 import gzip
@@ -17,7 +17,7 @@ class Entry:
 
     Attributes:
         labels: names and values; entries with the same labels are one stream.
-        at_ns: its Unix time. Two entries with the same labels, time and line are the same one.
+        at_ns: its Unix time. Two entries with the same labels, time and line are identical.
         line: its text.
     """
 
@@ -28,12 +28,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Lines of one stream that Loki has refused for good.
+    """Lines of one stream that Loki has rejected for good.
 
     Attributes:
-        entries: these lines. When Loki took a part of a batch and can't be asked which, they are all of it.
-        status: of Loki's answer.
-        reason: Loki's own words, in one printable line of bounded length.
+        entries: the lines. If Loki may have accepted some of a batch and cannot be queried, the whole batch.
+        status: the status of Loki's response.
+        reason: Loki's message, as one printable line of bounded length.
     """
 
     entries: Sequence[Entry]
@@ -42,7 +42,7 @@ class Refusal:
 
     @property
     def is_early(self) -> bool:
-        """Whether Loki would take them later, or with the time of a clock that is right.
+        """Whether Loki would accept them later, or from a clock that is right.
 
         They are further in the future than its `creation_grace_period` allows (Loki, pkg/validation).
         """
@@ -52,7 +52,7 @@ class Refusal:
 _ADDED_BY_LOKI = frozenset({"service_name", "detected_level", "__stream_shard__"})
 _GZIP_LEVEL = 5
 _FRAME_BYTES = len(b'{"streams":[{"stream":,"values":[]}]}') - len(b",")
-"""Around the labels and the values, each of which has a comma but the last."""
+"""Around the labels and the values, each but the last with a comma."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Batch:
     """Entries of one stream.
 
     Attributes:
-        labels: of the stream.
-        entries: in the order in which they were given.
+        labels: the labels of the stream.
+        entries: in the given order.
     """
 
     labels: Mapping[str, str]
@@ -78,36 +78,36 @@ class Batch:
         return max(entry.at_ns for entry in self.entries)
 
     def drop(self, stored: Collection[tuple[int, str]]) -> "Batch":
-        """What is left without the entries that have one of these times and lines."""
+        """The batch without the entries that have one of these times and lines."""
         return Batch(self.labels, [e for e in self.entries if (e.at_ns, e.line) not in stored])
 
     def build_body(self) -> bytes:
-        """The body of its request, JSON in gzip."""
+        """The body of its request: gzipped JSON."""
         values = [(str(entry.at_ns), entry.line) for entry in self.entries]
         document = {"streams": [{"stream": self.labels, "values": values}]}
         return gzip.compress(msgspec.json.encode(document), _GZIP_LEVEL, mtime=0)
 
     def build_selector(self) -> str:
-        """LogQL that takes its stream, and streams that have more labels than it."""
-        # What JSON escapes, LogQL reads alike.
+        """A LogQL selector that matches its stream, and streams with additional labels."""
+        # LogQL reads the escapes of JSON alike.
         return "{" + ",".join(f"{name}={_quote(value)}" for name, value in self._own_labels().items()) + "}"
 
     def has_labels(self, labels: Mapping[str, str]) -> bool:
-        """Whether these are the labels of its stream, as Loki tells them: some may have been added."""
+        """Whether these are the labels of its stream, to which Loki may have added some."""
         own = self._own_labels()
         return {n: v for n, v in labels.items() if n in own or n not in _ADDED_BY_LOKI} == own
 
     def _own_labels(self) -> Mapping[str, str]:
-        return {name: value for name, value in self.labels.items() if value}  # Loki knows no empty ones
+        return {name: value for name, value in self.labels.items() if value}  # Loki drops empty labels
 
 
 def cut_batches(entries: Sequence[Entry], most_bytes: int, most_lines: int) -> Iterator[Batch]:
-    """All entries by their streams, each stream's in the order given.
+    """Cut entries into batches by stream, each stream in the given order.
 
     Args:
         entries: of any streams.
-        most_bytes: of a body before compression; a line that is larger goes alone.
-        most_lines: of a batch.
+        most_bytes: the size of a body before compression; a larger line goes alone.
+        most_lines: the number of lines of a batch.
     """
     streams: dict[tuple[tuple[str, str], ...], list[Entry]] = {}
     for entry in entries:

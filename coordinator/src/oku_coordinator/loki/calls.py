@@ -1,4 +1,4 @@
-"""The two calls of Loki's API that are made here, and what each answer means for the lines."""
+"""Two calls of Loki's API, and the meaning of each response for the lines."""
 
 import asyncio
 import os
@@ -15,31 +15,31 @@ from oku_core.digits import parse_digits
 from oku_core.json_reader import JsonDecoder
 
 PAGE_LINES = 1000
-"""Asked for at once; Loki gives 5000 unless it was told otherwise."""
+"""The page size of a query; Loki's default limit is 5000."""
 _CONNECT_S = 10.0
 _REASON_CHARACTERS = 300
 
 
 class Acceptance(Enum):
-    """What became of a call."""
+    """The result of a call for its lines."""
 
     DONE = "done"
-    REFUSED = "refused"  # these lines will never be taken
-    DENIED = "denied"  # nothing was said about the lines: a wrong password, a wrong path
+    REFUSED = "refused"  # these lines will never be accepted
+    DENIED = "denied"  # Loki has not judged the lines: wrong password, wrong path
     NOT_SENT = "not_sent"  # there was no connection
     UNCLEAR = "unclear"  # all, some or none of the lines may have been stored
 
 
 @dataclass(frozen=True)
 class CallResult:
-    """What became of a call, and why.
+    """The result of a call and its reason.
 
     Attributes:
-        acceptance: what it means.
-        kind: short, the same for all answers of its kind.
+        acceptance: the meaning for the lines.
+        kind: a short key, the same for all responses of its kind.
         reason: in one printable line.
-        status: of HTTP; 0 without an answer.
-        retry_after_s: how long Loki, or what stands before it, wants to be left alone.
+        status: the HTTP status; 0 without a response.
+        retry_after_s: the pause that Loki, or a proxy before it, asks for.
     """
 
     acceptance: Acceptance
@@ -50,10 +50,10 @@ class CallResult:
 
 
 class LokiCalls:
-    """Pushes batches and asks for them; neither is tried again here.
+    """Pushes batches and queries for them, without retries.
 
     Args:
-        target: where and as whom.
+        target: the address of Loki and the credentials.
     """
 
     def __init__(self, target: LokiTarget, timeout_s: float) -> None:
@@ -62,7 +62,7 @@ class LokiCalls:
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        """Begin; belongs into a running event loop."""
+        """Open the session; call it in a running event loop."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=self._target.build_tls()),
             headers=self._target.build_headers(),
@@ -71,7 +71,7 @@ class LokiCalls:
         )
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the session."""
         if self._session is not None:
             await self._session.close()
 
@@ -83,7 +83,7 @@ class LokiCalls:
         return answer
 
     async def fetch_stored(self, batch: Batch) -> tuple[CallResult, set[tuple[int, str]]]:
-        """Times and lines that the stream of a batch has in the time of the batch."""
+        """Fetch times and lines of the batch's stream within the time range of the batch."""
         stored: set[tuple[int, str]] = set()
         start_ns = batch.first_ns
         while True:
@@ -94,7 +94,7 @@ class LokiCalls:
                 "direction": "forward",
                 "limit": str(PAGE_LINES),
             }
-            # Without the flag a line's own metadata would stand among the labels of its stream.
+            # Without the flag, a line's own metadata would be among the labels of its stream.
             headers = {"X-Loki-Response-Encoding-Flags": "categorize-labels", "Cache-Control": "no-cache"}
             answer, body = await self._call("GET", self._target.query_url, params=params, headers=headers)
             if answer.acceptance is not Acceptance.DONE:
@@ -110,7 +110,8 @@ class LokiCalls:
             stored |= {(int(value.at), value.line) for values in ours for value in values}
             if len(times) < PAGE_LINES:
                 return answer, stored
-            # Lines of its last moment may follow on the next page; one that they fill has to be left.
+            # Lines of the last timestamp may continue on the next page; one timestamp with a whole page of
+            # lines is skipped.
             start_ns = max(times) if max(times) > start_ns else start_ns + 1
 
     async def _call(self, method: str, url: str, **settings: Any) -> tuple[CallResult, bytes]:
@@ -136,17 +137,17 @@ class LokiCalls:
 
 
 def classify_status(status: int) -> Acceptance:
-    """What a status means, by Loki's documentation of its limits and by HTTP."""
+    """The meaning of a status, by Loki's documentation of its limits and by HTTP."""
     if status in {260, 400, 413, 422}:  # 260: the tenant is blocked
         return Acceptance.REFUSED
     if 200 <= status < 300:
         return Acceptance.DONE
-    # A stream that is over its rate has a part of the lines stored, and 429.
+    # Over its rate limit, a stream has some of the lines stored, and gets 429.
     return Acceptance.UNCLEAR if status in {408, 429} or status >= 500 else Acceptance.DENIED
 
 
 def _describe(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:
-    """Why there is no connection, shorter than aiohttp has it where the system says why."""
+    """Why there is no connection; shorter than aiohttp's text if the system gives a reason."""
     if isinstance(error, aiohttp.ClientSSLError) or not isinstance(error, aiohttp.ClientConnectorError):
         return str(error)
     number = error.os_error.errno or 0
@@ -155,7 +156,7 @@ def _describe(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutErr
 
 
 def build_reason(text: str) -> str:
-    """A text of others as one printable line of bounded length."""
+    """A foreign text as one printable line of bounded length."""
     line = " ".join(text[: 4 * _REASON_CHARACTERS].split())
     line = "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line

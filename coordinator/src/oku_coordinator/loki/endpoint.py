@@ -1,4 +1,4 @@
-"""Where Loki is, and as whom it is talked to."""
+"""The address of Loki and the credentials for it."""
 
 import base64
 import ssl
@@ -11,17 +11,17 @@ _API = "/loki/api/v1"
 
 @dataclass(frozen=True, kw_only=True)
 class LokiTarget:
-    """One Loki, and the identity for it.
+    """One Loki and the credentials for it.
 
     Attributes:
         url: `http(s)://host[:port][/prefix]`; `/loki/api/v1/push` is added unless it ends with `/push`.
-        tenant: of a multi-tenant Loki.
+        tenant: the tenant of a multi-tenant Loki.
         username: with `password`, for basic authentication.
         token: for bearer authentication.
-        ca_file: authorities to trust in place of the system's, in PEM.
+        ca_file: CA certificates in place of the system's, in PEM.
 
     Raises:
-        ValueError: with one sentence that says which of them is wrong.
+        ValueError: one of them is wrong; the message is a sentence.
     """
 
     url: str
@@ -32,8 +32,8 @@ class LokiTarget:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check what it was given."""
-        if "@" in self.url:  # before all else, as the other sentences show the URL
+        """Check the arguments."""
+        if "@" in self.url:  # first, because the other messages contain the URL
             raise ValueError("the URL of Loki holds a user name; give it, and the password, apart from it")
         if not _is_base(self.url):
             raise ValueError(
@@ -50,12 +50,12 @@ class LokiTarget:
 
     @property
     def push_url(self) -> str:
-        """Where lines go."""
+        """The URL of the push API."""
         return f"{self._base}/push"
 
     @property
     def query_url(self) -> str:
-        """Where lines can be asked for."""
+        """The URL of the query API."""
         return f"{self._base}/query_range"
 
     @property
@@ -66,7 +66,7 @@ class LokiTarget:
         return urlunsplit(SplitResult(split.scheme, split.netloc, path, "", ""))
 
     def build_headers(self) -> dict[str, str]:
-        """The headers that say who calls."""
+        """Build the headers with the credentials."""
         headers = {}
         if self.tenant:
             headers["X-Scope-OrgID"] = self.tenant
@@ -78,7 +78,7 @@ class LokiTarget:
         return headers
 
     def build_tls(self) -> ssl.SSLContext | bool:
-        """Whom to trust; True stands for the system's authorities."""
+        """TLS verification settings; True means the system's CA bundle."""
         if self.ca_file is None:
             return True
         try:
@@ -90,7 +90,7 @@ class LokiTarget:
 def _is_base(url: str) -> bool:
     try:
         split = urlsplit(url)
-        has_port = split.port != 0  # reading it fails when it is none
+        has_port = split.port != 0  # raises if the port is not a number
     except ValueError:
         return False
     is_plain = url.isprintable() and not any(sign in url for sign in " ?#\\")

@@ -1,4 +1,4 @@
-"""Brings entries to Loki until each was taken or refused for good: when to try again, and with what."""
+"""Sends entries to Loki until each is accepted or rejected for good, and decides when to retry."""
 
 import asyncio
 import logging
@@ -17,16 +17,16 @@ _log = logging.getLogger(__name__)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 LONGEST_RETRY_AFTER_S = 120.0
 SETTLE_S = 1.0
-"""This long after Loki answers again, it has stored what it had read of a failed request."""
+"""After Loki has answered again for this long, it has stored all that it had read of a failed request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Of one request.
+    """Limits of a push request.
 
     Attributes:
-        bytes: of its body before compression; a line that is larger goes alone.
-        lines: that it holds.
+        bytes: the size of its body before compression; a larger line goes alone.
+        lines: the number of lines.
         timeout_s: until it counts as failed.
     """
 
@@ -36,7 +36,7 @@ class Limits:
 
 
 def log_trouble(trouble: str) -> None:
-    """Say it in the log."""
+    """Log it."""
     if trouble:
         _log.warning("Loki does not take lines: %s", trouble)
     else:
@@ -44,23 +44,22 @@ def log_trouble(trouble: str) -> None:
 
 
 class LokiPusher:
-    """Pushes to one Loki, inside of its `async with`, one call of `push` at a time.
+    """Pushes to one Loki, inside its `async with`, one call of `push` at a time.
 
-    A line is stored exactly once: after a failure that may have left some lines stored, and on the first push
-    and the one after a push that was given up, as what went before may have been cut short, Loki is asked
-    which lines it has, and only the others are sent. A doubt remains, and a line may come twice, when
-    - Loki may not be asked (a gateway that only takes lines), which is said once;
-    - the lines are older than about 2.6 hours: such lines it does not show until half an hour after it has
-      taken them.
-    In both cases they are sent again as they are, and Loki mostly knows what it has just taken: it drops a
-    line that it still has in the block of about 256 kB that it is filling.
+    A line is stored exactly once. After a failure that may have left some lines stored, on the first push,
+    and on the first one after a cancelled push, Loki is queried for its lines, and only the others are sent.
+    Duplicates remain possible when
+    - Loki cannot be queried (a gateway that only accepts lines), which is logged once;
+    - the lines are older than about 2.6 hours: Loki shows such lines only half an hour after it has accepted
+      them. In both cases they are sent again unchanged, and Loki usually detects that: it drops a line that
+      is still in the block of about 256 kB that it is filling.
 
     Args:
-        target: where and as whom.
-        on_trouble: is told in a sentence when lines are not taken, again when the reason changes, and with
-            an empty text when it is over.
+        target: the address of Loki and the credentials.
+        on_trouble: called with a sentence when lines are not accepted, again when the reason changes, and
+            with an empty text when it is over.
         uniform: a random number between 0 and 1, for tests.
-        is_in_doubt: whether somebody may have pushed some of the first entries before.
+        is_in_doubt: whether an earlier process may have pushed some of the first entries.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class LokiPusher:
         """Whether some lines of the next push may be stored already."""
 
     async def __aenter__(self) -> Self:
-        """Open a session; connections are made when they are needed."""
+        """Open a session; connections are made when needed."""
         await self._calls.open()
         return self
 
@@ -95,11 +94,11 @@ class LokiPusher:
         await self._calls.close()
 
     async def push(self, entries: Sequence[Entry]) -> list[Refusal]:
-        """Return when every entry was accepted or refused for good; cancel it to give up.
+        """Return when every entry was accepted or rejected for good; cancel it to give up.
 
-        Status 400, 413, 422 and 260 (the tenant is blocked) are refusals. All else is tried again without
-        end: at once growing pauses with full jitter, long ones where nothing was said about the lines (401,
-        403, 404 and the like), and such as a `Retry-After` in seconds asks for.
+        Status 400, 413, 422 and 260 (the tenant is blocked) are rejections. Everything else is retried
+        without end: after growing pauses with full jitter, after long ones if Loki has not judged the lines
+        (401, 403, 404 and the like), and after the seconds of a `Retry-After`.
         """
         is_in_doubt, self.is_in_doubt = self.is_in_doubt, True
         refusals = []
@@ -130,16 +129,16 @@ class LokiPusher:
         return refusal
 
     async def _refuse(self, batch: Batch, answer: CallResult) -> Refusal | None:
-        """What of a batch was refused: on 400 the lines that Loki had nothing against are stored."""
+        """The rejected part of a batch: on 400, Loki has stored the valid lines."""
         if answer.status == 400 and len(batch.entries) > 1:
             batch = await self._drop_stored(batch, has_failed=False)
         return Refusal(batch.entries, answer.status, answer.reason) if batch.entries else None
 
     async def _drop_stored(self, batch: Batch, *, has_failed: bool) -> Batch:
-        """The part of a batch that Loki does not have, as far as it can be asked."""
+        """The part of a batch that Loki does not have, if it can be queried."""
         missing = await self._find_missing(batch)
         if missing.entries and has_failed:
-            # It may still be busy with the request that failed, or have been when it was asked.
+            # Loki may still be busy with the failed request, or may have been during the query.
             await self._sleep(SETTLE_S)
             missing = await self._find_missing(missing)
         return missing
@@ -170,13 +169,13 @@ class LokiPusher:
 
 
 def choose_pause_s(answer: CallResult, failures: int, share: float) -> float:
-    """How long to wait after an answer.
+    """The pause after a response.
 
     Args:
-        answer: that came.
-        failures: before it, in a row.
-        share: of the longest pause that is right now; at random between 0 and 1, so that many clients do
-            not come back together.
+        answer: the response.
+        failures: the number of failures in a row before it.
+        share: of the longest pause at this point; random between 0 and 1, so that many clients do not return
+            together.
     """
     is_denied = answer.acceptance is Acceptance.DENIED
     longest = LONGEST_PAUSE_S if is_denied else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 10))

@@ -1,1 +1,1 @@
-"""What is done again and again: a round of the main loop, a tick, and what each message of a worker needs."""
+"""The periodic work: rounds of the main loop, ticks, and the handling of worker messages."""

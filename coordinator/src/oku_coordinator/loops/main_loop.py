@@ -1,9 +1,10 @@
-"""The rounds of the coordinator: find dead workers, take lost leases back, deal new ones, end runs.
+"""The coordinator's main loop: a round on every change, at least twice a second.
 
-A round begins when something has changed, and twice a second. All leases and workers are swept about once a
-second: checkpoints make a round begin at once, but no sweep, since its cost grows with workers and leases.
+A round finds dead workers, takes back lost leases, deals new ones and ends runs. All leases and workers are
+swept about once a second: checkpoints trigger a round at once, but no sweep, whose cost grows with workers
+and leases.
 
-After a stall, or while the broker was away, no worker is blamed for its silence: all timers restart.
+After a stall or an outage of the broker, no worker is blamed for its silence: all timers restart.
 """
 
 import asyncio
@@ -31,24 +32,24 @@ _log = logging.getLogger(__name__)
 
 _ROUND_S = 0.5
 _ROUND_SHARE = 0.2
-"""Rounds take at most this share of the time: with thousands of workers they come less often."""
+"""Rounds take at most this share of the time: with thousands of workers, they are less frequent."""
 _LONGEST_REST_S = 0.5
 _STALL_S = 2.0
 _SWEEP_S = 1.0
 _SWEEP_SHARE = 0.05
-"""The same of sweeps."""
+"""The same share for sweeps."""
 
 
 class MainLoop:
     """The main loop of one coordinator.
 
     Args:
-        installation: what all runs share.
+        installation: the parts that all runs share.
         active_runs: the runs that have their turn.
-        ticker: makes ticks of them.
-        interval_announcer: tells workers how often to speak.
+        ticker: makes their ticks.
+        interval_announcer: sends workers the intervals of their reports.
         runs: cancels runs and ends them.
-        foundation: says whether workers can be heard, keeps the clock, and takes lines to Loki.
+        foundation: the link to the workers, the clock, and the lines for Loki.
     """
 
     def __init__(
@@ -79,18 +80,18 @@ class MainLoop:
         self._publisher = foundation.telemetry.publisher
         self._has_recorded_start = False
         self._round_at = time.monotonic()
-        """When the last round began; stalls count from now on."""
+        """When the last round started; stalls count from then."""
         self._next_sweep = -math.inf
 
     async def run(self, health: Health) -> None:
-        """Go on until the end; what fails is raised, and the loop can be run again."""
+        """Run until the end is requested; errors are raised, and the loop can be run again."""
         if not self._has_recorded_start and not self._signals.ending.is_set():
             self.record_start()
             self._has_recorded_start = True
         while not self._signals.ending.is_set():
-            await self._active_runs.load()  # before the clocks are read, or a run would begin in the past
+            await self._active_runs.load()  # before the clocks are read, or a run would start in the past
             now = time.monotonic()
-            self._signals.woken.clear()  # what comes from here on is for the next round
+            self._signals.woken.clear()  # later signals are for the next round
             if now - self._round_at > _STALL_S or self._inbound.may_miss_messages(now, _STALL_S):
                 self.reset_timers(now)
             self._round_at, began_cpu_s = now, time.thread_time()
@@ -98,7 +99,7 @@ class MainLoop:
                 await self.step(now)
             except BreachError as error:
                 self._followers.announce_breach(error)
-            health.note_well()
+            health.record_success()
             round_cpu_s = time.thread_time() - began_cpu_s
             await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
             await self._signals.wait(now + _ROUND_S - time.monotonic())
@@ -113,14 +114,14 @@ class MainLoop:
                 history.keep_events(t, run.run, [event])
 
     def reset_timers(self, now: float) -> None:
-        """Restart the timers of all workers, leases and turns: no worker could have been heard."""
+        """Restart the timers of all workers, leases and turns after an outage of the link to the workers."""
         self._roster.reset_timers(now)
         self._worker_watch.reset_timers(now)
         for active in self._active_runs:
             active.reset_timers(now)
 
     async def step(self, now: float) -> None:
-        """One round, at `now` in monotonic seconds."""
+        """Run one round, at `now` in monotonic seconds."""
         if now >= self._next_sweep or self._signals.is_sweep_due:
             self._signals.is_sweep_due = False
             self._next_sweep, began_cpu_s = now + _SWEEP_S, time.thread_time()
@@ -135,7 +136,7 @@ class MainLoop:
         await self.end_runs(run)
 
     async def end_runs(self, run: RunRecord | None) -> None:
-        """End the run that was active before this one, and those that could not be ended yet."""
+        """End the run that was active before this one, and others whose end is still due."""
         if rested := self._ticker.switch_to(run):
             self._end_watch.add(rested)
         self._active_runs.close_others(run.run if run else None, self._ticker.active)
@@ -144,7 +145,7 @@ class MainLoop:
     async def _sweep(self, now: float) -> None:
         """Check all workers and leases.
 
-        Each step reads the run that has its turn anew: the one before it may have ended that run.
+        Each step reads the run that has its turn again: the previous step may have ended that run.
         """
         self._follow_wall_clock()
         self._ticker.remove_silent(now)
@@ -181,7 +182,7 @@ class MainLoop:
         )
 
     def _prepare_run(self, now: float) -> None:
-        """Tell workers what the run needs, after they were told where files are; end its turn in time."""
+        """Send workers the files address and the requirements of the run; end its turn in time."""
         if (run := self._fetch_current_run()) is not None:
             active = self._active_runs.open(run)
             active.preparation.send_needs(run, now)
@@ -192,7 +193,7 @@ class MainLoop:
             return run_table.fetch_current_run(t)
 
     def _follow_wall_clock(self) -> None:
-        """Record that the wall clock was set. Follow it again while nothing is measured and no line waits."""
+        """Record changes of the wall clock; follow it again while no run is measured and no line waits."""
         step_s = self._clock.find_step()
         if not step_s and not self._clock.wall_ahead_s:
             return

@@ -1,8 +1,8 @@
-"""What is done with the messages of workers.
+"""Handles the messages of workers.
 
 `CheckpointReceiver` runs in the thread of their listener, so that answers wait for nothing else: a
-transaction of the ledger, then an answer to each worker. `MessageHandler` runs in the event loop: roster,
-leases, ticks and watches follow what the ledger has taken in, and progress.
+transaction of the ledger, then an answer to each worker. `MessageHandler` runs in the event loop and passes
+receipts and progress on to roster, leases, ticks and watches.
 """
 
 import logging
@@ -34,12 +34,12 @@ class CheckpointReceiver:
     """Applies checkpoints to the ledger and answers them.
 
     Args:
-        ledger: keeps what they say.
-        broker: takes the answers.
-        active_runs: say how far workers may go ahead, and which shares of their runs they have.
+        ledger: stores them.
+        broker: sends the answers.
+        active_runs: have the allowances of workers and their shares of runs.
         metrics: count them.
         clock: Unix time.
-        timer: seconds of any clock that nobody sets.
+        timer: seconds of any steady clock.
     """
 
     ledger: Ledger
@@ -50,7 +50,7 @@ class CheckpointReceiver:
     timer: Clock = time.monotonic
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-        """Apply checkpoints to the ledger, answer and count them."""
+        """Store checkpoints in the ledger, answer and count them."""
         begun = self.timer()
         receipts = self._apply(batches)
         self.broker.send(build_controls(receipts, self.active_runs))
@@ -59,7 +59,7 @@ class CheckpointReceiver:
         return receipts
 
     def _apply(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-        """Apply batches in one transaction. A run that does not balance fails; the rest is tried again."""
+        """Store batches in one transaction. A run that does not balance fails; the rest is retried."""
         while True:
             try:
                 now = self.clock()
@@ -70,7 +70,7 @@ class CheckpointReceiver:
 
 
 def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:
-    """Build the answers to workers: what is confirmed, limits, leases to end, and their shares of the run."""
+    """Build the answers to workers: confirmations, limits, leases to end, and their shares of the run."""
     controls = []
     for receipt in receipts:
         if receipt.confirmed or receipt.limits or receipt.ends:
@@ -93,11 +93,11 @@ class MessageHandler:
     """Handles receipts of checkpoints, and progress.
 
     Args:
-        installation: the roster, and the signals that begin a round of the main loop.
+        installation: has the roster, and the signals that start a round of the main loop.
         active_runs: the runs that have their turn.
-        ticker: makes ticks of progress.
-        clock_store: may learn the clock of runs from workers.
-        interval_announcer: tells workers how often to speak.
+        ticker: makes ticks from progress.
+        clock_store: may restore the clock of runs from workers.
+        interval_announcer: sends workers the intervals of their reports.
         monotonic: monotonic seconds.
     """
 
@@ -109,7 +109,7 @@ class MessageHandler:
     monotonic: Clock = time.monotonic
 
     def handle_receipts(self, receipts: Sequence[Receipt]) -> None:
-        """The ledger has taken checkpoints in."""
+        """Handle checkpoints that the ledger has stored."""
         now, roster = self.monotonic(), self.installation.roster
         for receipt in receipts:
             batch = receipt.batch
@@ -122,21 +122,21 @@ class MessageHandler:
         self.installation.signals.wake()
 
     def handle_progress(self, heard: Sequence[Progress]) -> None:
-        """Workers have reported progress."""
+        """Handle progress of workers."""
         signals, roster = self.installation.signals, self.installation.roster
         self.clock_store.record_progress(heard, self.monotonic())
-        # Before any lease expires: they say how far those had come who are gone.
+        # Before any lease expires: flight records show how far dead processes got.
         if self.installation.records.record(record for progress in heard for record in progress.found):
             signals.sweep()
         if any(progress.stopping and not roster.is_leaving(progress.worker) for progress in heard):
-            signals.sweep()  # it waits to hear that nothing is on its way to it
+            signals.sweep()  # it waits for the confirmation that nothing is on its way to it
         if self.ticker.record(heard, self.monotonic()):
             self.interval_announcer.repeat_soon()  # it does not know the clock
             for progress in heard:
                 self.active_runs.schedule_visit(progress.worker)
-            signals.sweep()  # the leases of one that a new one has replaced are lost
+            signals.sweep()  # the leases of a replaced process are lost
 
     def handle_connect(self) -> None:
-        """Ask workers to speak again: a new connection hears them, and they may have spoken unheard."""
+        """Ask workers to report again over a new connection: earlier reports may be lost."""
         self.interval_announcer.repeat()
         self.installation.signals.sweep()

@@ -1,4 +1,4 @@
-"""Records the progress of workers, and makes a tick of it each second."""
+"""Records the progress of workers, and makes a tick each second."""
 
 import asyncio
 import contextlib
@@ -24,21 +24,20 @@ from oku_core.summary.tick import TargetTick, Tick
 _log = logging.getLogger(__name__)
 
 _LATE_S = 0.25
-"""If a tick is later than this, there is none at the next second."""
+"""After a tick that is later than this, the next second has none."""
 
 
 class Ticker:
     """Makes the ticks of runs, publishes them and has them recorded.
 
     Args:
-        installation: the ledger, the workers and which of them each run has.
-        active_runs: have the ticks, thresholds and targets of the runs that have their turn.
-        runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
-        telemetry: keeps samples and the events of workers, and shows the last tick to Prometheus.
+        installation: the ledger, the workers and their assignment to runs.
+        active_runs: the runs with their ticks, thresholds and targets.
+        runs: publishes ticks to followers, and has the notices and verdicts of runs.
+        telemetry: stores samples and events of workers, and exports the last tick to Prometheus.
 
     Attributes:
-        active: the run that was active when the main loop turned to one last; its last second is still to be
-            kept.
+        active: the active run as of the last `switch_to`; its last second is still to be stored.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Ticker:
         self._replays = ReplayGuard()
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
-        """Record the progress of workers, at `now` in monotonic seconds; true if one of them is new."""
+        """Record the progress of workers, at `now` in monotonic seconds; true if a worker is new."""
         return sum([self._record(each, now) for each in progress]) > 0
 
     def _record(self, progress: Progress, now: float) -> bool:
@@ -76,32 +75,32 @@ class Ticker:
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
         if not progress.runs.keys() <= self._active_runs.ticking:
-            self._follow_current()  # it may have begun since the last tick
+            self._follow_current()  # it may have started since the last tick
         self._active_runs.record_progress(progress, self.clock())
         self._recorder.record(progress, self._active_runs.ticking)
         return is_new
 
     def record_assigned(self, workers: Iterable[WorkerState]) -> None:
-        """These workers belong to the run that has its turn from now on."""
+        """Record that these workers belong to the run that has its turn from now on."""
         for worker in workers:
             self._record_worker(EventType.WORKER_JOINED, worker)
 
     def remove_silent(self, now: float) -> None:
-        """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
+        """Remove workers that were silent for too long, at `now` in monotonic seconds."""
         for worker in self._roster.remove_silent(now):
             self._active_runs.forget_worker(worker)
             _log_silent(worker, now)
             self._record_gone(worker)
 
     def switch_to(self, run: RunRecord | None) -> str | None:
-        """Follow the run that has its turn; returns the one before it, if that has come to rest."""
+        """Follow the run that has its turn; returns the previous one if it has come to rest."""
         before, active = self.active, run.run if run and run.is_active else None
         if before is None or before == active:
             self.active = active
             return None
         with contextlib.suppress(UnknownRunError):  # it may have been deleted at once
             self._keep_last_ticks(before)
-        self.active = active  # not before: a tick that could not be kept is made anew
+        self.active = active  # not before: a failed tick is made again
         self._forget(before)
         self._recent_runs.record_tick(None)
         return before
@@ -114,10 +113,10 @@ class Ticker:
                 self.tick()
             except BreachError as error:
                 self._runs.followers.announce_breach(error)
-            health.note_well()
+            health.record_success()
 
     def tick(self) -> None:
-        """Make a tick of the run that has its turn, and of each other run that is followed."""
+        """Make a tick of the run that has its turn, and of each other run with followers."""
         self._metrics.show_workers(len(self._roster), self._roster.clock_bound_s)
         with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
@@ -133,12 +132,12 @@ class Ticker:
         if run.is_active:
             self._recorder.keep_tick(tick, settled_to=active.settled.find_end(tick.sample.at))
         for waiting in self._runs.followers.runs - {run.run}:
-            with contextlib.suppress(UnknownRunError):  # its followers are told so
+            with contextlib.suppress(UnknownRunError):  # its followers learn of it
                 self._runs.followers.publish(self._build_tick(waiting, self.clock()))
         active.target.record(run, tick, is_heard=is_heard)
 
     def _keep_last_ticks(self, run: str) -> None:
-        """Keep the rest of a run that has come to rest, and before it the second whose tick was just due."""
+        """Store the end of a run that has come to rest, and before it the second whose tick was due."""
         now, ticks = self.clock(), self._find_ticks(run)
         due = float(math.floor(now))
         if ticks is not None and ticks.at is not None and ticks.at < due:
@@ -146,9 +145,9 @@ class Ticker:
         self._recorder.keep_tick(self._build_tick(run, now), is_last=True)
 
     def _find_due(self, run: RunRecord) -> float:
-        """The time of the tick that is made now: that at which it was due, however late it is.
+        """The due time of the current tick, however late it is.
 
-        So each stands for whole seconds, as the series does.
+        So each tick covers whole seconds, like the series.
         """
         now, ticks = self.clock(), self._find_ticks(run.run)
         due, before = float(math.floor(now)), ticks.at if ticks is not None else None
@@ -209,10 +208,10 @@ class Ticker:
 
 
 def find_tick_pause_s(now: float) -> float:
-    """How long to wait for the next tick, at `now` in Unix seconds.
+    """The pause until the next tick, at `now` in Unix seconds.
 
-    Ticks are due at whole seconds, so that each stands for one second of the series. After a late one, the
-    next second is left out: a short one may have no progress, or that of a whole one.
+    Ticks are due at whole seconds, so that each covers one second of the series. A late tick skips the next
+    second, which would be too short: it might contain no progress, or the progress of a whole second.
     """
     pause_s = math.floor(now) + 1 - now
     return pause_s if pause_s > 1 - _LATE_S else pause_s + 1

@@ -1,1 +1,1 @@
-"""What can be done with runs, and what decides when a run begins, waits, ends or is deleted."""
+"""Operations on runs, and the rules for their start, waiting, end and deletion."""

@@ -1,4 +1,4 @@
-"""Keeps each file for as long as a run uses it: no run begins without its files, none outlives its runs."""
+"""Keeps each file as long as a run uses it: no run starts without its files, none outlives its runs."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,15 +14,15 @@ _NOT_HERE = f"was not uploaded to this coordinator, or {PROOFS} has no proof tha
 
 
 class NotUploadedError(UnknownFileError):
-    """A spec names a file that its caller has to upload first."""
+    """A spec names a file that its caller must upload first."""
 
 
 class FileKeeper:
     """The files of the runs of a ledger.
 
     Args:
-        ledger: says which run uses which file.
-        store: has them.
+        ledger: records which run uses which file.
+        store: stores the files.
     """
 
     def __init__(self, ledger: Ledger, store: FileStore) -> None:
@@ -30,7 +30,7 @@ class FileKeeper:
         self._store = store
 
     def check(self, spec: Spec) -> None:
-        """Refuse a spec whose files are not here, or that has too many, with a `UserError`."""
+        """Reject a spec with missing files, or with too many, with a `UserError`."""
         files = {file.digest: file for file in list_files(spec)}
         most = self._store.limits.most_per_run
         if len(files) > most:
@@ -46,12 +46,12 @@ class FileKeeper:
                 raise UnknownFileError(f"{file.name}: has {size} bytes here, and {file.size} in the spec")
 
     def check_proofs(self, spec: Spec, proofs: Mapping[str, str]) -> None:
-        """Refuse the spec of a caller who does not prove to have its files, with a `UserError`.
+        """Reject a spec whose caller does not prove to have its files, with a `UserError`.
 
-        A file that is not here is refused in the same words, so nobody learns what others have uploaded.
+        The message is the same for a missing file, so callers cannot probe for the files of others.
 
         Args:
-            spec: what the caller submits.
+            spec: the submitted spec.
             proofs: the proof of each of its files, by its digest.
         """
         for file in list_files(spec):
@@ -59,11 +59,11 @@ class FileKeeper:
                 raise NotUploadedError(f"{file.name}: {_NOT_HERE}")
 
     def find(self, digest: str) -> Path:
-        """The path of a file that is here."""
+        """The path of a stored file."""
         return self._store.find(digest)
 
     def release(self, digests: Iterable[str]) -> None:
-        """Delete those of the files of a run that was deleted that no other run uses."""
+        """Delete the files of a deleted run that no other run uses."""
         for digest in digests:
             with self._ledger.read() as t:
                 found = submission_table.is_used(t, digest)
@@ -71,7 +71,7 @@ class FileKeeper:
                 self._store.delete(digest)
 
     def sweep(self) -> None:
-        """Delete what was uploaded a while ago and is used by no run."""
+        """Delete old uploads that no run uses."""
         with self._ledger.read() as t:
             used = submission_table.fetch_used(t)
         self._store.sweep(used)

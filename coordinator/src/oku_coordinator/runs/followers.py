@@ -1,4 +1,4 @@
-"""Those who follow runs: each gets the ticks of one run, about one a second, until the run has ended."""
+"""Followers of runs: each gets the ticks of one run, about one a second, until the run has ended."""
 
 import asyncio
 import logging
@@ -13,51 +13,50 @@ _log = logging.getLogger(__name__)
 
 _QUEUED_TICKS = 60
 SILENCE_S = 2.0
-"""A follower without a tick is told so this often. That finds out who has left, and whether the run is at
-rest although nobody announced it."""
+"""How often a follower without a tick gets None: it may have gone, or missed an announcement."""
 
 
 class Followers:
-    """Hands ticks to everybody who follows a run.
+    """Passes ticks to the followers of runs.
 
     Args:
-        ledger: says whether a run is at rest.
+        ledger: has the states of runs.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._queues: dict[asyncio.Queue[Tick | None], str] = {}
-        """One for each follower, with the run that it follows."""
+        """A queue for each follower, with the run that it follows."""
         self._held_back: set[str] = set()
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of followers."""
         return len(self._queues)
 
     @property
     def runs(self) -> set[str]:
-        """The runs that somebody follows."""
+        """The runs with followers."""
         return set(self._queues.values())
 
     def publish(self, tick: Tick) -> None:
-        """Hand a tick to everybody who follows; a follower who is too slow misses the oldest ones."""
+        """Pass a tick to all followers of its run; a slow follower misses the oldest ones."""
         self._put(tick)
 
     def announce_rest(self) -> None:
-        """Let followers find out that a run has come to rest."""
+        """Wake followers because a run has come to rest."""
         self._put(None)
 
     def announce_breach(self, error: BreachError) -> None:
-        """Log that a run has failed because it does not balance, and let its followers find out."""
+        """Log that a run has failed because it does not balance, and wake its followers."""
         _log.error("a run has failed", exc_info=error, extra={"run": error.run})
         self.announce_rest()
 
     def hold_back(self, run: str, *, is_held: bool) -> None:
-        """Keep the followers of a run at rest until its last figures are known, or let them go."""
+        """Keep the followers of a run at rest until its last figures are known, or release them."""
         (self._held_back.add if is_held else self._held_back.discard)(run)
 
     async def follow(self, run: str) -> AsyncIterator[Tick | None]:
-        """The ticks of a run until its rest is announced; None after a silence."""
+        """Yield the ticks of a run until its rest is announced; None after a silence."""
         queue: asyncio.Queue[Tick | None] = asyncio.Queue(_QUEUED_TICKS)
         self._queues[queue] = run
         clock = asyncio.get_running_loop().time
@@ -71,7 +70,7 @@ class Followers:
                 except TimeoutError:
                     yield None
                     told_at, silences = clock(), silences + 1
-                    # A follower that was slow to read has lost the announcement.
+                    # A slow follower has lost the announcement.
                     has_ended = silences > 1 and self._is_at_rest(run)
                     continue
                 if tick is None:

@@ -1,4 +1,4 @@
-"""What notices tell beside the state of a run: troubles of the installation, of targets, and of workers."""
+"""Notices beside the state of a run: troubles of the installation, of targets, and of workers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,29 +12,29 @@ UNCONFINED = "cannot confine user code: its kernel has no Landlock"
 
 
 class Troubles:
-    """What is wrong with the installation, beside its ledger and its workers; here nothing is."""
+    """Troubles of the installation, beside its ledger and its workers; here none."""
 
     def find_of_broker(self) -> str:
-        """What is wrong with the broker; empty if nothing is."""
+        """The problem with the broker; empty if there is none."""
         return ""
 
     def find_obstacle(self) -> str:
-        """Why the coordinator is not ready, in a line; empty if it is."""
+        """Why the coordinator is not ready, in a line; empty if it is ready."""
         return ""
 
     def find_others(self) -> Iterator[str]:
-        """What else is wrong, a line each."""
+        """Yield all other problems, a line each."""
         return iter(())
 
 
 class TargetNotices:
-    """What there is to say of the targets of runs: at most a line for each."""
+    """Notices about the targets of runs: at most a line for each."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     def show(self, run: str, text: str) -> None:
-        """Show a notice of a run; an empty one for none."""
+        """Set the notice of a run; an empty text removes it."""
         if text:
             self._texts[run] = text
         else:
@@ -46,20 +46,20 @@ class TargetNotices:
 
 
 def list_unconfined(assignment: Assignment, run: RunRecord) -> list[str]:
-    """The workers of a run that has its turn that cannot confine its user code."""
+    """List the workers of a run with a turn that cannot sandbox its user code."""
     if not run.spec.runs_user_code:
         return []
     return [worker.name for worker in assignment.find_members(run.run) if worker.is_unconfinable]
 
 
 def describe_unconfined(names: Sequence[str]) -> list[str]:
-    """A notice on these workers; none if there are none."""
+    """A notice about these workers; none if there are none."""
     others = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
     return [f"worker {names[0]} {UNCONFINED}{others}"] if names else []
 
 
 def fetch_unconfined_notice(ledger: Ledger, run: RunRecord) -> list[str]:
-    """The notice of a run at rest, to which no worker belongs any more."""
+    """The notice of a run at rest, whose workers are released."""
     if not run.spec.runs_user_code:
         return []
     with ledger.read() as t:

@@ -1,6 +1,6 @@
-"""What runs need here: which specs are refused, whether a run may begin, and what it waits for.
+"""The requirements of runs: which specs are rejected, whether a run may start, and what it waits for.
 
-What is known of workers, pods, Kubernetes and Loki becomes notices: lines for those who watch a run.
+The state of workers, pods, Kubernetes and Loki becomes notices: lines for users who watch a run.
 """
 
 import asyncio
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 NOBODY = "waiting for a worker to connect"
 LONGEST_NOTICE = 300
-"""Characters; the messages of others may be long."""
+"""Characters; foreign messages may be long."""
 _NEARLY_FULL = 0.9
-"""With fewer of the requests in flight that there may be, a rate is held."""
+"""With fewer of the allowed requests in flight, a rate is held."""
 _ALMOST = 0.99
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 class QueueFullError(Exception):
-    """Too many runs are pending or active already."""
+    """Too many runs are pending or active."""
 
     def __init__(self, queued: int, most: int) -> None:
         super().__init__(
@@ -71,9 +71,9 @@ class WorkerReadiness(NamedTuple):
     """The workers of a run at one moment.
 
     Args:
-        there: how many are connected and can begin with the run.
-        wanted: how many the run asks for.
-        obstacle: what keeps others away, or who they are, where that is known; else empty.
+        there: how many are connected and can start the run.
+        wanted: how many the run requests.
+        obstacle: why others are missing, or their names, if known; else empty.
     """
 
     there: int
@@ -82,31 +82,31 @@ class WorkerReadiness(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """How many the run waits for."""
+        """The number of workers that the run waits for."""
         return max(0, self.wanted - self.there)
 
     def describe(self) -> str:
-        """How many of them are there, and why not the others."""
+        """The number of connected workers, and why the others are missing."""
         return f"{self.there:,} of {self.wanted:,} workers{_add(self.obstacle)}"
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """What is known of everything that runs need.
+    """The state of everything that runs need.
 
     Args:
-        ledger: says which run has its turn.
-        roster: the workers that live.
-        assignment: which of them the run has that has its turn.
+        ledger: has the run with its turn.
+        roster: the live workers.
+        assignment: the workers of the run that has its turn.
         kube: scales for runs, in a cluster.
-        server_watch: watches the delay servers, where there are any.
-        troubles: what else is wrong.
-        target_notices: what there is to say of the targets of runs.
+        server_watch: watches the delay servers, if there are any.
+        troubles: the other problems.
+        target_notices: the notices about targets.
         files: the files that specs may name.
-        keeper: has the files of runs, where any are kept.
+        keeper: stores the files of runs, if enabled.
         most_queued: how many runs may be pending or active.
-        expected_workers: the names of the workers that a run waits for that does not say how many.
-        allows_user_code: whether runs may bring code of their own.
+        expected_workers: the names of the workers that a run waits for unless its spec sets a number.
+        allows_user_code: whether runs may contain user code.
     """
 
     ledger: Ledger
@@ -123,7 +123,7 @@ class Readiness:
     allows_user_code: bool = field(default=False, kw_only=True)
 
     def check(self, spec: Spec) -> None:
-        """Refuse a spec that cannot be carried out here, with a `UserError`, or that is not allowed."""
+        """Reject a spec that cannot be executed here, or is not allowed, with a `UserError`."""
         self.check_user_code(spec)
         self.files.check(spec)
         if self.keeper is not None:
@@ -132,9 +132,9 @@ class Readiness:
             self.kube.check(spec)
 
     async def check_memory(self, spec: Spec) -> None:
-        """Refuse a spec whose bodies do not fit into a living worker; later workers check for themselves.
+        """Reject a spec whose bodies do not fit into a live worker; later workers check for themselves.
 
-        In a thread, for a long body is read and searched for placeholders.
+        Runs in a thread, because a long body is read and searched for placeholders.
         """
         known = [worker.memory_bytes for worker in self.roster.workers() if worker.memory_bytes]
         if not known:
@@ -147,7 +147,7 @@ class Readiness:
             raise UserError(fault)
 
     def check_proofs(self, spec: Spec, proofs: Mapping[str, str]) -> None:
-        """Refuse the spec of a caller who does not prove to have its files, with a `UserError`."""
+        """Reject a spec whose caller does not prove to have its files, with a `UserError`."""
         if self.keeper is not None:
             self.keeper.check_proofs(spec, proofs)
             return
@@ -158,36 +158,36 @@ class Readiness:
         return Path(digest) if self.keeper is None else self.keeper.find(digest)
 
     def check_user_code(self, spec: Spec) -> None:
-        """Refuse a spec with user code with a `UserCodeRefusedError`, unless that is allowed."""
+        """Reject a spec with user code with a `UserCodeRefusedError`, unless user code is allowed."""
         if spec.runs_user_code and not self.allows_user_code:
             raise UserCodeRefusedError
 
     def check_queue(self) -> None:
-        """Refuse one more run with a `QueueFullError` when too many wait already."""
+        """Reject another run with a `QueueFullError` when too many are waiting."""
         if (queued := self.count_queued()) >= self.most_queued:
             raise QueueFullError(queued, self.most_queued)
 
     def count_queued(self) -> int:
-        """How many runs are pending or active."""
+        """The number of pending or active runs."""
         with self.ledger.read() as t:
             return run_table.count_queued(t)
 
     def may_start(self, run: RunRecord) -> bool:
-        """Whether a run has what it needs besides workers: delay servers that are ready, named and seen."""
+        """Whether delay servers are ready, resolvable and recorded, if a run needs them."""
         is_scaled = self.kube is None or self.kube.may_start(run)
         return is_scaled and (self.server_watch is None or self.server_watch.may_start(run))
 
     def find_servers_within_s(self, run: RunRecord) -> float:
-        """How long delay servers may take to be there at most."""
+        """The longest time to wait for delay servers."""
         return SERVERS_WITHIN_S if self.kube is not None and run.spec.brings_servers else 0.0
 
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
-        """How many workers can begin with a run, of those that it asks for; it asks for at least one.
+        """The workers that can start a run, of those that it requests, at least one.
 
-        One that asks for no number gets those that are here, and waits for those that are being replaced.
+        A run without a requested number gets the present workers, and waits for replacements of dead ones.
         """
         there = self.assignment.workers(run.run)
-        if run.spec.is_open:  # what is due is nothing to one that does not know what time it is
+        if run.spec.is_open:  # a worker without the clock does not know what is due
             there = [worker for worker in there if worker.knows_clock]
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
@@ -202,15 +202,15 @@ class Readiness:
         return WorkerReadiness(len(there), wanted, obstacle if len(there) < wanted else "")
 
     def expects_workers(self) -> bool:
-        """Whether more pods of workers are coming."""
+        """Whether more worker pods are starting."""
         return self.kube is not None and not self.kube.workers.is_complete
 
     def forget_refusals(self, run: str) -> None:
-        """Let every worker try a run again that is resumed."""
+        """Let every worker try a resumed run again."""
         self.roster.forget_refusals(run)
 
     def build_notices(self, run: RunRecord) -> list[str]:
-        """What a run waits for, and what is wrong, a line each; of a run at rest, what must be known."""
+        """Build the notices of a run: what it waits for, and its problems; at rest, lasting facts."""
         if run.is_at_rest:
             return fetch_unconfined_notice(self.ledger, run)
         if (turn := self._find_turn(run)) is not None:
@@ -218,7 +218,7 @@ class Readiness:
         return [_shorten(notice) for notice in self._find_all(run)]
 
     def _find_turn(self, run: RunRecord) -> str | None:
-        """Say what keeps a run from its turn; None if it has its turn."""
+        """What keeps a run from its turn; None if it has its turn."""
         with self.ledger.read() as t:
             current = run_table.fetch_current_run(t)
         if current is None or current.run == run.run:
@@ -227,18 +227,18 @@ class Readiness:
         return _shorten(f"waiting for its turn: run {current.run} is {current.state}{obstacle}")
 
     def has_worker(self, run: str) -> bool:
-        """Whether a worker is there for a run; none is for one that waits for its turn."""
+        """Whether a worker is there for a run; none is while the run waits for its turn."""
         return self.assignment.has_worker(run)
 
     def find_worker_obstacle(self, run: RunRecord) -> str:
-        """Why a run has no worker, in a line; empty when nothing is known."""
+        """Why a run has no worker, in a line; empty if no reason is known."""
         if (turn := self._find_turn(run)) is not None:
             return turn
         missing = _shorten(next(self._find_of_workers(run), ""))
         return missing or ("" if self.roster.workers() else NOBODY)
 
     def find_obstacle(self, run: RunRecord) -> str:
-        """What keeps the run that has its turn from going on, in a line; empty when nothing is known."""
+        """What keeps the run that has its turn from continuing, in a line; empty if no reason is known."""
         return next(self._find_all(run), "")
 
     def _find_all(self, run: RunRecord) -> Iterator[str]:
@@ -254,7 +254,7 @@ class Readiness:
         yield from self._find_of_others()
 
     def _find_of_hooks(self, run: RunRecord) -> Iterator[str]:
-        """Say which hook of its scenario the run waits for."""
+        """Find the hook of its scenario that the run waits for."""
         if run.state == RunState.RUNNING and Hook.SETUP in run.spec.hooks:
             hook = Hook.SETUP
         elif run.state == RunState.TEARING_DOWN:
@@ -289,7 +289,7 @@ class Readiness:
             yield f"worker {lost[0].name} does not know the coordinator's clock yet{others}"
 
     def _find_shortage(self, run: RunRecord) -> Iterator[str]:
-        """Say what a rate needs that as many in flight as there may be don't hold."""
+        """Find what a rate needs that the allowed requests in flight do not hold."""
         if (
             not run.spec.is_open
             or run.state != RunState.RUNNING
@@ -329,7 +329,7 @@ class Readiness:
         if self.kube is None or run.state != RunState.PENDING or self.kube.may_start(run):
             return
         servers = self.kube.delay_servers
-        if servers.wanted:  # else they are about to be asked for
+        if servers.wanted:  # else they are about to be requested
             count = f"{servers.there} of {servers.wanted} ready"
             surplus = f", {servers.surplus} still to be removed" if servers.surplus else ""
             yield f"waiting for delay servers: {count}{surplus}{_add(servers.obstacle)}"
@@ -346,7 +346,7 @@ class Readiness:
 
 
 def describe_absent(names: Sequence[str]) -> str:
-    """Which workers are missing; of many, the first."""
+    """The missing workers; if there are many, the first ones."""
     most = 3
     if not names:
         return ""
@@ -357,7 +357,7 @@ def describe_absent(names: Sequence[str]) -> str:
 
 
 def round_up_latency(latency_s: float) -> float:
-    """About the next of ten steps in a decade: a notice stays the same while a latency hardly changes."""
+    """Round up to one of ten steps per decade: the notice stays the same while a latency hardly changes."""
     decade = 10.0 ** math.floor(math.log10(latency_s))
     return next(step * decade for step in _STEPS if step * decade >= _ALMOST * latency_s)
 

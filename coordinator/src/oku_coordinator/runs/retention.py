@@ -1,7 +1,7 @@
-"""Deletes runs that are too old or too many, and finds runs by their keys, also after their deletion.
+"""Deletes runs that are too old or too many, and finds runs by their keys, even after their deletion.
 
-Runs are removed in the background, some rows and pages at a time; it goes on where another process stopped.
-The same key sends nothing twice.
+Runs are removed in the background, some rows and pages at a time; a restart continues the work. A repeated
+key submits nothing.
 """
 
 import logging
@@ -23,11 +23,11 @@ from oku_coordinator.settings import RetentionRule
 from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
-from oku_core.spec.spec_digest import digest_spec, list_differences
+from oku_core.spec.spec_digest import digest_spec, list_differing_keys
 
 
 class KeyTakenError(Exception):
-    """A key was given with another spec before."""
+    """The key belongs to a run with another spec."""
 
     def __init__(self, record: KeyRecord, differences: list[str]) -> None:
         which = f" (it differs in {', '.join(differences)})" if differences else ""
@@ -38,7 +38,7 @@ class RunDeletedError(Exception):
     """The run with a key was deleted.
 
     Attributes:
-        summary: how it stood then, as JSON.
+        summary: its last summary, as JSON.
     """
 
     def __init__(self, record: KeyRecord) -> None:
@@ -49,12 +49,12 @@ class RunDeletedError(Exception):
 def find_submitted(
     ledger: Ledger, key: str, spec: Spec, deleted_since: float = -math.inf
 ) -> RunRecord | None:
-    """The run that was submitted with a key; None if the key is new.
+    """The run that was submitted with a key; None for a new key.
 
     Args:
-        ledger: keeps the keys.
+        ledger: stores the keys.
         key: the key.
-        spec: is to be that of the run.
+        spec: must equal the spec of the run.
         deleted_since: a run that was deleted before this time is forgotten.
 
     Raises:
@@ -67,14 +67,14 @@ def find_submitted(
             return None
         run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
     if record.digest != digest_spec(spec):
-        raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
+        raise KeyTakenError(record, [] if run is None else list_differing_keys(run.spec, spec))
     if run is None:
         raise RunDeletedError(record)
     return run
 
 
 def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
-    """What is kept of a run that is about to be deleted; None if it was submitted without a key."""
+    """The lasting record of a run that is about to be deleted; None if it was submitted without a key."""
     with ledger.read() as t:
         if submission_table.fetch_key_of_run(t, run) is None:
             return None
@@ -89,18 +89,18 @@ _LOOK_S = 1.0
 _SURPLUS_EVERY_S = 60.0
 """How often the rule is applied."""
 _REST_S = 0.01
-"""A pause between two transactions, in which others get their turn."""
+"""A pause between two transactions, in which others can run."""
 
 
 class Retention(BackgroundService):
     """Applies a rule to the runs of a ledger.
 
     Args:
-        ledger: keeps the runs.
-        reports: the folder in which pages of runs may have been left.
+        ledger: stores the runs.
+        reports: the folder that may contain reports of runs.
         rule: how long runs are kept.
         clock: Unix time.
-        files: keeps the files of the runs.
+        files: stores the files of the runs.
     """
 
     service_name = "retention"
@@ -120,7 +120,7 @@ class Retention(BackgroundService):
         self._files = files
 
     async def delete_surplus(self) -> None:
-        """Delete the runs that the rule does not keep."""
+        """Delete the runs outside the rule."""
         rule = self._rule
         if rule.keep_runs is None and rule.keep_for_s is None:
             return
@@ -128,17 +128,17 @@ class Retention(BackgroundService):
         with self._ledger.read() as t:
             surplus = deletion_table.find_surplus(t, rule.keep_runs, before)
         for run in surplus:
-            with suppress(UnknownRunError, RunInUseError):  # others have had their turn meanwhile
+            with suppress(UnknownRunError, RunInUseError):  # others could run meanwhile
                 await delete_run(self._ledger, run, self._clock())
             await sleep(_REST_S)
 
     def forget_keys(self) -> None:
-        """Forget the keys of runs that were deleted so long ago that the rule does not keep them."""
+        """Delete the keys of runs that were deleted too long ago."""
         with self._ledger.change() as t:
             submission_table.delete_keys(t, self._clock() - self._rule.keep_keys_s)
 
     async def clear(self) -> None:
-        """Remove all that is left of deleted runs, and give their space back."""
+        """Remove the remains of deleted runs, and free their space."""
         run = self._find_deletion()
         if run is None:
             return
@@ -172,12 +172,12 @@ class Retention(BackgroundService):
                     self._files.sweep()
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S
             await self.clear()
-            health.note_well()
+            health.record_success()
             await sleep(_LOOK_S)
 
 
 async def delete_run(ledger: Ledger, run: str, now: float) -> None:
-    """Begin to delete a run, as `begin_deletion` does, and say so."""
+    """Begin to delete a run with `begin_deletion`, and log it."""
     end = await to_thread(build_end, ledger, run, now)
     with ledger.change() as t:
         lines = deletion_table.begin_deletion(t, run, end)

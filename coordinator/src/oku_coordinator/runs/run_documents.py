@@ -1,9 +1,9 @@
 """A run as JSON documents: its summary, its row in lists, its history, its failed requests, rows of its data.
 
-A run may have millions of leases, so the history is never in memory as a whole. Its first line has all that
-exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
-reader (`oku_cli.report.history_reader`) can go line by line, and keep only what it needs. So it is with the
-failed requests.
+A run may have millions of leases, so the history is never in memory as a whole. Its first line has all single
+values; each list starts and ends with its own line, and each item is a line. So a reader
+(`oku_cli.report.history_reader`) can read it line by line and keep only the lines it needs. The failed
+requests have the same format.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,22 +31,22 @@ _SAMPLES_AT_ONCE = 100
 
 
 def encode_summary(summary: Summary) -> bytes:
-    """The JSON of a summary, to be called in a thread; it has 12 MB with a hundred targets in as many stages.
+    """The JSON of a summary; call it in a thread. It has 12 MB with a hundred targets in as many stages.
 
-    No other thread runs while msgspec encodes, so each phase is encoded by itself.
+    No other thread runs while msgspec encodes, so each phase is encoded separately.
     """
     phases = [msgspec.Raw(msgspec.json.encode(phase)) for phase in summary.phases]
     return msgspec.json.encode(msgspec.structs.replace(summary, phases=phases))
 
 
 def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
-    """Whole lines, some at a time: `at`, `summary`, `spec`, `extent`, `periods`, and the lists below.
+    """Yield whole lines, some at a time: `at`, `summary`, `spec`, `extent`, `periods`, and the lists below.
 
-    Each piece shows the ledger as it is when the piece is taken, so leases of a run that goes on may be newer
-    than the summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow.
+    Each piece shows the ledger at the time of reading, so the leases of an active run may be newer than the
+    summary. A snapshot for a slow reader would let the write-ahead log grow.
 
     Args:
-        ledger: keeps the run; it is read as the pieces are taken.
+        ledger: stores the run; it is read piece by piece.
         summary: the summary of the run.
         now: Unix time.
     """
@@ -93,7 +93,7 @@ _SPANS_AT_ONCE = 1000
 
 
 def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
-    """Whole lines, some at a time; `UnknownRunError` with the first when there is no such run."""
+    """Yield whole lines, some at a time; raises `UnknownRunError` with the first one."""
     with ledger.read() as t:
         record = run_table.fetch_run(t, run)
         failed = failed_requests.fetch_failed_requests(t, run)
@@ -117,12 +117,12 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
 
 
 def read_run_rows(run: str, spec: Spec, find_file: FindFile, wanted: range) -> RunRows:
-    """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
+    """Read the rows of consecutive requests, fewer of them if they are long; blocking.
 
     Args:
         run: the id of the run.
         spec: its spec.
-        find_file: gives the path of a file by its digest.
+        find_file: finds the path of a file by its digest.
         wanted: the indices of the requests.
 
     Raises:
@@ -146,7 +146,7 @@ def read_run_rows(run: str, spec: Spec, find_file: FindFile, wanted: range) -> R
 
 
 def build_row_object(row: RunRow) -> dict[str, Any]:
-    """A run as the API lists it, without its spec, which may be large."""
+    """A run in the lists of the API, without its spec, which may be large."""
     return {
         "run": row.run,
         "name": row.name,
@@ -166,5 +166,5 @@ def build_row_object(row: RunRow) -> dict[str, Any]:
 
 
 def build_run_object(record: RunRecord) -> dict[str, Any]:
-    """A run as calls that change it answer: as it is listed, and its spec."""
+    """A run in the responses of calls that change it: as in lists, with its spec."""
     return build_row_object(record) | {"spec": build_mapping(record.spec)}

@@ -1,4 +1,4 @@
-"""What can be done with runs: submit, list, show, pause, resume, cancel, delete, and end them."""
+"""Operations on runs: submit, list, show, pause, resume, cancel, delete, and end them."""
 
 import asyncio
 import logging
@@ -46,22 +46,22 @@ from oku_core.summary.validity import Validity
 _log = logging.getLogger(__name__)
 
 _GOING_ON = (RunState.PENDING, RunState.RUNNING)
-"""States of a run that need not be resumed."""
+"""States of a run that need no resuming."""
 
 
 class Runs:
     """The runs of a coordinator.
 
     Args:
-        ledger: keeps the runs.
-        served: asks the delay servers what they counted.
-        signals: begin a round when a run has changed.
-        broker: may know its peak memory.
-        readiness: what is refused here, and what runs wait for.
+        ledger: stores the runs.
+        served: fetches the counts of the delay servers.
+        signals: start a round when a run has changed.
+        broker: may report its peak memory.
+        readiness: the rules for specs, and the notices of runs.
         clock: Unix time.
 
     Attributes:
-        followers: those who follow runs.
+        followers: the followers of runs.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class Runs:
         self._summarizer = Summarizer(ledger, clock)
 
     async def admit(self, spec: Spec, proofs: Mapping[str, str]) -> None:
-        """Refuse the spec of a caller with a `UserError`: what `submit` cannot know of it.
+        """Apply the checks of a submission that `submit` cannot, and reject the spec with a `UserError`.
 
-        The caller must prove to have its files, before anything is said of them; and its bodies must fit into
+        The caller must prove to have its files before any message mentions them, and the bodies must fit into
         the memory of a worker.
         """
         self._readiness.check_user_code(spec)
@@ -94,11 +94,11 @@ class Runs:
         await self._readiness.check_memory(spec)
 
     def find_submitted(self, key: str | None, spec: Spec) -> RunRecord | None:
-        """The run that was submitted with a key, as `run_keys` finds it; None without a key."""
+        """The run that was submitted with a key; None without a key."""
         return None if key is None else find_submitted(self._ledger, key, spec)
 
     def submit(self, spec: Spec, key: str | None = None) -> RunRecord:
-        """Submit a run with a spec, which `admit` has let pass, and with a key that no run has."""
+        """Submit a run with a spec that `admit` has accepted, and with a new key."""
         now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()
@@ -120,15 +120,15 @@ class Runs:
         return record
 
     def fetch_page(self, most: int, after: str, reference: str | None = None) -> list[RunRow]:
-        """At most so many runs, newest first, after the `cursor` of one.
+        """At most this many runs, newest first, after the `cursor` of one.
 
-        With a reference only those that it stands for (`oku_core.results.run_api`).
+        With a reference, only the matching ones (`oku_core.results.run_api`).
         """
         with self._ledger.read() as t:
             return run_table.fetch_runs(t, most, after, reference)
 
     def pause(self, run: str) -> RunRecord:
-        """Stop dealing out a run; what is in flight may finish."""
+        """Stop dealing a run; requests in flight may finish."""
         now = self._clock()
         with self._ledger.change(now) as t:
             before = run_table.fetch_run(t, run)
@@ -139,7 +139,7 @@ class Runs:
         return self._announce(before, record)
 
     async def prepare_resume(self, run: str) -> None:
-        """Read the account of a run that can be resumed, so that nothing in the event loop waits for that.
+        """Load the account of a run that can be resumed, so that the event loop does not wait for it.
 
         One at a time: the queue may be full afterwards, and then the account stays in memory for a while.
 
@@ -147,16 +147,16 @@ class Runs:
             UnknownRunError: there is no such run.
             TransitionError: it is over, or has not stopped yet.
             UserCodeRefusedError: it runs user code, which is not allowed here.
-            QueueFullError: too many runs wait already.
+            QueueFullError: too many runs are waiting.
         """
         async with self._preparing:
             if self._check_resume(run).state not in _GOING_ON:
                 await asyncio.to_thread(batches.preload_account, self._ledger, run)
 
     def resume(self, run: str) -> RunRecord:
-        """Put a run that is paused, or that failed with a true account, into the queue again.
+        """Queue a paused run again, or a failed one with a true account.
 
-        A run that has not stopped goes on.
+        A run that has not stopped continues.
         """
         record = self._check_resume(run)
         self._readiness.forget_refusals(run)
@@ -169,7 +169,7 @@ class Runs:
         return self._announce(before, record)
 
     def _check_resume(self, run: str) -> RunRecord:
-        """Check whether a run goes on, or can be resumed."""
+        """Check whether a run continues, or can be resumed."""
         with self._ledger.read() as t:
             record = run_table.fetch_run(t, run)
         if record.state not in _GOING_ON:
@@ -179,10 +179,10 @@ class Runs:
         return record
 
     def cancel(self, run: str, *, at_once: bool = False, reason: str = "") -> RunRecord:
-        """End a run before its end, for a reason; what is in flight may finish, unless it is to end at once.
+        """Cancel a run, for a reason; requests in flight may finish, unless it ends at once.
 
-        A run that is being cancelled already can still be made to end at once. One that waits for its
-        teardown waits no more.
+        A run that is being cancelled can still be ended at once. A run that waits for its teardown stops
+        waiting.
         """
         now = self._clock()
         with self._ledger.change(now) as t:
@@ -199,7 +199,7 @@ class Runs:
         return self._announce(before, record)
 
     def _announce(self, before: RunRecord, record: RunRecord) -> RunRecord:
-        """Act on what has changed of a run; gives it as it is now."""
+        """Announce the changes of a run; returns its current record."""
         if record != before:
             self._signals.wake()
         if record.state != before.state and record.is_at_rest:
@@ -211,14 +211,15 @@ class Runs:
         await delete_run(self._ledger, run, self._clock())
 
     def fetch_spec(self, run: str) -> Spec:
-        """What a run was asked to do."""
+        """The spec of a run."""
         with self._ledger.read() as t:
             return run_table.fetch_run(t, run).spec
 
     async def summarize(self, run: str) -> Summary:
-        """The summary of a run as it stands, with what the delay servers have counted.
+        """The current summary of a run, with the counts of the delay servers.
 
-        Their count is kept once the run is at rest: only then is it of the same instant as the account.
+        Their count is stored once the run is at rest: only then does it belong to the same instant as the
+        account.
         """
         with self._ledger.read() as t:
             record = run_table.fetch_run(t, run)
@@ -228,7 +229,7 @@ class Runs:
         return await self._served.fetch(record.run) if record.spec.brings_servers else None
 
     async def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
-        """Build a summary with what the servers answered after the run was in this state."""
+        """Build a summary with the servers' answer, which they gave after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
@@ -236,20 +237,20 @@ class Runs:
         return msgspec.structs.replace(summary, notices=self.build_notices(record))
 
     def build_notices(self, record: RunRecord) -> list[str]:
-        """What a run waits for, and what is wrong."""
+        """What a run waits for, and its problems."""
         return self._readiness.build_notices(record)
 
     def _keep_served(self, run: str, served: int) -> None:
         try:
             with self._ledger.change() as t:
                 run_table.set_served(t, run, served)
-        except sqlite3.OperationalError as error:  # the summary can be shown all the same
+        except sqlite3.OperationalError as error:  # the summary is shown without them
             _log.warning("the count of the delay servers cannot be kept: %s", error, extra={"run": run})
 
     async def read_history(self, run: str) -> AsyncGenerator[bytes]:
-        """The history of a run in the pieces of `write_run_history`, read in a thread.
+        """Read the history of a run in a thread, in the pieces of `write_run_history`.
 
-        `UnknownRunError` is raised at once, not with the first piece.
+        Raises `UnknownRunError` at once, not with the first piece.
         """
         summary = await self.summarize(run)
         return self._read_pieces(lambda reader: write_run_history(reader, summary, self._clock()))
@@ -261,20 +262,20 @@ class Runs:
                 yield piece
 
     async def read_failures(self, run: str) -> AsyncGenerator[bytes]:
-        """The failed requests of a run in the pieces of `write_failures`, read in a thread.
+        """Read the failed requests of a run in a thread, in the pieces of `write_failures`.
 
-        `UnknownRunError` is raised at once, not with the first piece.
+        Raises `UnknownRunError` at once, not with the first piece.
         """
         with self._ledger.read() as t:
             run_table.fetch_run(t, run)
         return self._read_pieces(lambda reader: write_failures(reader, run))
 
     async def end(self, run: str, *, waits: bool = False) -> bool:
-        """Keep what the delay servers counted for a run at rest, and how large the processes were.
+        """Store the counts of the delay servers for a run at rest, and the peak memory of the processes.
 
         Args:
             run: its id.
-            waits: whether to keep nothing and return False while servers do not answer that may come back.
+            waits: whether to store nothing and return False while silent servers may come back.
         """
         with self._ledger.read() as t:
             record = run_table.fetch_run(t, run)
@@ -312,7 +313,7 @@ class Runs:
         return True
 
     def _may_be_served(self, record: RunRecord) -> bool:
-        """Whether there can be a count: something was sent, and no server is lost for good."""
+        """Whether there can be a count: requests were sent, and no server is lost for good."""
         is_begun = record.spec.brings_servers and record.started_at is not None
         with self._ledger.read() as t:
             return is_begun and UNSEEN not in work_table.fetch_servers(t, record.run)
@@ -321,7 +322,7 @@ class Runs:
 def _enter(
     transaction: Transaction, before: RunRecord, state: RunState, now: float, reason: str = ""
 ) -> RunRecord:
-    """A run in a state, which it may be in already."""
+    """Put a run into a state that it may already have."""
     if before.state == state:
         return before
     return lifecycle.change_state(transaction, before.run, state, now, reason)

@@ -1,1 +1,1 @@
-"""Oku's own delay servers, as far as they make up the figures of a run."""
+"""Oku's own delay servers, as a source of the figures of a run."""

@@ -1,8 +1,8 @@
-"""Asks Oku's own delay servers how many requests of a run they have counted, and how large they are.
+"""Fetches the request counts of a run and the peak memory from Oku's own delay servers.
 
-Their sum says something only if nobody is missing. Each server tells in which store it counts; the stores
-that were seen with a run are kept in the ledger (`server_watch`), and when one of them does not answer any
-more, its counts went with it, and nothing is known.
+The sum is valid only if no server is missing. Each server names the store of its counts; the ledger keeps the
+stores of a run (`server_watch`). When one of them no longer answers, its counts are lost, and the sum is
+unknown.
 """
 
 import asyncio
@@ -33,26 +33,26 @@ class NotFoundError(Exception):
 
 
 _NO_ANSWER = (NotFoundError, aiohttp.ClientError, OSError, JsonError)
-"""Errors of asking a server that does not answer, or is not one of ours; a timeout is an `OSError`."""
+"""Errors of a server that does not answer, or is not one of ours; a timeout is an `OSError`."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where one server answers, and by which name it is asked."""
+    """The address of one server, and the host name for its requests."""
 
     url: str
     host: str
 
 
 class ServerFinder(Protocol):
-    """Knows where the servers are."""
+    """Finds the addresses of the servers."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether there is one server at each place, so that none can come in addition."""
+        """Whether there is one server at each address, so that none can be added."""
 
     async def find(self) -> Sequence[Address]:
-        """Where each of them answers now; `NotFoundError` when that cannot be said."""
+        """The current addresses; `NotFoundError` if they are unknown."""
 
 
 class _Process(msgspec.Struct):
@@ -61,14 +61,14 @@ class _Process(msgspec.Struct):
 
 
 class ServerCount(msgspec.Struct):
-    """What a server says of itself and a run.
+    """The answer of a server about itself and a run.
 
     Attributes:
-        served: requests of the run, over all that count in the same store.
-        store: where it counts; another one when the count of the run has begun anew.
-        kept: whether names that others make up cannot take the place of the run's count.
+        served: requests of the run, over all servers with the same store.
+        store: its store; a new one when the count of the run has restarted.
+        kept: whether the run's count cannot be displaced by foreign names.
         forgotten: how many other names have lost their counts.
-        processes: of the server.
+        processes: the processes of the server.
     """
 
     served: int
@@ -80,7 +80,7 @@ class ServerCount(msgspec.Struct):
 
 @dataclass(frozen=True)
 class ServedTotal:
-    """What the servers say together."""
+    """The sum over the servers."""
 
     requests: int
     processes: Sequence[ProcessSummary]
@@ -90,7 +90,7 @@ class NamedServers:
     """The servers behind URLs: one for an IP address, one for each address of a name.
 
     Args:
-        urls: of them. `https` is asked by its name only, as certificates are.
+        urls: their URLs. `https` is addressed by its name only, because of certificates.
     """
 
     def __init__(self, urls: Sequence[str]) -> None:
@@ -98,12 +98,12 @@ class NamedServers:
         self.is_fixed = all(map(is_one_server, self._urls))
 
     async def find(self) -> list[Address]:
-        """Where each of them answers now."""
+        """The current addresses of the servers."""
         return [address for url in self._urls for address in await _resolve(url)]
 
 
 class ServedCounter:
-    """Sums what the servers say; those that share their counts tell the same sum, which is taken once."""
+    """Sums the counts of the servers; the sum of servers that share a store counts once."""
 
     def __init__(self, servers: ServerFinder, ledger: Ledger) -> None:
         self._servers = servers
@@ -111,7 +111,7 @@ class ServedCounter:
         self.is_fixed = servers.is_fixed
 
     async def fetch(self, run: str) -> ServedTotal | None:
-        """Requests of a run that the servers received; None when that is not known."""
+        """The requests of a run that the servers received; None if unknown."""
         answers = await self.ask(run)
         if not answers:
             return None
@@ -134,11 +134,11 @@ class ServedCounter:
         )
 
     async def announce(self, run: str) -> list[ServerCount] | None:
-        """Have each server keep the count of a run; what it answers, None when one of them does not."""
+        """Make each server keep the count of a run; returns the answers, None if one is missing."""
         return await self._ask_all(run, "announce")
 
     async def ask(self, run: str) -> list[ServerCount] | None:
-        """What each server answers; None when one of them does not."""
+        """The answer of each server; None if one is missing."""
         return await self._ask_all(run, "served")
 
     async def _ask_all(self, run: str, call: str) -> list[ServerCount] | None:
@@ -155,7 +155,7 @@ class ServedCounter:
 
 
 def is_one_server(url: str) -> bool:
-    """Whether a URL stands for one server: its host is an IP address, or this machine."""
+    """Whether a URL addresses one server: its host is an IP address, or this machine."""
     host = urlsplit(url).hostname or ""
     try:
         ipaddress.ip_address(host)
@@ -173,7 +173,7 @@ async def _resolve(url: str) -> list[Address]:
         return [Address(url, parts.netloc)]
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
-    # A server with addresses of both families would be asked twice.
+    # A server with addresses of both families would be counted twice.
     families = {family for family, *_ in found}
     family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
     ips = dict.fromkeys(str(address[0]) for other, _, _, _, address in found if other == family)

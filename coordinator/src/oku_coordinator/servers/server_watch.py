@@ -1,12 +1,11 @@
-"""Sees which delay servers a run has, so that the sum of their counts is known or known to be unknown.
+"""Records the delay servers of a run, so that the sum of their counts is either valid or known to be invalid.
 
-A server counts in a store: its memory, or a folder. The ledger keeps the stores that were seen with a run; a
-store that does not answer at the end took its counts with it. So that none comes and goes unseen, the servers
-are looked at before the first lease of a run and, behind a name, every few seconds while it is active.
-Whoever replaces a server that was seen is noticed by the one that is missing; what cannot be noticed is a
-server that came in addition and went while nobody looked. After too long without a look one is taken to have
-done so: `UNSEEN`, which never answers. Each look also announces the run, so that a server keeps its count
-whatever names others send; where that cannot be had, `UNSEEN` stands for it, too.
+A server counts in a store: its memory, or a folder. The ledger records the stores of a run; a store that does
+not answer at the end has lost its counts. To miss none, the servers are polled before the first lease of a
+run and, behind a name, every few seconds while it is active. The replacement of a recorded server is noticed,
+because the old one is missing; an additional server that came and went between two polls is not. After too
+long without a poll, one is assumed: `UNSEEN`, which never answers. Each poll also announces the run, so that
+a server keeps its count despite foreign names; if it cannot, `UNSEEN` is recorded, too.
 """
 
 import asyncio
@@ -27,16 +26,15 @@ from oku_core.process.supervision import Health, Supervisor
 _log = logging.getLogger(__name__)
 
 UNSEEN = ""
-"""The store of a server that may have been there unseen."""
+"""The store of a server that may have been there unnoticed."""
 LOOK_S = 5.0
 _MOST_MISSES = 3
 LONGEST_GAP_S = 30.0
-"""Shorter than a server needs to come up, be found by the workers, be given up and end, with an autoscaler at
-its defaults by minutes."""
+"""Shorter than the life of a server that starts, joins DNS, is removed and stops."""
 
 
 class ServerWatch(BackgroundService):
-    """Looks at the delay servers of the run that has its turn."""
+    """Polls the delay servers of the run that has its turn."""
 
     service_name = "delay servers"
 
@@ -52,13 +50,13 @@ class ServerWatch(BackgroundService):
         self._signals = signals
         self._clock = clock
         self._seen: str | None = None
-        """The run that was looked at before it began."""
+        """The run that was polled before its start."""
         self._misses = 0
-        """Looks before a run that came to nothing."""
+        """Failed polls before a run."""
         self._is_asked = asyncio.Event()
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begin to watch; to be called before anything can end the run that is active."""
+        """Start watching; call it before anything can end the active run."""
         with self._ledger.read() as t:
             run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
@@ -66,14 +64,14 @@ class ServerWatch(BackgroundService):
         super().start(supervisor)
 
     def may_start(self, run: RunRecord) -> bool:
-        """Whether the servers were looked at, or the run wants none; if not, they are looked at soon."""
+        """Whether the servers were polled, or the run needs none; if not, they are polled soon."""
         if not run.spec.brings_servers or self._seen == run.run:
             return True
         self._is_asked.set()
         return False
 
     async def check(self) -> None:
-        """One look at the servers of the run that has its turn."""
+        """Poll the servers of the run that has its turn, once."""
         is_asked = self._is_asked.is_set()
         self._is_asked.clear()
         with self._ledger.read() as t:
@@ -89,7 +87,7 @@ class ServerWatch(BackgroundService):
         if not await self._record_servers(run):
             self._misses += 1
             if self._misses < _MOST_MISSES:
-                return  # one that is about to leave may not answer any more
+                return  # a terminating server may not answer
             with self._ledger.change() as t:
                 work_table.record_servers(t, run.run, [UNSEEN], self._clock())
         self._misses = 0
@@ -102,7 +100,7 @@ class ServerWatch(BackgroundService):
             await self._record_servers(run)
 
     def _judge_gap(self, run: RunRecord) -> bool:
-        """Whether looks are of no use: servers are fixed, or were out of sight for too long."""
+        """Whether polling is useless: servers are fixed, or were unwatched for too long."""
         if not run.spec.brings_servers or self._counter.is_fixed:
             return True
         with self._ledger.read() as t:
@@ -129,9 +127,9 @@ class ServerWatch(BackgroundService):
         return True
 
     def _may_lack_requests(self, run: RunRecord, answers: Sequence[ServerCount]) -> bool:
-        """Whether the count of a run may have lost its place to names that others made up.
+        """Whether the count of a run may have been displaced by foreign names.
 
-        It cannot from its announcement on. A server that comes to an active run may have had requests before.
+        After its announcement it cannot. A server that joins an active run may have had requests before.
         """
         if not all(answer.kept for answer in answers):
             return True
@@ -144,7 +142,7 @@ class ServerWatch(BackgroundService):
     async def _work(self, health: Health) -> None:
         while True:
             await self.check()
-            health.note_well()
+            health.record_success()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await self._is_asked.wait()

@@ -1,1 +1,1 @@
-"""What is shown of runs: ticks, history, lines for Loki, metrics for Prometheus."""
+"""The output about runs: ticks, history, lines for Loki, metrics for Prometheus."""

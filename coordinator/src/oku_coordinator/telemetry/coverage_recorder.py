@@ -1,7 +1,7 @@
-"""Records every few seconds how far the request space of the active run is covered, for Loki.
+"""Records the coverage of the active run's request space every few seconds, for Loki.
 
-After many deaths the space is cut into very many slices, so they are read in a thread, from a connection of
-its own: neither the event loop nor those who write the ledger wait for it.
+After many deaths the space is cut into very many slices, so they are read in a thread through a separate
+connection: neither the event loop nor writers of the ledger wait for it.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from oku_core.results.lines import Fields
 
 COVERAGE_S = 5.0
 _SHARE = 0.05
-"""Reading takes at most this share of the time: a space in very many slices is looked at less often."""
+"""Reading takes at most this share of the time: a space in very many slices is read less often."""
 
 
 class CoverageRecorder(BackgroundService):
-    """Records coverage as long as its task runs.
+    """Records coverage while its task runs.
 
     Args:
-        ledger: has the slices, and keeps the lines.
-        clock: gives Unix time.
+        ledger: has the slices, and stores the lines.
+        clock: Unix time.
         timer: monotonic seconds.
     """
 
@@ -41,7 +41,7 @@ class CoverageRecorder(BackgroundService):
         self._timer = timer
 
     def record(self) -> None:
-        """Record the coverage of the active run, if there is one whose lines are kept."""
+        """Record the coverage of the active run, if it has lines."""
         with closing(self._ledger.open_reader()) as reader:
             at = self._clock()
             with reader.read() as t:
@@ -56,12 +56,12 @@ class CoverageRecorder(BackgroundService):
         while True:
             began = self._timer()
             await asyncio.to_thread(self.record)
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(max(COVERAGE_S, (self._timer() - began) / _SHARE))
 
 
 def build_coverage(ledger: Ledger, run: str) -> Sequence[Fields]:
-    """The lines of a run."""
+    """Build the lines of a run."""
     with ledger.read() as t:
         slices, again = fetch_coverage(t, run), lease_table.fetch_taken_back(t, run)
         extent = measure_extent(t, run)

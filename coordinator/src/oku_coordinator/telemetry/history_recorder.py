@@ -1,7 +1,7 @@
 """Records each second of an active run and its workers, for reports and for Loki.
 
-Nothing here is exact, because it is made from progress, which may be lost. What must be exact, such as
-ranges, statuses and the outcomes of each second, the ledger takes from checkpoints and puts into the outbox.
+These records are approximate, because they are built from progress, which may be lost. For exact data, such
+as ranges, statuses and the outcomes of each second, the ledger uses checkpoints and fills the outbox.
 """
 
 import math
@@ -34,7 +34,7 @@ MOST_ALIKE = 20
 
 @dataclass
 class _WorkerActivity:
-    """What a worker has reported of one run since its last line."""
+    """The activity of a worker in one run since its last line."""
 
     latest: Progress
     seconds: float
@@ -44,22 +44,22 @@ class _WorkerActivity:
 
 
 class HistoryRecorder:
-    """Keeps samples and events in the ledger.
+    """Stores samples and events in the ledger.
 
     Args:
-        ledger: that keeps them.
-        publishes: whether to write lines for Loki, too.
+        ledger: stores them.
+        publishes: whether to write lines for Loki.
     """
 
     def __init__(self, ledger: Ledger, *, publishes: bool) -> None:
         self._ledger = ledger
         self._publishes = publishes
         self._workers: dict[str, dict[str, _WorkerActivity]] = {}
-        """By run and worker, in the order in which their lines are due."""
+        """By run and worker, in the order of their due lines."""
         self._events: list[Event] = []
 
     def record(self, progress: Progress, runs: Iterable[str]) -> None:
-        """Take in the progress of a worker, for each run that has lines now."""
+        """Record the progress of a worker, for each run that has lines now."""
         if not self._publishes:
             return
         for run in runs:
@@ -75,16 +75,16 @@ class HistoryRecorder:
             activity.lag_s = max(activity.lag_s, done.lag_s)
 
     def keep_tick(self, tick: Tick, *, settled_to: float = -math.inf, is_last: bool = False) -> None:
-        """Keep the sample of a tick, and write its lines.
+        """Store the sample of a tick, and write its lines.
 
         The line of the tick itself waits until its second is settled.
 
         Args:
-            tick: of an active run, or of one that has just come to rest.
-            settled_to: until when the checkpoints of all workers are in the ledger.
+            tick: a tick of an active run, or of one that has just come to rest.
+            settled_to: the time up to which the checkpoints of all workers are in the ledger.
             is_last: whether the run has come to rest, so that everything is settled.
         """
-        # All is read before the transaction that keeps it begins.
+        # All is read before the writing transaction starts.
         lines = list(self._build_lines(tick, is_last=is_last)) if self._publishes else []
         kept = leave_to_series(tick.sample)
         with self._ledger.change() as t:
@@ -95,11 +95,11 @@ class HistoryRecorder:
         self._events.clear()
 
     def forget(self, run: str) -> None:
-        """A run has no lines any more."""
+        """Forget a run that has no more lines."""
         self._workers.pop(run, None)
 
     def record_worker(self, type_: EventType, worker: str, now: float, *, is_active: bool) -> None:
-        """Note that a worker joined or is gone; kept with the next sample if a run is active."""
+        """Record that a worker joined or is gone; stored with the next sample if a run is active."""
         if type_ != EventType.WORKER_JOINED:
             for workers in self._workers.values():
                 workers.pop(worker, None)
@@ -108,7 +108,7 @@ class HistoryRecorder:
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
     def record_host_end(self, worker: str, end: HostEnd, now: float) -> None:
-        """Note that a process of the active run's user code ended unexpectedly; kept with the next sample."""
+        """Record an unexpected end of a user code process of the active run; stored with the next sample."""
         what = _WORKER_TEXTS[EventType.HOST_ENDED][0]
         text = f"worker {worker} {what}: {end.text}; iterations in hand: {end.requests:,}"
         self._events.append(
@@ -143,7 +143,7 @@ class HistoryRecorder:
 
 
 def merge_events(events: Sequence[Event]) -> list[Event]:
-    """The events of one second; many of one type are merged into one event."""
+    """Merge the events of one second; many of one type become one event."""
     merged: list[Event] = []
     for type_, (_, text_of_many) in _WORKER_TEXTS.items():
         alike = [event for event in events if event.type == type_]
@@ -168,4 +168,4 @@ _WORKER_TEXTS = {
         "lost their processes of user code",
     ),
 }
-"""What is said of one worker, and of many."""
+"""The verbs for one worker, and for many."""

@@ -1,4 +1,4 @@
-"""Pushes the oldest lines of the outbox to Loki, and removes them once Loki has them."""
+"""Pushes the oldest lines of the outbox to Loki, and removes them after Loki has stored them."""
 
 import asyncio
 import logging
@@ -24,24 +24,24 @@ _log = logging.getLogger(__name__)
 
 BATCH_LINES, BATCH_BYTES = 1000, 512_000
 LOOK_S = 0.5
-"""How often an empty outbox is checked."""
+"""The pause between checks of an empty outbox."""
 _EARLY = "it says that lines are from the future: the clock of this machine or that of Loki is wrong"
 EARLY_PAUSE_S = 1.0
 LAST_LINES_S = 2.0
-"""How long Loki is given at the end to take the lines that wait for it."""
+"""The time at the end in which Loki may still accept waiting lines."""
 _DROP_TO = 0.9
-"""An outbox over its bound is cut back to this share of the bound, so that this lasts a while."""
+"""An outbox over its limit is reduced to this share of the limit, so that the next time is not soon."""
 
 
 class Publisher(BackgroundService):
-    """Publishes lines as long as its task runs.
+    """Publishes lines while its task runs.
 
     Args:
         ledger: has the outbox.
-        target: where to push, and as whom.
-        most_bytes: how large the outbox may be; beyond it, lines that may be lost are dropped, oldest first.
+        target: the address of Loki and the credentials.
+        most_bytes: the limit of the outbox; beyond it, droppable lines are dropped, oldest first.
         metrics: count lines.
-        clock: gives lines their times.
+        clock: the clock for the times of lines.
     """
 
     service_name = "publisher"
@@ -55,7 +55,7 @@ class Publisher(BackgroundService):
         self._metrics = metrics
         self._clock = clock
         self.trouble = ""
-        """Why Loki does not take lines; empty while it does."""
+        """Why Loki does not accept lines; empty if it does."""
         self._refused = self._dropped = 0
 
     async def end(self, grace_s: float = LAST_LINES_S) -> None:
@@ -68,7 +68,7 @@ class Publisher(BackgroundService):
         await super().end()
 
     async def bound(self) -> None:
-        """Drop lines beyond the bound of the outbox, a few at a time so that other tasks can run."""
+        """Drop lines beyond the limit of the outbox, a few at a time so that other tasks can run."""
         size = self._measure()
         self._metrics.show_outbox(size.lines, size.bytes)
         if size.bytes <= self._most_bytes:
@@ -86,7 +86,7 @@ class Publisher(BackgroundService):
             self._record_event(run, Event(at=now, type=EventType.LINES_DROPPED, text=text, requests=None))
 
     def describe(self) -> Mapping[str, Any]:
-        """Waiting lines and bytes, the lines that this process dropped and had refused, and the trouble."""
+        """Waiting lines and bytes, the lines that this process dropped or Loki rejected, and the trouble."""
         size = self._measure()
         return {
             "lines": size.lines,
@@ -97,12 +97,12 @@ class Publisher(BackgroundService):
         }
 
     async def _work(self, health: Health) -> None:
-        # Each beginning has a pusher of its own: it asks first which of the lines Loki has already.
+        # Each start has a new pusher, which first queries the lines that Loki has already.
         async with LokiPusher(self._target, on_trouble=self._record_trouble) as pusher:
             while True:
                 lines = await asyncio.to_thread(self._fetch_lines)
                 if not lines:
-                    health.note_well()
+                    health.record_success()
                     await asyncio.sleep(LOOK_S)
                     continue
                 entries = {_build_entry(line): line for line in lines}
@@ -117,7 +117,7 @@ class Publisher(BackgroundService):
                     await asyncio.sleep(EARLY_PAUSE_S)
                 elif self.trouble == _EARLY:
                     self._record_trouble("")
-                health.note_well()
+                health.record_success()
 
     def _measure(self) -> OutboxSize:
         with self._ledger.read() as t:

@@ -1,6 +1,6 @@
-"""Messages that were dropped before they were read: counted, logged, and named in notices.
+"""Messages that were dropped unread: counted, logged, and reported in notices.
 
-Workers that speak another version of the protocol are among them: they get no leases.
+Messages of workers with another protocol version are among them: these get no leases.
 """
 
 import logging
@@ -21,7 +21,7 @@ _SHOWN = 3
 
 
 class VersionSkew:
-    """Such workers that were heard in the last minute; usable from any thread.
+    """Tracks the workers with another protocol version in the last minute; thread-safe.
 
     Args:
         clock: monotonic seconds.
@@ -33,7 +33,7 @@ class VersionSkew:
         self._heard: dict[tuple[str, int], float] = {}
 
     def record(self, error: OtherProtocolError) -> None:
-        """One of them has spoken."""
+        """Record a message of such a worker."""
         now, key = self._clock(), (error.worker, error.protocol)
         with self._lock:
             self._heard = {other: at for other, at in self._heard.items() if now - at <= _GONE_AFTER_S}
@@ -44,7 +44,7 @@ class VersionSkew:
             _log.warning("%s: it gets no leases", error, extra={"worker": error.worker})
 
     def describe(self) -> str:
-        """Who they are, and what to do; empty when there are none."""
+        """The names of these workers, and advice; empty if there are none."""
         now = self._clock()
         with self._lock:
             heard = sorted(key for key, at in self._heard.items() if now - at <= _GONE_AFTER_S)
@@ -59,10 +59,10 @@ class VersionSkew:
 
 
 class Rejections:
-    """Messages that were dropped before they were read; from any thread.
+    """Messages that were dropped unread; thread-safe.
 
     Args:
-        metrics: where they are counted.
+        metrics: counts them.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -71,7 +71,7 @@ class Rejections:
         self._version_skew = VersionSkew()
 
     def record(self, error: RejectedMessageError) -> None:
-        """A message was dropped."""
+        """Record a dropped message."""
         if isinstance(error, OtherProtocolError):
             self._metrics.count_rejected(error.rejection)
             self._version_skew.record(error)
@@ -79,5 +79,5 @@ class Rejections:
             self._rejected.note(error)
 
     def describe(self) -> Iterator[str]:
-        """What was dropped lately, a line each."""
+        """Recently dropped messages, a line per kind."""
         yield from filter(None, (self._version_skew.describe(), self._rejected.describe()))

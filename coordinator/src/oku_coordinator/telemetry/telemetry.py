@@ -1,4 +1,4 @@
-"""What a coordinator shows of itself and of its runs: metrics, samples, and lines for Loki."""
+"""The output of a coordinator: metrics, samples, and lines for Loki."""
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.settings import CoordinatorSettings
@@ -11,11 +11,11 @@ from oku_core.process.clock import SteadyClock
 
 
 class Telemetry:
-    """The parts of it.
+    """The parts of the output.
 
     Args:
-        settings: where lines go, if anywhere.
-        ledger: has what is shown, and keeps what is recorded.
+        settings: the target of lines, if any.
+        ledger: has the data, and stores records.
         metrics: count.
         clock: Unix time.
     """

@@ -1,4 +1,4 @@
-"""Makes the ticks of a run, and those of its targets, from the progress of workers and from the ledger."""
+"""Builds the ticks of a run and of its targets, from the progress of workers and from the ledger."""
 
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
@@ -23,9 +23,9 @@ _NOTHING = RunProgress()
 
 
 class TickMaker:
-    """Collects what progress says of a run and makes a tick of it once a second.
+    """Collects the progress of a run and builds a tick once a second.
 
-    Each progress event enters exactly one tick of each run that it tells of.
+    Each progress event enters exactly one tick of each of its runs.
 
     Args:
         run: the run.
@@ -45,7 +45,7 @@ class TickMaker:
         self._start_interval()
 
     def add(self, progress: Progress) -> None:
-        """Take in the progress of a worker; what it says of other runs does not count here."""
+        """Add the progress of a worker; data about other runs is ignored."""
         done = progress.runs.get(self._run, _NOTHING)
         self._ended.add(done)
         self._sent += done.sent
@@ -58,11 +58,11 @@ class TickMaker:
 
     @property
     def has_news(self) -> bool:
-        """Whether any worker has spoken since the last tick."""
+        """Whether any worker has reported since the last tick."""
         return bool(self._told_s)
 
     def forget_worker(self, worker: str) -> None:
-        """A dead worker has nothing in flight."""
+        """Forget a dead worker, which has nothing in flight."""
         self._in_flight.pop(worker, None)
 
     def build_tick(
@@ -75,16 +75,16 @@ class TickMaker:
         targets: Sequence[TargetTick] = (),
         inner_requests: Sequence[TargetTick] = (),
     ) -> Tick:
-        """The tick of the progress since the last one.
+        """Build the tick of the progress since the last one.
 
         Args:
-            standing: of the run in the ledger; what is under way is what progress says of its open leases
-                beyond their last checkpoints.
-            workers: how many live.
+            standing: the run in the ledger; progress of its open leases beyond their last checkpoints is
+                added.
+            workers: the number of live workers.
             now: Unix time.
-            notices: what the run waits for, and what goes wrong.
-            targets: what is accounted of each target.
-            inner_requests: what is counted of the requests within iterations, by name.
+            notices: the notices of the run.
+            targets: the ticks of its targets.
+            inner_requests: the ticks of its inner requests, by name.
         """
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
@@ -92,7 +92,7 @@ class TickMaker:
         seconds = self._measure_s(now)
         plan = build_load_plan(record.spec)
         ended = self._ended.build_counts()
-        # Random arrivals are counted at once where seconds begin.
+        # Random arrivals are counted only once at the starts of seconds.
         begin_s = _read_clock_s(standing, find_whole(now - seconds))
         end_s, clock_s = _read_clock_s(standing, find_whole(now)), _read_clock_s(standing, now)
         sample = build_sample(
@@ -135,7 +135,7 @@ class TickMaker:
         )
 
     def _find_under_way(self, standing: Standing) -> list[int]:
-        """The outcomes that were seen live beyond the account; only leases with news are looked at again."""
+        """The live outcomes beyond the account; only leases with news are examined again."""
         known, self._under_way = self._under_way, {}
         for lease, seen in self._leases.items():
             found, committed = known.get(lease), standing.leases[lease]
@@ -145,10 +145,10 @@ class TickMaker:
         return sum_counts(found.outcomes for found in self._under_way.values())
 
     def _measure_s(self, now: float) -> float:
-        """The time since the last tick; more than a second only as far as workers tell of that time.
+        """The time since the last tick; more than a second only if workers report that time.
 
-        After a coordinator was stopped, the progress of that time arrives at once. After its machine slept,
-        there is none.
+        After a pause of the coordinator, the progress of that time arrives at once. After a sleep of its
+        machine, there is none.
         """
         if self.at is None:
             return 1.0
@@ -156,7 +156,7 @@ class TickMaker:
         return max(_SHORTEST_S, min(now - self.at, max(1.0, told_s)))
 
     def _start_interval(self) -> None:
-        # Thousands of workers may add to them within a second.
+        # Thousands of workers may add to it within a second.
         self._ended = Account(times={time: Histogram.build_dense() for time in LIVE_TIMES})
         self._sent = 0
         self._lag_s = 0.0
@@ -165,7 +165,7 @@ class TickMaker:
 
 
 class _UnderWay(NamedTuple):
-    """What a lease has beyond its last checkpoint, and the two objects of which that was found."""
+    """The live outcomes of a lease beyond its last checkpoint, with their two sources."""
 
     seen: LeaseProgress
     committed: Sequence[int]
@@ -173,32 +173,32 @@ class _UnderWay(NamedTuple):
 
 
 def _read_clock_s(standing: Standing, at: float) -> float:
-    """What the clock of a run says in its newest period; before that, what it says at its start."""
+    """The time of a run's clock in its newest period; before the period, its time at the start."""
     return 0.0 if standing.period is None else standing.period.measure_s(at)
 
 
 def _exceed(seen: Sequence[int], committed: Sequence[int]) -> list[int]:
-    """What was seen live beyond what is in the account; progress may be the older of the two."""
+    """The live outcomes beyond the committed ones; progress may be the older of the two."""
     return [max(0, live - accounted) for live, accounted in zip(seen, committed, strict=True)]
 
 
 MOST_NAMES = 100
-"""Of how many names of inner requests a tick tells: of those with the most requests."""
+"""The most names of inner requests in a tick: the ones with the most requests."""
 
 
 class TargetTicks:
-    """Makes them once a second; quantiles are computed anew only if there are new latencies."""
+    """Builds the ticks of targets once a second; quantiles are recomputed only after new latencies."""
 
     def __init__(self) -> None:
         self._run = ""
         self._known: dict[str, _Quantiles] = {}
 
     def build(self, run: str, targets: Iterable[Target], accounts: RunAccount) -> list[TargetTick]:
-        """What is accounted of each target of a run, in their order; zeros where nothing is yet."""
+        """The ticks of a run's targets, in their order; zeros without requests."""
         return self._build_all(run, [target.name for target in targets], accounts.parts)
 
     def build_inner(self, run: str, accounts: RunAccount) -> list[TargetTick]:
-        """What is counted of the inner requests of a run by name, sorted."""
+        """The ticks of a run's inner requests by name, sorted."""
         counts = {name: _count(accounts.inner, name) for name in accounts.inner.names}
         names = sorted(nlargest(MOST_NAMES, counts, key=lambda name: (counts[name], name)))
         return self._build_all(run, names, accounts.inner)
@@ -226,7 +226,7 @@ def _count(accounts: PartAccounts, name: str) -> int:
 
 
 class _Quantiles(NamedTuple):
-    """The quantiles of so many latencies; latencies are only ever added."""
+    """The quantiles of a number of latencies; latencies are only ever added."""
 
     total: int
     p50_ms: float | None = None

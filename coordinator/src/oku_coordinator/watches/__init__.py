@@ -1,1 +1,1 @@
-"""Watch runs and the installation: what must happen although nobody asks for it."""
+"""Watches over runs and the installation: actions that no caller requests."""

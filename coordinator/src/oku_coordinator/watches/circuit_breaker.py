@@ -1,8 +1,8 @@
-"""Ends a run that cannot go on, so that its leases do not circulate for ever and other runs get their turn.
+"""Ends a run that cannot continue, so that its leases do not circulate forever and other runs get their turn.
 
-A run cannot go on when every live worker refuses it, because something that its spec asks for is missing, or
-when one worker after the other dies with its leases and nothing is accounted in between. Both are kept in
-memory: a restarted coordinator learns them anew.
+A run cannot continue when every live worker refuses it because something in its spec is missing, or when one
+worker after the other dies with its leases and nothing is accounted in between. Both are kept in memory: a
+restarted coordinator starts to count again.
 """
 
 import logging
@@ -27,9 +27,9 @@ from oku_core.results.event import Event, EventType
 _log = logging.getLogger(__name__)
 
 PATIENCE_S = 3.0
-"""For this long after the last refusal another worker may still come up: three heartbeats."""
+"""For this long after the last refusal, another worker may still start: three heartbeats."""
 FEWEST_LOSSES = 5
-"""In a row, and more than there were workers, so that the loss of a whole node does not count."""
+"""In a row, and more than the number of workers, so that the loss of a whole node does not count."""
 _COUNTED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED})
 
 
@@ -50,12 +50,12 @@ class CircuitBreaker:
         self._readiness = readiness
         self._clock = clock
         self._lost: dict[str, None] = {}
-        """Processes that have died with a lease of this run since a request of it was last accounted."""
+        """Processes that died with a lease of this run since a request of it was last accounted."""
         self._most_workers = 0
         """The largest number of workers that it had at a time."""
 
     def record_receipt(self, receipt: Receipt, now: float) -> None:
-        """Record checkpoints that the ledger has, at `now` in monotonic seconds."""
+        """Record stored checkpoints, at `now` in monotonic seconds."""
         for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
             if verdict not in _COUNTED:
                 continue
@@ -69,7 +69,7 @@ class CircuitBreaker:
         self._lost |= dict.fromkeys(incarnations)
 
     def check(self, run: RunRecord, now: float) -> None:
-        """End the run if it cannot go on, at `now` in monotonic seconds."""
+        """End the run if it cannot continue, at `now` in monotonic seconds."""
         if run.state != RunState.RUNNING:
             return
         self._most_workers = max(self._most_workers, self._assignment.count(run.run))
@@ -90,7 +90,7 @@ class CircuitBreaker:
                 history.keep_events(t, run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:
-        """Why no live worker can begin; empty when one can, or when one may be about to come."""
+        """Why no live worker can start the run; empty when one can, or may be about to join."""
         barred = self._roster.find_barred(run.run)
         others = self._roster.find_able(run.run)
         if not barred or others or self._readiness.expects_workers():

@@ -1,7 +1,7 @@
-"""Has the workers of a run fetch its files, and load its user code, before they get leases.
+"""Makes the workers of a run fetch its files, and load its user code, before they get leases.
 
-Each is told again and again, for messages may be lost. Workers report in their progress what they have dealt
-with, and no other worker can take leases: no second of a schedule passes while user code is loaded.
+The order is repeated, since messages may be lost. Workers report the handled files and code in their
+progress, and other workers cannot take leases: no second of a schedule passes while user code is loaded.
 """
 
 import math
@@ -18,9 +18,9 @@ from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
 
 _SLOWEST_BYTES_PER_S = 10_000_000
-"""What a transfer takes at least; a run waits for its files that much longer."""
+"""The slowest expected transfer; a run waits that much longer for its files."""
 _UNPREPARED_EVERY_S, _PREPARED_EVERY_S = 2.0, 15.0
-"""How often a worker is told. One that is not told for a minute lets go of the files."""
+"""The interval of orders to a worker. Without an order for a minute, it releases the files."""
 
 
 class FilePreparation:
@@ -34,12 +34,12 @@ class FilePreparation:
         self._broker = broker
         self._file_access = file_access
         self._attempt: int | None = None
-        """The attempt at the setup that workers are told of; None for no user code."""
+        """The attempt at the setup in the orders; None without user code."""
         self._told_at: dict[str, float] = {}
-        """When each worker was told of that last, by its incarnation."""
+        """When each process last got that order, by its incarnation."""
 
     def send_needs(self, run: RunRecord, now: float) -> None:
-        """Tell workers what the run needs, if it needs anything, at `now` in monotonic seconds."""
+        """Send workers the needs of the run, if it has any, at `now` in monotonic seconds."""
         if run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
             self._told_at.clear()
             return
@@ -48,12 +48,12 @@ class FilePreparation:
         if not files and setup is None:
             return
         attempt = None if setup is None else setup.attempt
-        if attempt != self._attempt:  # there is something new to tell
+        if attempt != self._attempt:  # the order is new
             self._attempt = attempt
             self._told_at.clear()
         names = [str(file) for file in files.values()]
         preparing = {worker.incarnation for worker in self._assignment.find_preparing(run.run)}
-        # The setup may have returned a lot.
+        # The setup may have returned much data.
         code = UserCode(spec=run.spec, setup=setup) if setup is not None and preparing else None
         due = self._find_due(run, preparing, now)
         tickets = self._file_access.build_tickets(files) if due else {}
@@ -69,7 +69,7 @@ class FilePreparation:
         )
 
     def _find_due(self, run: RunRecord, preparing: Collection[str], now: float) -> list[str]:
-        """Those that are to be told now, by their incarnations."""
+        """The processes that are due for an order, by incarnation."""
         told_at, self._told_at = self._told_at, {}
         due = []
         for worker in self._assignment.find_members(run.run):
@@ -84,5 +84,5 @@ class FilePreparation:
 
 
 def find_files_within_s(spec: Spec) -> float:
-    """How many seconds workers may take to fetch the files of a run, in addition to coming."""
+    """How many seconds workers may take to fetch the files of a run, in addition to their start."""
     return sum({file.digest: file.size for file in list_files(spec)}.values()) / _SLOWEST_BYTES_PER_S

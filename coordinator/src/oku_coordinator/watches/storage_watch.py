@@ -1,7 +1,6 @@
-"""Checks by trial writes whether an idle ledger can be written, and logs when that changes.
+"""Tests with trial writes whether an idle ledger can be written, and logs changes.
 
-A coordinator without a run writes nothing, so it would not notice that its disk has filled, or that there is
-space again.
+A coordinator without a run writes nothing, so it would not notice a full disk, or free space again.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 IDLE_S = 5.0
-"""A file that was not written for this long is tested; one that cannot be used is tested each second."""
+"""A file not written for this long is tested; a faulty one is tested each second."""
 
 
 class StorageWatch(BackgroundService):
@@ -48,5 +47,5 @@ class StorageWatch(BackgroundService):
     async def _work(self, health: Health) -> None:
         while True:
             self.check()
-            health.note_well()
+            health.record_success()
             await asyncio.sleep(_LOOK_S)

@@ -1,12 +1,12 @@
-"""Reports at once that the target of a run is gone, and that it answers again; ends a run for that.
+"""Reports at once that the target of a run is gone, and that it is back; may end the run.
 
-A target is gone when nothing was ok for a while after something was. Only seconds count in which the run
-could have had an ok: from the first in which a request was in flight or ended, and not those in which all
-requests that are left are in flight, as at the end of a run. Failures alone are not enough where requests are
-rare, nor is silence where answers are slow. The rule is about the run as a whole: what workers say each
-second does not tell targets apart.
+A target is gone when nothing was ok for a while after something was. Only seconds in which the run could have
+had an ok count: from the first one with a request in flight or ended, without the seconds at the end of a run
+in which all remaining requests are in flight. Failures alone are not enough where requests are rare, nor is
+silence where responses are slow. The rule applies to the run as a whole: progress does not distinguish
+targets.
 
-It is kept in memory: a restarted coordinator begins to count anew, as does a run that is resumed.
+The state is in memory: a restarted coordinator starts to count again, as for a resumed run.
 """
 
 import contextlib
@@ -33,17 +33,17 @@ GONE_AFTER_S = 10.0
 FEWEST_FAILURES = 2
 """A single request may fail for reasons of its own."""
 NEVER_OK_STOP_S = 30.0
-"""A run of which nothing was ever ok ends after this time, unless its spec says otherwise."""
+"""A run in which nothing was ever ok ends after this time, unless its spec sets another."""
 BEYOND_TIMEOUT_S = 5.0
-"""It does not end before its first timeouts could have been seen: an engine notices them within a second."""
+"""It does not end before its first timeouts are visible: an engine notices them within a second."""
 _SLOWEST_TIMES = 2.0
-"""Silence means something once it is this much longer than the slowest answers."""
+"""A silence counts once it is this much longer than the slowest responses."""
 BACK_SHOWN_S = 10.0
-"""For this long those who watch are told that the target answers again."""
+"""For this long, a notice shows that the target is back."""
 
 
 class Change(Enum):
-    """What a second changed."""
+    """The change in a second."""
 
     GONE = auto()
     BACK = auto()
@@ -51,13 +51,13 @@ class Change(Enum):
 
 @dataclass
 class TargetOutage:
-    """What is known of the target since a run began, was resumed, or got another coordinator.
+    """The state of the target since a run started, was resumed, or got another coordinator.
 
     Attributes:
         was_ok: whether anything of the run was ever ok.
         is_gone: whether the target is gone.
-        silent_s: for how many seconds nothing was ok although something could have been.
-        away_s: when the target has come back, how long that took.
+        silent_s: the seconds without an ok in which one was possible.
+        away_s: the length of the last outage, once the target is back.
         in_flight: the requests that were in flight at the last tick.
     """
 
@@ -67,16 +67,16 @@ class TargetOutage:
     away_s: float = 0.0
     in_flight: int = 0
     _hung_s: float = 0.0
-    """For how much of that there were requests in flight all the time."""
+    """How much of that time had requests in flight throughout."""
     _failures: list[int] = field(default_factory=build_no_counts)
-    """The outcomes of the requests that ended in it."""
+    """The outcomes of requests that ended in that time."""
     _slowest_s: float | None = None
-    """How long the slowest answers of a second took; None until something was ok."""
+    """The time of the slowest responses of a second; None until something was ok."""
     _most_ok: int = 0
     _ok_at: float = 0.0
 
     def record(self, tick: Tick) -> Change | None:
-        """Record a second of a running run in which its workers were heard."""
+        """Record a second of a running run with reports of its workers."""
         sample = tick.sample
         ok, had_ok = sample.outcomes_so_far[0], self.was_ok
         is_ok = sample.outcomes[0] > 0 or (had_ok and ok > self._most_ok)
@@ -94,19 +94,19 @@ class TargetOutage:
         return Change.GONE
 
     def is_down_for(self, spec: Spec) -> float | None:
-        """For how many seconds nothing was ok if the run should end for that, else None."""
+        """For how many seconds nothing was ok if the run should end because of it, else None."""
         limit_s = find_stop_after_s(spec, was_ok=self.was_ok)
         if limit_s is None or not self._is_silent_for(limit_s) or self._may_be_slow(spec):
             return None
         return limit_s
 
     def is_worth_reporting(self, spec: Spec) -> bool:
-        """Whether the target is gone, or nothing of the run was ever ok for as long."""
+        """Whether the target is gone, or nothing of the run was ok for the same time."""
         is_down = not self.was_ok and self._is_silent_for(GONE_AFTER_S)
         return self.is_gone or (is_down and not self._may_be_slow(spec))
 
     def describe_failures(self) -> str:
-        """How most of the requests ended of which none was ok, or that none has ended."""
+        """How most of the failed requests ended, or that none has ended."""
         most = max(range(len(OUTCOMES)), key=lambda outcome: self._failures[outcome])
         if not self._failures[most]:
             return "none of those in flight has ended"
@@ -133,9 +133,9 @@ class TargetOutage:
             self._failures[outcome] += 0 if outcome in (NOT_SENT, LOST) else count
 
     def _may_be_slow(self, spec: Spec) -> bool:
-        """Whether those in flight may simply not have ended yet: no timeout bounds an iteration of user code.
+        """Whether requests in flight may be slow: no timeout bounds an iteration of user code.
 
-        A few may fail at once although most are sessions of minutes.
+        Some may fail early although most are sessions of minutes.
         """
         is_bounded = not spec.runs_user_code or spec.stop_when_down_s is not None
         return not is_bounded and sum(self._failures) < self.in_flight
@@ -147,19 +147,19 @@ class TargetOutage:
 
 
 def find_stop_after_s(spec: Spec, *, was_ok: bool) -> float | None:
-    """After how many seconds without an ok a run ends; None if it does not end for that."""
+    """The seconds without an ok after which a run ends; None for never."""
     if spec.stop_when_down_s is not None:
         return spec.stop_when_down_s or None
     return None if was_ok else max(NEVER_OK_STOP_S, spec.timeout_s + BEYOND_TIMEOUT_S)
 
 
 def format_limit(seconds: float) -> str:
-    """Format a limit for people: `30 s`, `2 min 00 s`."""
+    """Format a limit for users: `30 s`, `2 min 00 s`."""
     return f"{seconds:.0f} s" if seconds < 100 else format_duration(seconds)
 
 
 def _is_waiting_for_last(tick: Tick) -> bool:
-    """Whether no request will be sent any more: those in flight may simply be the slowest ones."""
+    """Whether all requests have been sent: those in flight may be the slowest ones."""
     sample = tick.sample
     is_over = tick.clock_s is not None and tick.length_s is not None and tick.clock_s >= tick.length_s
     return is_over or sample.requests_total - sample.done <= (sample.in_flight or 0)
@@ -177,7 +177,7 @@ class TargetWatch:
         self._back_at: float | None = None
 
     def record(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
-        """Record a second of the run. If its workers were not heard in it, nobody knows what was ok."""
+        """Record a second of the run. Without reports of its workers, it does not count."""
         if run.state != RunState.RUNNING:
             self._reset()
         elif is_heard:
@@ -215,14 +215,14 @@ class TargetWatch:
         self._notice, self._back_at = text, None
 
     def _end(self, run: RunRecord, tick: Tick, down_s: float) -> None:
-        """Let the run come to rest: what is in flight may finish, so that its account stays exact."""
+        """End the run; requests in flight may finish, so that its account stays exact."""
         ever = "" if self._outage.was_ok else "ever "
         reason = (
             f"the target is down: no {_name_one(run)} was {ever}ok within {format_limit(down_s)}, "
             f"{self._outage.describe_failures()}; --stop-when-down says how long to go on"
         )
         self._reset()
-        with contextlib.suppress(TransitionError):  # it ends already: its last request did, or a threshold
+        with contextlib.suppress(TransitionError):  # its last request or a threshold ends it already
             with self._ledger.change(tick.sample.at) as t:
                 lifecycle.change_state(t, run.run, RunState.PAUSING, tick.sample.at, reason)
             _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
@@ -230,11 +230,11 @@ class TargetWatch:
 
 
 def _name_one(run: RunRecord) -> str:
-    """What an index of the run is: `request` or `iteration`."""
+    """The word for an index of the run: `request` or `iteration`."""
     return run.spec.counted.removesuffix("s")
 
 
 def _describe_end(run: RunRecord, *, was_ok: bool) -> str:
-    """What becomes of the run if that goes on, as the end of a sentence; empty if it goes on, too."""
+    """The consequence for the run if this continues, as the end of a sentence; empty if there is none."""
     stop_after_s = find_stop_after_s(run.spec, was_ok=was_ok)
     return "" if stop_after_s is None else f"; the run ends after {format_limit(stop_after_s)} of this"

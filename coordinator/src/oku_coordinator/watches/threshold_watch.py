@@ -1,7 +1,7 @@
-"""Watches the thresholds of a run: keeps losses that are certain, and ends a run by them.
+"""Watches the thresholds of a run: records certain losses, and ends the run if a threshold aborts it.
 
-The ledger learns of a loss before anything follows from it. So a verdict that was given stays, and a
-coordinator that comes back ends a run that the one before it should have ended.
+The ledger records a loss before anything follows from it. So a verdict is final, and a restarted coordinator
+ends a run that its predecessor should have ended.
 """
 
 import contextlib
@@ -34,11 +34,11 @@ _STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVer
 
 
 class SettledSeries:
-    """Up to when the series of a run is complete: which seconds all workers that have leases have told of.
+    """Finds up to when the series of a run is complete: all workers with leases have reported those seconds.
 
-    A message with checkpoints says up to when it tells. A worker without news sends none; then its progress
-    shows that it has done nothing that the ledger does not have. Every time is Unix time by the coordinator's
-    clock. Each process is named by its incarnation.
+    A checkpoint message contains the time that it covers. A worker without news sends none; then its progress
+    shows that the ledger has all of its work. Every time is Unix time by the coordinator's clock. Each
+    process is named by its incarnation.
     """
 
     def __init__(self) -> None:
@@ -46,16 +46,16 @@ class SettledSeries:
         self._progress: dict[str, Progress] = {}
 
     def record_receipt(self, receipt: Receipt) -> None:
-        """Record checkpoints that the ledger has."""
+        """Record stored checkpoints."""
         if receipt.batch.checkpoints and _STORED.issuperset(receipt.verdicts):
             self._record(receipt.batch.incarnation, receipt.batch.told_to)
 
     def record_progress(self, progress: Progress) -> None:
-        """Record how far a worker is with its leases."""
+        """Record the positions of a worker in its leases."""
         self._progress[progress.incarnation] = progress
 
     def find_end(self, leases: Sequence[LeaseRecord], now: float) -> float:
-        """Up to when all is told of a run that has these open leases; minus infinity if nobody knows."""
+        """Up to when a run with these open leases is fully reported; minus infinity if unknown."""
         held: dict[str, list[LeaseRecord]] = {}
         for lease in leases:
             held.setdefault(lease.incarnation, []).append(lease)
@@ -67,7 +67,7 @@ class SettledSeries:
         return min((self._told_to.get(incarnation, -math.inf) for incarnation in held), default=now)
 
     def forget(self, incarnation: str) -> None:
-        """A process is gone, and tells nothing more."""
+        """Forget a process that is gone."""
         self._told_to.pop(incarnation, None)
         self._progress.pop(incarnation, None)
 
@@ -76,7 +76,7 @@ class SettledSeries:
 
 
 def _is_stored(seen: LeaseProgress | None, lease: LeaseRecord) -> bool:
-    """Whether the ledger has all that a worker has done of a lease; one that it does not name is new."""
+    """Whether the ledger has all work of a lease; an unreported lease is new."""
     if seen is None:
         return not lease.sequence
     return seen.taken == lease.done and seen.outcomes == lease.outcomes
@@ -91,10 +91,10 @@ class ThresholdWatch:
         self._clock = clock
         self._stretches: StretchWatch | None = None
         self.told = SettledSeries()
-        """Up to when workers have told what they did."""
+        """Up to when workers have reported."""
 
     def judge(self, run: RunRecord, tick: Tick) -> Tick:
-        """Judge the thresholds of a run as of a tick, which is given back with what became of them."""
+        """Judge the thresholds of a run at a tick, which is returned with their summaries."""
         if not run.spec.thresholds:
             return tick
         if self._stretches is None:
@@ -141,7 +141,7 @@ class ThresholdWatch:
             history.record_lost_threshold(t, run.run, number, self._clock(), text)
 
     def _end(self, run: RunRecord, lost: list[Threshold]) -> None:
-        """End a run as a cancel does: what is in flight may finish, and nothing of it can be resumed."""
+        """End a run like a cancel: requests in flight may finish, and it cannot be resumed."""
         if lost:
             reason = f"threshold lost: {lost[0]}"
             with contextlib.suppress(TransitionError):  # its last request has ended meanwhile

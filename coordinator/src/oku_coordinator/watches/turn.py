@@ -1,9 +1,8 @@
-"""The turn of a run: it begins, or it gives the turn to the next run.
+"""The turn of a run: it starts, or passes the turn to the next run.
 
-A run begins once all workers that it asks for are there. It waits for them for a while; then it begins with
-those that are there, and says how many are missing. If there is none, as in a cluster that never has room for
-its pods, it goes to the end of the queue and gets another turn; as long as no other run waits, it keeps its
-turn.
+A run starts once all of its requested workers are there. It waits for them for a while; then it starts with
+the present ones, and records how many are missing. Without any, as in a cluster that never has room for its
+pods, it moves to the end of the queue and gets another turn; while no other run waits, it keeps its turn.
 """
 
 import logging
@@ -21,11 +20,11 @@ _log = logging.getLogger(__name__)
 
 _SHORTEST_TURN_S = 1.0
 _LAST_CHECK_S = 5.0
-"""What a run needs beside workers is checked when they are there, which takes a moment."""
+"""The check of delay servers and other needs once the workers are there takes a moment."""
 
 
 class Turn:
-    """The turn of one run, which waits `start_within_s` for its workers unless its spec says otherwise.
+    """The turn of one run, which waits `start_within_s` for its workers unless its spec sets a limit.
 
     `clock` is Unix time.
     """
@@ -36,17 +35,17 @@ class Turn:
         self._start_within_s = start_within_s
         self._clock = clock
         self._since: float | None = None
-        """When the run was first seen to wait in its turn, in monotonic seconds."""
+        """When the run was first seen waiting in its turn, in monotonic seconds."""
         self._begun_without = 0
-        """How many of its workers the run began without."""
+        """How many of its workers were missing at the start."""
 
     def reset_timers(self, now: float) -> None:
-        """Begin to count anew: no worker could come, or none could have been heard."""
+        """Restart the timers after a time in which no worker could join or be reached."""
         if self._since is not None:
             self._since = now
 
     def start(self, run: RunRecord, now: float, wall_now: float) -> RunRecord | None:
-        """Begin a pending run that has its turn, if it can; None while it waits. `now` is monotonic."""
+        """Start a pending run that has its turn, if it can; None while it waits. `now` is monotonic."""
         waited_s = self._measure_turn_s(now)
         workers = self._readiness.count_workers(run)
         is_due = not workers.missing or waited_s >= self._find_start_within_s(run)
@@ -64,11 +63,11 @@ class Turn:
             return lifecycle.start_run(t, run.run, wall_now, workers.missing, reason)
 
     def count_missing(self, run: RunRecord) -> int:
-        """How many workers an active run lacks; it has waited long enough for those that it began without."""
+        """How many workers an active run lacks, without the ones that were missing at its start."""
         return max(0, self._readiness.count_workers(run).missing - self._begun_without)
 
     def expire(self, run: RunRecord, now: float) -> None:
-        """Give the turn of a run that cannot begin to the next, at `now` in monotonic seconds."""
+        """Pass the turn of a run that cannot start to the next one, at `now` in monotonic seconds."""
         if run.state != RunState.PENDING:
             self._since = None
             return
@@ -92,7 +91,7 @@ class Turn:
         return (self._start_within_s if said is None else said) + find_files_within_s(run.spec)
 
     def _find_turn_s(self, run: RunRecord) -> float:
-        """How long a run has its turn without beginning: it begins with one worker once it has waited."""
+        """The longest turn of a run without a start: after its wait, one worker is enough."""
         turn_s = max(self._find_start_within_s(run), _SHORTEST_TURN_S)
         if not self._readiness.count_workers(run).there:
             return turn_s

@@ -1,11 +1,11 @@
-"""Watches the workers of runs: whether there are any, can confine user code, and know the clock well enough.
+"""Watches the workers of runs: their presence, their sandbox for user code, and the error of their clocks.
 
-A run is cancelled that has had no worker for as long as its `give-up-after`, queued or in the middle. The
-time in which it waits behind others counts, for no worker is there for it. Time in which no worker could be
-heard does not count. The count is kept in memory: a restarted coordinator begins anew.
+A run without a worker for its `give-up-after`, queued or active, is cancelled. Waiting behind other runs
+counts, since it has no worker then; an outage of the link to the workers does not. The count is in memory: a
+restarted coordinator starts again.
 
-The kernel of a worker without Landlock cannot confine. Its run has an event, and a notice that stays when it
-is over.
+A worker whose kernel lacks Landlock cannot sandbox. Its run gets an event, and a notice that stays after its
+end.
 """
 
 import contextlib
@@ -31,14 +31,14 @@ from oku_core.summary.validity import MOST_SKEW_S, Flag
 _log = logging.getLogger(__name__)
 
 _ENDED_STATES = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
-"""In the other states a run comes to rest by itself."""
+"""In all other states a run comes to rest by itself."""
 _WORTH_RECORDING = 1.1
-"""A bound that has grown by less is not written down again."""
+"""A bound that has grown by less is not recorded again."""
 
 
 @dataclass
 class _Wait:
-    """How long a run may have no worker, None for ever, and how long it has had none."""
+    """How long a run may be without a worker, None for ever, and how long it has been."""
 
     limit_s: float | None
     waited_s: float = 0.0
@@ -53,11 +53,11 @@ class WorkerWatch:
         self._readiness = readiness
         self._waits: dict[str, _Wait] = {}
         self._checked_at = math.inf
-        """In monotonic seconds; not before the first look."""
+        """In monotonic seconds; infinite before the first check."""
         self._hears_since = math.inf
 
     def reset_timers(self, now: float) -> None:
-        """Leave out the time since the last look: no worker could have been heard."""
+        """Skip the time since the last check: no worker could be reached."""
         self._checked_at = self._hears_since = now
 
     def cancel_abandoned(self, now: float) -> None:
@@ -69,9 +69,9 @@ class WorkerWatch:
         known = self._waits
         self._waits = {run: known.get(run) or self._start_wait(run) for run in live}
         for run, wait in self._waits.items():
-            if run in known:  # a new run is younger than the time that has passed
+            if run in known:  # a new run is younger than that
                 wait.waited_s = 0.0 if self._readiness.has_worker(run) else wait.waited_s + passed_s
-        # Workers that have not been heard for so long are dead.
+        # Workers that were silent for this long are dead.
         if now - self._hears_since >= self._readiness.roster.worker_timeout_s:
             for run, wait in self._waits.items():
                 if wait.limit_s is not None and wait.waited_s >= wait.limit_s:
@@ -87,16 +87,16 @@ class WorkerWatch:
         if record.state not in _ENDED_STATES:
             return
         reason = f"{NO_WORKER}{format_limit(limit_s)}"
-        if record.state != RunState.TEARING_DOWN:  # its reason says more
+        if record.state != RunState.TEARING_DOWN:  # its reason is more specific
             obstacle = self._readiness.find_worker_obstacle(record)
             reason += f"{obstacle and f': {obstacle}'}; --give-up-after says how long to wait"
-        with contextlib.suppress(TransitionError):  # it ends already
+        with contextlib.suppress(TransitionError):  # it is ending already
             self._runs.cancel(run, reason=reason)
             _log.error("run %s ends: %s", run, reason, extra={"run": run})
 
 
 class ConfinementWatch:
-    """Finds the workers of one run that cannot confine its user code."""
+    """Finds the workers of one run that cannot sandbox its user code."""
 
     def __init__(self, ledger: Ledger, assignment: Assignment, clock: Clock) -> None:
         self._ledger = ledger
@@ -106,7 +106,7 @@ class ConfinementWatch:
         """The workers that have an event."""
 
     def check(self, run: RunRecord) -> None:
-        """Record those that have no event yet; call it whenever a worker may have been assigned."""
+        """Record workers without an event; call it whenever a worker may have been assigned."""
         names = list_unconfined(self._assignment, run)
         if new := [name for name in names if name not in self._recorded]:
             at, type_ = self._clock(), EventType.WORKER_UNCONFINED
@@ -119,7 +119,7 @@ class ConfinementWatch:
 
 
 class SkewWatch:
-    """Checks how well the workers of one run know its clock."""
+    """Checks the clock errors of the workers of one run."""
 
     def __init__(self, ledger: Ledger, assignment: Assignment) -> None:
         self._ledger = ledger

@@ -1,1 +1,1 @@
-"""The workers as the coordinator knows them: who lives, how often they speak, and who is not heard."""
+"""The coordinator's view of the workers: liveness, reporting intervals, and assignment to runs."""

@@ -1,11 +1,11 @@
-"""Which workers belong to the run that has its turn: a worker belongs to one run at a time.
+"""Assigns workers to the run that has its turn: a worker belongs to one run at a time.
 
-A run is assigned as many workers as it asks for, from its preparation to the end of its teardown. Only they
-fetch its files, load its code, call its hooks and get its leases. One that dies, leaves or refuses is
-replaced by a free one. A worker is free once the ledger has its last checkpoint and what its hook returned.
+A run gets its requested number of workers, from its preparation to the end of its teardown. Only they fetch
+its files, load its code, call its hooks and get its leases. A worker that dies, leaves or refuses is replaced
+by a free one. A worker is free once the ledger has its last checkpoint and the result of its hook.
 
-The assignment lives in memory. A coordinator that finds a run active takes the workers that hold its open
-leases or call its hooks. It then waits a moment for those that worked on the run before it takes others.
+The assignment is in memory. A coordinator that finds an active run assigns the workers that hold its open
+leases or call its hooks. It then waits a moment for workers that worked on the run before it assigns others.
 """
 
 import math
@@ -29,29 +29,29 @@ from oku_core.spec.spec import Hook
 
 
 class RunNeeds(NamedTuple):
-    """What a worker needs before it can take leases of a run.
+    """The requirements of a run before a worker can take its leases.
 
     Args:
         files: the digests of the files of the run.
-        code: its user code, as `build_spec_key` names it; empty if none is to be loaded now.
+        code: its user code, by `build_spec_key`; empty if none is to be loaded now.
     """
 
     files: frozenset[str] = frozenset()
     code: str = ""
 
     def are_met_by(self, worker: WorkerState) -> bool:
-        """Whether a worker has all of it, or has said that it cannot have the rest."""
+        """Whether a worker has all of it, or has reported that it cannot get the rest."""
         return self.files <= worker.files and self.code in {"", worker.loaded}
 
 
 def build_needs(run: RunRecord, setup: SetupData | None) -> RunNeeds:
-    """What workers need for a run whose user code is loaded with this; None if it is not to be loaded."""
+    """The requirements of a run whose user code is loaded with this; None if it is not to be loaded."""
     files = frozenset(file.digest for file in list_files(run.spec))
     return RunNeeds(files, "" if setup is None else build_spec_key(run.run, setup.attempt))
 
 
 def find_setup(ledger: Ledger, run: RunRecord) -> SetupData | None:
-    """What the user code of a run is loaded with; None if it is not to be loaded now, or there is none."""
+    """The setup result to load the user code of a run with; None if it is not to be loaded now."""
     if not run.spec.runs_user_code or run.state is RunState.TEARING_DOWN:
         return None
     if Hook.SETUP not in run.spec.hooks:
@@ -62,30 +62,30 @@ def find_setup(ledger: Ledger, run: RunRecord) -> SetupData | None:
 
 
 HEARD_WITHIN_S = 3.0
-"""Workers that live are heard so soon after a coordinator has started: each speaks once a second."""
+"""After a start of the coordinator, all live workers report within this time: each does once a second."""
 _FILLED = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
-"""In the other states of an active run its leases are called back: it needs nobody else."""
+"""In the other states of an active run its leases are recalled: it needs no more workers."""
 
 
 class WorkerLimits:
-    """How many workers runs get: as many as they ask for, else all that are free."""
+    """The number of workers of a run: the requested number, else all free ones."""
 
     def count_assigned(self, run: RunRecord) -> int | None:
-        """How many a run gets; None for all that are free."""
+        """The number of workers of a run; None for all free ones."""
         return run.spec.workers
 
 
 class NoWorkerLimits(WorkerLimits):
-    """Every run gets all workers: they were started for it."""
+    """No limits: all workers were started for the run."""
 
     def count_assigned(self, _run: RunRecord) -> int | None:
-        """All of them."""
+        """None: all workers."""
         return None
 
 
 @dataclass(kw_only=True)
 class Assignment:
-    """The workers of the run that has its turn. `settle` changes them; everything else only asks."""
+    """The workers of the run that has its turn. `settle` changes them; all else only reads."""
 
     ledger: Ledger
     roster: Roster
@@ -95,12 +95,12 @@ class Assignment:
     """The run whose workers these are; empty if no run has its turn."""
     _needs: RunNeeds = field(default_factory=RunNeeds, init=False)
     _members: dict[str, str] = field(default_factory=dict, init=False)
-    """The name of each worker that belongs to the run, by its incarnation."""
+    """The names of the run's workers, by incarnation."""
     _hears_until: float = field(default=-math.inf, init=False)
-    """Until then only workers that have worked on the run are taken."""
+    """Until then, only workers that have worked on the run are assigned."""
 
     def settle(self, run: RunRecord | None) -> list[WorkerState]:
-        """Give the run that has its turn the workers that it is to have now; returns those that are new."""
+        """Assign workers to the run that has its turn; returns the new ones."""
         if run is None or run.run != self.run:
             self._switch_to(run)
         if run is None:
@@ -110,27 +110,27 @@ class Assignment:
         return self._fill(run) if run.state in _FILLED else []
 
     def require_code(self, run: str, code: str) -> None:
-        """The run needs this user code from now on, as `build_spec_key` names it."""
+        """Require this user code for the run from now on, by `build_spec_key`."""
         if run == self.run:
             self._needs = self._needs._replace(code=code)
 
     def count(self, run: str) -> int:
-        """How many workers belong to a run; those included that were not heard yet."""
+        """The number of workers of a run, including ones that have not reported yet."""
         return len(self._members) if run == self.run else 0
 
     def find_members(self, run: str) -> list[WorkerState]:
-        """The workers of a run that live; those included that prepare for it or are leaving."""
+        """The live workers of a run, including ones that prepare for it or are leaving."""
         if run != self.run:
             return []
         found = (self.roster.find(name, incarnation) for incarnation, name in self._members.items())
         return [worker for worker in found if worker is not None]
 
     def workers(self, run: str) -> list[WorkerState]:
-        """Those that can take leases of a run: prepared for it, not leaving, and not barred from it."""
+        """The workers that can take leases of a run: prepared for it, not leaving, and not barred from it."""
         return [worker for worker in self.find_members(run) if self._can_take(worker)]
 
     def find_takers(self, run: str, names: Iterable[str]) -> list[WorkerState]:
-        """Those of the named workers that can take leases of a run."""
+        """The workers among the named ones that can take leases of a run."""
         if run != self.run:
             return []
         named = (self.roster.find_named(name) for name in names)
@@ -141,7 +141,7 @@ class Assignment:
         ]
 
     def find_preparing(self, run: str) -> list[WorkerState]:
-        """Those that will be able to take leases of a run once they have its files and its user code."""
+        """The workers that can take leases of a run once they have its files and its user code."""
         return [
             worker
             for worker in self.find_members(run)
@@ -149,7 +149,7 @@ class Assignment:
         ]
 
     def has_worker(self, run: str) -> bool:
-        """Whether a worker that lives works on a run, can, or prepares for it."""
+        """Whether a live worker works on a run, can, or prepares for it."""
         return any(worker.leases or worker.can_take(run) for worker in self.find_members(run))
 
     def owns(self, incarnation: str) -> bool:
@@ -157,25 +157,25 @@ class Assignment:
         return incarnation in self._members
 
     def measure_flight(self, run: str) -> tuple[float, float]:
-        """The requests of a run that are in flight, and those that end in a second."""
+        """The requests of a run in flight, and its rate of ended requests per second."""
         rates = [worker.rate for worker in self.workers(run) if worker.rate.run == run]
         return sum(rate.mean_in_flight for rate in rates), sum(rate.rate_rps or 0.0 for rate in rates)
 
     @property
     def has_suspects(self) -> bool:
-        """Whether any of its workers has been silent for longer than others."""
+        """Whether any of its workers is suspect."""
         return any(worker.is_suspect for worker in self.find_members(self.run))
 
     @property
     def clock_bound_s(self) -> float:
-        """How well each of its workers knows our clock at least, of those that know it; in seconds."""
+        """The largest error of the workers' clocks, over workers with a clock; in seconds."""
         return max((worker.clock_bound_s or 0.0 for worker in self.find_members(self.run)), default=0.0)
 
     def _can_take(self, worker: WorkerState) -> bool:
         return worker.can_take(self.run) and self._needs.are_met_by(worker)
 
     def _switch_to(self, run: RunRecord | None) -> None:
-        """Begin with those that hold something of the run: this coordinator may have been restarted."""
+        """Switch to a run and assign the holders of its work: this coordinator may have been restarted."""
         self._members, self._hears_until = {}, -math.inf
         self.run, self._needs = "", RunNeeds()
         if run is None:
@@ -186,7 +186,7 @@ class Assignment:
             self._hears_until = self.monotonic() + HEARD_WITHIN_S
 
     def _find_holders(self, run: RunRecord) -> dict[str, str]:
-        """Those that hold open leases of a run, or call a hook of it."""
+        """The processes that hold open leases of a run, or call a hook of it."""
         with self.ledger.read() as t:
             held = lease_table.fetch_fleet(t, run.run)
             calling = hooks.list_holders(t, run.run) if run.spec.hooks else ()
@@ -195,7 +195,7 @@ class Assignment:
         )
 
     def _release(self, run: RunRecord) -> None:
-        """Release those that died, leave or refuse, once they hold nothing: there are never too many."""
+        """Release workers that died, leave or refuse, once they hold nothing, and surplus ones."""
         leaving = [each for each, name in self._members.items() if not self._may_stay(name, each)]
         if leaving:
             holders = self._find_holders(run)
@@ -207,10 +207,10 @@ class Assignment:
         if not self.roster.is_current(name, incarnation):
             return False
         worker = self.roster.find(name, incarnation)
-        return worker is None or worker.can_take(self.run)  # one that is unheard yet keeps its place
+        return worker is None or worker.can_take(self.run)  # a worker without a report yet keeps its place
 
     def _fill(self, run: RunRecord) -> list[WorkerState]:
-        # A teardown that nobody is there for is called by one worker.
+        # A teardown without workers gets one.
         limit = (
             self.limits.count_assigned(run)
             if run.state != RunState.TEARING_DOWN
@@ -231,7 +231,7 @@ class Assignment:
         return free
 
     def _find_free(self, workers: Sequence[WorkerState]) -> list[WorkerState]:
-        """Those that hold nothing of any run which the ledger waits for."""
+        """The workers that hold no work that the ledger waits for."""
         if not workers:
             return []
         named = [lease for worker in workers for lease in worker.leases]
@@ -245,7 +245,7 @@ class Assignment:
             ]
 
     def _choose(self, run: RunRecord, free: Sequence[WorkerState]) -> list[WorkerState]:
-        """The best first: those that have worked on the run, that are heard, and that are prepared."""
+        """Sort by preference: workers that have worked on the run, that report, and that are prepared."""
         with self.ledger.read() as t:
             known = work_table.fetch_worker_names(t, run.run)
         if self.monotonic() < self._hears_until:

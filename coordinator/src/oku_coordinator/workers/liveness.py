@@ -1,13 +1,13 @@
-"""Who lives: the roster of workers, judged from their progress events alone.
+"""The roster of live workers, judged by their progress events alone.
 
-Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
-event or a lease of the ledger; it is dead when it was silent for longer than the worker timeout. One
-that has said that it is about to leave, and had no lease then, has left after a few missed heartbeats. Rounds
-in which the coordinator itself stalled, or had no connection to the broker, do not count. Long before it is
-dead a silent worker is suspect, and gets nothing more until it speaks.
+Pure state with the clock passed in (monotonic seconds). A worker's timer starts when it is first named, by an
+event or a lease in the ledger; after a silence longer than the worker timeout it is dead. A worker that has
+announced its end and had no lease then has left after a few missed heartbeats. Rounds in which the
+coordinator itself stalled, or had no connection to the broker, do not count. Long before it is dead, a silent
+worker is suspect, and gets no more work until it reports.
 
-Where there are many workers they speak less often than once a second, and the timeout is longer: at least two
-and a half times the heartbeat interval, that which a worker had last and that which it should have.
+Many workers report less often than once a second, and the timeout is longer: at least two and a half
+heartbeat intervals, the last or the intended one of the worker.
 """
 
 import math
@@ -24,26 +24,26 @@ from oku_core.messaging.progress import Progress
 EVENTS_PER_S = 1000
 """Progress events of all workers together, with coarse latencies."""
 _FINE_EVENTS_PER_S = 500
-"""The same while workers speak each second: their latencies are not coarse."""
+"""The same while workers report each second: these latencies are not coarse."""
 LONGEST_INTERVAL_S = 30.0
 _TIMEOUT_INTERVALS = 2.5
 """The timeout is never shorter than this many heartbeat intervals."""
 _LEFT_AFTER_INTERVALS = 3
-"""A worker that has nothing left to do has left after this many intervals of silence."""
+"""A worker without work has left after this many intervals of silence."""
 _SUSPECT_S = 2.0
 _SUSPECT_INTERVALS = 2.0
 _GONE_KEPT = 10_000
 _T = TypeVar("_T")
 _PROCESSES_KEPT = 20_000
 _FOLLOWED_AFTER_S = 60.0
-"""After this long a silent process may be followed by one whose clock is behind its own."""
+"""After this long, a silent process may be followed by one with a slower clock."""
 
 
 class Roster:
-    """The workers that live, by name.
+    """The live workers, by name.
 
     Args:
-        worker_timeout_s: how long a worker may be silent, as long as there are not too many.
+        worker_timeout_s: the longest silence of a worker, unless there are very many.
     """
 
     def __init__(self, worker_timeout_s: float) -> None:
@@ -52,53 +52,53 @@ class Roster:
         self._gone: dict[str, None] = {}
 
     def __len__(self) -> int:
-        """How many live, those about to leave included."""
+        """The number of live workers, leaving ones included."""
         return sum(worker.has_spoken for worker in self._workers.values())
 
     @property
     def heartbeat_interval_s(self) -> float:
-        """How often each worker should speak, in whole seconds; those count as well that were only named."""
+        """The intended heartbeat interval, in whole seconds; workers without a report count as well."""
         return choose_heartbeat_interval_s(len(self._workers))
 
     @property
     def clock_bound_s(self) -> float:
-        """How well each worker knows our clock at least, of those that know it."""
+        """The largest error of the workers' clocks, over workers with a clock."""
         return max((worker.clock_bound_s or 0.0 for worker in self._workers.values()), default=0.0)
 
     @property
     def worker_timeout_s(self) -> float:
-        """How long a worker may be silent before it is dead."""
+        """The longest silence before a worker is dead."""
         return max(self._worker_timeout_s, _TIMEOUT_INTERVALS * self.heartbeat_interval_s)
 
     def workers(self) -> list[WorkerState]:
-        """Those that can take leases: heard, alive, and not about to leave."""
+        """The workers that can take leases: reporting, alive, and not leaving."""
         return [worker for worker in self._workers.values() if worker.can_take()]
 
     def find_able(self, run: str) -> list[WorkerState]:
-        """Those that can take leases, and are not barred from a run."""
+        """The workers that can take leases, and are not barred from a run."""
         return [worker for worker in self._workers.values() if worker.can_take(run)]
 
     def find_named(self, name: str) -> WorkerState | None:
-        """What is known of a worker by its name, if it lives or was named."""
+        """A worker by its name, if it is alive or was named."""
         return self._workers.get(name)
 
     def is_leaving(self, name: str) -> bool:
-        """Whether a worker has said that it is about to leave."""
+        """Whether a worker has announced that it leaves."""
         worker = self._workers.get(name)
         return worker is not None and worker.stopping
 
     def find_leaving(self) -> list[WorkerState]:
-        """Those that have said that they are about to leave."""
+        """The workers that have announced that they leave."""
         return [worker for worker in self._workers.values() if worker.stopping]
 
     def find_used(self, run: str) -> list[WorkerState]:
-        """Those that have run user code of another run than this one, and do not leave yet."""
+        """The workers that have run user code of another run than this one, and are not leaving."""
         return [
             worker for worker in self._workers.values() if worker.can_take() and not worker.is_fresh_for(run)
         ]
 
     def find_renewing(self, run: str) -> list[WorkerState]:
-        """Those in whose place a fresh process is about to come, before a run begins."""
+        """The workers that a fresh process is about to replace, before a run starts."""
         return [
             worker
             for worker in self._workers.values()
@@ -106,23 +106,23 @@ class Roster:
         ]
 
     def list_leases(self) -> Iterator[tuple[str, str]]:
-        """Every lease that a worker named when it was last heard, with the process that has it."""
+        """Every lease in the last report of a worker, with its process."""
         for worker in self._workers.values():
             for lease in worker.leases:
                 yield worker.incarnation, lease
 
     def list_hooks(self) -> Iterator[tuple[WorkerState, HookAttempt]]:
-        """Every hook that a worker had in hand when it was last heard, with that worker."""
+        """Every hook in the last report of a worker, with that worker."""
         for worker in self._workers.values():
             for attempt in worker.hooks:
                 yield worker, attempt
 
     def find_barred(self, run: str) -> list[WorkerState]:
-        """Those that live and cannot begin with a run."""
+        """The live workers that cannot start a run."""
         return [worker for worker in self.workers() if worker.refused_run == run]
 
     def record_refusal(self, name: str, incarnation: str, refused: tuple[str, str], now: float) -> bool:
-        """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
+        """Record that a worker cannot start a run; False if that is known, or the worker is gone.
 
         It holds for this process of the worker, until the run is resumed or it refuses another.
         """
@@ -133,19 +133,19 @@ class Roster:
         return True
 
     def forget_refusals(self, run: str) -> None:
-        """Every worker may try a run again."""
+        """Let every worker try a run again."""
         for worker in self._workers.values():
             if worker.refused_run == run:
                 worker.refused_run = None
 
     def find_troubles(self) -> list[str]:
-        """What workers that live say has failed, a line each, with how many more say the same."""
+        """The failures that live workers report, a line each, with how many report the same."""
         return _join_same(
             (trouble, worker.name) for worker in self._workers.values() for trouble in worker.troubles
         )
 
     def find_host_ends(self, run: str) -> list[str]:
-        """Why processes of a run's user code ended lately: a line for each reason, with its count."""
+        """Why user code processes of a run ended lately: a line for each reason, with its count."""
         return _join_same(
             (f"the process of the user code has ended: {end.text}", worker.name)
             for worker in self._workers.values()
@@ -154,18 +154,18 @@ class Roster:
         )
 
     def list_new_host_ends(self, progress: Progress) -> list[HostEnd]:
-        """The ends that a worker reports for the first time; call this before `record`."""
+        """The process ends in a report that are new; call this before `record`."""
         known = self.find(progress.worker, progress.incarnation)
         newest = known.host_ends[-1].number if known is not None and known.host_ends else 0
         return [end for end in progress.host_ends if end.number > newest]
 
     def enlist(self, name: str, incarnation: str, now: float) -> None:
-        """Begin the time of a worker that was named by something else than its own event."""
+        """Start the timer of a worker that was named by anything but its own event."""
         if name not in self._workers:
             self._workers[name] = WorkerState(name, incarnation, now)
 
     def record(self, progress: Progress, now: float, wall_now: float) -> None:
-        """Take in an event. Another incarnation of a name was started anew: its old one is gone."""
+        """Record an event. Another incarnation of a name means a restart: the old one is gone."""
         known = self._workers.get(progress.worker)
         replaced = known.incarnation if known and known.incarnation != progress.incarnation else None
         if known is None or replaced:
@@ -193,33 +193,33 @@ class Roster:
         known.record_rate(progress)
 
     def is_gone(self, incarnation: str) -> bool:
-        """Whether this process was declared dead or replaced, and has not spoken since."""
+        """Whether this process was declared dead or replaced, and has not reported since."""
         return incarnation in self._gone
 
     def find_replaced(self, name: str, incarnation: str) -> WorkerState | None:
-        """The process that had the name of a worker before this one, if it was not known to be gone."""
+        """The previous process of a worker, if it was not known to be gone."""
         worker = self._workers.get(name)
         return worker if worker is not None and worker.incarnation != incarnation else None
 
     def is_current(self, name: str, incarnation: str) -> bool:
-        """Whether this process of a worker lives, as far as is known."""
+        """Whether this process of a worker is alive, as far as known."""
         worker = self._workers.get(name)
         return worker is not None and worker.incarnation == incarnation
 
     def find(self, name: str, incarnation: str) -> WorkerState | None:
-        """This process of a worker, if it has spoken and lives."""
+        """This process of a worker, if it has reported and is alive."""
         worker = self._workers.get(name)
         is_here = worker is not None and worker.has_spoken and worker.incarnation == incarnation
         return worker if is_here else None
 
     def find_timeout_s(self, worker: WorkerState) -> float:
-        """The longest silence of a worker that lives."""
+        """The longest silence of a live worker."""
         return _find_timeout_s(worker, self.worker_timeout_s)
 
     def mark_suspects(self, now: float) -> list[WorkerState]:
-        """Mark and return the workers that have become suspect: silent, while others were heard.
+        """Mark and return the new suspects: workers that are silent while others report.
 
-        When nobody is heard it is more likely our own hearing that fails.
+        If all are silent, our own connection is more likely to be at fault.
         """
         heard_at = max((worker.heard_at for worker in self._workers.values()), default=-math.inf)
         if now - heard_at > _SUSPECT_S:
@@ -235,9 +235,9 @@ class Roster:
         return suspects
 
     def remove_silent(self, now: float) -> list[WorkerState]:
-        """Take out and return the workers that were silent for too long: they are dead, or have left.
+        """Remove and return the workers that were silent for too long: they are dead, or have left.
 
-        One that has left is not gone like a dead one: a checkpoint of its may still wait in the broker.
+        A worker that has left is not marked as gone: a checkpoint of it may still wait in the broker.
         """
         timeout_s, left_after_s = self.worker_timeout_s, _LEFT_AFTER_INTERVALS * self.heartbeat_interval_s
         silent = []
@@ -252,18 +252,18 @@ class Roster:
         return silent
 
     def reset_timers(self, now: float) -> None:
-        """Begin everybody's time anew: we could not have heard them."""
+        """Restart the timers of all workers: no report could arrive."""
         for worker in self._workers.values():
             worker.heard_at = now
             worker.is_suspect = False
 
     def record_taken(self, batch: CheckpointBatch) -> None:
-        """Take in how much of a run a worker has taken, as it says with its checkpoints."""
+        """Record how much of a run a worker has taken, from its checkpoints."""
         if worker := self.find(batch.worker, batch.incarnation):
             worker.record_taken(batch.run, batch.taken)
 
     def forget_lease(self, name: str, incarnation: str, lease: str) -> None:
-        """The ledger has closed a lease; what its worker said of it last is outdated."""
+        """Forget a closed lease in the last report of its worker."""
         if worker := self.find(name, incarnation):
             worker.leases.pop(lease, None)
 
@@ -274,7 +274,7 @@ class Roster:
 
 
 def _join_same(said: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each text, with the first worker that says it and how many more times it is said."""
+    """A line per text, with the first worker that reports it and the number of others."""
     workers: dict[str, list[str]] = {}
     for text, worker in said:
         workers.setdefault(text, []).append(worker)
@@ -292,21 +292,21 @@ def choose_heartbeat_interval_s(workers: int) -> float:
 
 
 def _find_timeout_s(worker: WorkerState, timeout_s: float) -> float:
-    """The longest silence of a worker that lives: it may not have heard of its present interval yet."""
+    """The longest silence of a live worker: it may not have received its current interval yet."""
     return max(timeout_s, _TIMEOUT_INTERVALS * min(worker.heartbeat_interval_s, LONGEST_INTERVAL_S))
 
 
 class ReplayGuard:
-    """Admits each progress once, and none of a process that another one has followed."""
+    """Admits each progress message once, and none of a replaced process."""
 
     def __init__(self) -> None:
         self._sequences: OrderedDict[str, int] = OrderedDict()
-        """The last that was heard of each process, by its incarnation."""
+        """The last sequence number of each process, by incarnation."""
         self._current: OrderedDict[str, tuple[str, float, float]] = OrderedDict()
-        """By worker: its incarnation, what its clock said last, and when that was, in monotonic seconds."""
+        """By worker: its incarnation, the last reading of its clock, and when that arrived (monotonic)."""
 
     def admits(self, progress: Progress, now: float) -> bool:
-        """Whether it is new, at `now` in monotonic seconds; noted if it is."""
+        """Whether a message is new, at `now` in monotonic seconds; recorded if it is."""
         last = self._sequences.get(progress.incarnation)
         if last is not None and progress.sequence <= last:
             return False

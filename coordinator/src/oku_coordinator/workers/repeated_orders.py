@@ -1,11 +1,11 @@
 """Orders of the main loop that are repeated, since one may be lost.
 
-One tells all workers the time, where files are, which run has its turn, and how often to speak: less often if
-they are many. A worker that has heard none sends progress each second, and answers the first at once.
+One sends all workers the time, the address of files, the run that has its turn, and their reporting interval:
+longer if they are many. A worker without it reports each second, and answers the first one at once.
 
-The other tells workers to leave that have run user code, once its run is over: what the code has changed in
-its worker must not distort another run. Such a worker gets nothing of any other (`WorkerState.can_take`), and
-a fresh process takes its place.
+The other makes workers leave that have run user code, once its run is over: changes by the code must not
+distort another run. Such a worker gets no work of another run (`WorkerState.can_take`), and a fresh process
+replaces it.
 """
 
 import math
@@ -33,13 +33,13 @@ class IntervalAnnouncer:
         self._is_hurried = False
 
     def repeat(self) -> None:
-        """Announce the intervals in the next round, for those who have not heard of it."""
+        """Announce the intervals in the next round, for workers that have missed them."""
         self._due_at = -math.inf
 
     def repeat_soon(self) -> None:
-        """Announce the intervals in the next round for one who has just come, and again a second later.
+        """Announce the intervals in the next round for a new worker, and again a second later.
 
-        It says that it is here before it listens, so it may miss the first time.
+        It reports before it listens, so it may miss the first announcement.
         """
         self.repeat()
         self._is_hurried = True
@@ -56,7 +56,7 @@ class IntervalAnnouncer:
 
 
 class Renewal:
-    """Orders used workers to leave until they say that they do."""
+    """Orders used workers to leave until they announce it."""
 
     def __init__(self, roster: Roster, broker: Broker) -> None:
         self._roster = roster
@@ -65,7 +65,7 @@ class Renewal:
         self._renewed_at = -math.inf
 
     def renew_used(self, turn: str, now: float) -> None:
-        """Order workers to leave that have run user code of another run than the one that has its turn."""
+        """Order workers to leave that have run user code of another run than the active one."""
         if turn == self._turn and now - self._renewed_at < _RENEW_S:
             return
         self._turn, self._renewed_at = turn, now

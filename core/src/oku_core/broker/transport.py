@@ -69,7 +69,7 @@ class _RedisQoS(redis.QoS):
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's own
         """Give a message up, or back into its queue, from where it was noted."""
-        self._note_gathered()
+        self._save_gathered()
         super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
 
     @contextmanager
@@ -79,7 +79,7 @@ class _RedisQoS(redis.QoS):
         try:
             yield
         finally:
-            self._note_gathered()
+            self._save_gathered()
             self._gathered = None
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:  # noqa: FBT001, FBT002
@@ -87,10 +87,10 @@ class _RedisQoS(redis.QoS):
         try:
             super().restore_by_tag(tag, client, leftmost)  # type: ignore[no-untyped-call]
         except _UNREADABLE as error:
-            _note_unreadable(error)
+            _log_unreadable(error)
             self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]
 
-    def _note_gathered(self) -> None:
+    def _save_gathered(self) -> None:
         if not self._gathered:
             return
         now, raw = time.time(), {}
@@ -150,7 +150,7 @@ class _RedisChannel(redis.Channel):
         try:
             return super()._brpop_read(**options)  # type: ignore[no-untyped-call]  # kombu has no types
         except _UNREADABLE as error:
-            _note_unreadable(error)
+            _log_unreadable(error)
             raise Empty from error
 
     def _read_more(self) -> None:
@@ -163,13 +163,13 @@ class _RedisChannel(redis.Channel):
                 try:
                     self.connection._deliver(decode_document(message), queue)  # noqa: SLF001  # as kombu does it
                 except _UNREADABLE as error:
-                    _note_unreadable(error)
+                    _log_unreadable(error)
 
     def _receive_one(self, client: Any) -> Any:
         try:
             return super()._receive_one(client)  # type: ignore[no-untyped-call]
         except _UNREADABLE as error:
-            _note_unreadable(error)
+            _log_unreadable(error)
             return False
 
 
@@ -323,7 +323,7 @@ def read_json_body(envelope: Any) -> bytes | str:
     return body
 
 
-def _note_unreadable(error: Exception) -> None:
+def _log_unreadable(error: Exception) -> None:
     _unreadable_log.note(
         MalformedMessageError(f"kombu cannot read it: {type(error).__name__}: {error!s:.80}")
     )

@@ -3,7 +3,7 @@
 from multidict import CIMultiDict, CIMultiDictProxy
 
 
-def parse_headers(head: bytes) -> CIMultiDictProxy[str]:
+def split_headers(head: bytes) -> CIMultiDictProxy[str]:
     """All headers; bytes that are not UTF-8 become surrogates, so that no value is altered."""
     headers: CIMultiDict[str] = CIMultiDict()
     for line in _list_lines(head):

@@ -61,7 +61,7 @@ def decode_question(signer: Signer, datagram: bytes) -> ClockQuestion:
     return _open(signer, MessageKind.CLOCK_QUESTION, datagram, _QUESTION_DECODER)
 
 
-def decode_answer(signer: Signer, datagram: bytes) -> ClockAnswer:
+def decode_clock_answer(signer: Signer, datagram: bytes) -> ClockAnswer:
     """Decode a datagram; raise `RejectedMessageError` if it is not the answer of a coordinator."""
     return _open(signer, MessageKind.CLOCK_ANSWER, datagram, _ANSWER_DECODER)
 

@@ -53,14 +53,14 @@ class Health:
         self.cause: Exception | None = None
         """The last failure of a task that has a trouble."""
 
-    def note_well(self) -> None:
+    def record_success(self) -> None:
         """Record a success, which ends the trouble."""
         if self.trouble:
             self.trouble, self.cause = "", None
             if _is_power_of_two(self._failures):
                 _log.info("%s: works again", self.name)
 
-    def note_failure(self, error: Exception) -> float:
+    def record_failure(self, error: Exception) -> float:
         """Record a failure, and return after how many seconds the task is to be retried."""
         now = self._clock()
         self._failures = self._failures + 1 if now - self._failed_at < STEADY_S else 1
@@ -154,7 +154,7 @@ class Supervisor:
                 except Exception as error:
                     if self._is_fatal(error):
                         raise
-                    await self._sleep(health.note_failure(error))
+                    await self._sleep(health.record_failure(error))
                 else:
                     return
         finally:
@@ -168,10 +168,10 @@ def keep_going(health: Health, work: Callable[[], None], ending: threading.Event
             work()
         except Exception as error:  # noqa: BLE001  # it is logged, and shown until the work succeeds
             if not ending.is_set():
-                ending.wait(health.note_failure(error))
+                ending.wait(health.record_failure(error))
 
 
-async def cancel(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+async def cancel_tasks(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks, and wait until they have ended."""
     living = [task for task in tasks if task is not None]
     for task in living:

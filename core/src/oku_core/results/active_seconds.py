@@ -135,7 +135,7 @@ class SeriesSeconds:
         """How many requests were due in the period by its last second, and neither sent nor given up."""
         self._carried = 0
 
-    def take(
+    def list_new(
         self,
         rows: Iterable[SeriesRow],
         periods: Iterable[tuple[ActivePeriod, float]],
@@ -210,7 +210,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
     )
 
 
-def find_busy_to(sample: Sample) -> float:
+def find_busy_end(sample: Sample) -> float:
     """Up to when requests were certainly left to be sent, as a sample shows; minus infinity if it does not.
 
     It is made of what workers told up to a second before.

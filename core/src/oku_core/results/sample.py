@@ -153,10 +153,11 @@ def find_step(end: float, step_s: int) -> int:
 
 def merge_steps(samples: Iterable[Sample], step_s: int) -> list[Sample]:
     """The same samples, in order of time, with those merged whose last second is in the same step."""
-    return [merge(list(group)) for _, group in groupby(samples, lambda sample: find_step(sample.at, step_s))]
+    groups = groupby(samples, lambda sample: find_step(sample.at, step_s))
+    return [merge_samples(list(group)) for _, group in groups]
 
 
-def merge(samples: Sequence[Sample]) -> Sample:
+def merge_samples(samples: Sequence[Sample]) -> Sample:
     """Several samples, in order of time, as one; its quantiles are those of the merged latencies."""
     if len(samples) == 1:
         return samples[0]

@@ -1,7 +1,7 @@
 """The series of a run: how many requests were sent and ended in each second, from accepted checkpoints alone.
 
 It is folded in the transaction that accounts for the requests, so it sums to the account at every moment.
-Samples are made from progress, which may be lost; their outcomes are taken from the series (`join`).
+Samples are made from progress, which may be lost; their outcomes are taken from the series (`join_series`).
 """
 
 import math
@@ -77,7 +77,7 @@ def place(
 def leave_to_series(sample: Sample) -> Sample:
     """A live sample as the ledger keeps it: without what the series counts exactly, and with coarse times.
 
-    `join` and `add_rows` put the counts in again.
+    `join_series` and `add_rows` put the counts in again.
     """
     nothing = build_no_counts()
     return msgspec.structs.replace(
@@ -121,7 +121,7 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
     return seconds
 
 
-def join(samples: Sequence[Sample], rows: Iterable[SeriesRow], requests: int) -> list[Sample]:
+def join_series(samples: Sequence[Sample], rows: Iterable[SeriesRow], requests: int) -> list[Sample]:
     """Add the counts of a series to the samples of their seconds; both are in order of time.
 
     Seconds without a sample, for which the coordinator was away, get samples with the known part. So

@@ -31,7 +31,7 @@ def digest_spec(spec: Spec) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def list_differences(one: Spec, other: Spec) -> list[str]:
+def list_differing_keys(one: Spec, other: Spec) -> list[str]:
     """The keys by which two specs with different digests differ, in the order of the documents."""
     first, second = _build_canonical(one), _build_canonical(other)
     differing = {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}

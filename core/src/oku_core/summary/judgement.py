@@ -21,7 +21,7 @@ class Judgement(StrEnum):
     """It has failed, its account does not balance, nothing was ok, or a threshold has failed."""
 
 
-def judge(summary: Summary) -> Judgement:
+def judge_run(summary: Summary) -> Judgement:
     """Judge a run by all that its summary says."""
     if is_unbalanced(summary) or summary.verdict is ThresholdVerdict.FAILED:
         return Judgement.BAD

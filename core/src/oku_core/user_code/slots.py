@@ -31,7 +31,7 @@ class Slots:
         """Its iteration has not begun."""
         self._view[slot] = 0
 
-    def begin(self, slot: int, now_ns: int) -> None:
+    def start(self, slot: int, now_ns: int) -> None:
         """Its iteration begins now."""
         self._view[slot] = now_ns
 

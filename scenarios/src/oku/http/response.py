@@ -9,7 +9,7 @@ from multidict import CIMultiDictProxy
 from oku.http.http_client import Answer
 from oku.http.scope import Scope
 from oku_core.digits import parse_digits
-from oku_core.http_client.response_head import parse_headers
+from oku_core.http_client.response_head import split_headers
 from oku_core.json_reader import JsonError, decode_answer
 
 _CHARSET = "charset="
@@ -73,7 +73,7 @@ class Response:
     @cached_property
     def headers(self) -> CIMultiDictProxy[str]:
         """The headers, whose names may be in any case."""
-        return parse_headers(self._answer.head)
+        return split_headers(self._answer.head)
 
     @cached_property
     def body(self) -> bytes:

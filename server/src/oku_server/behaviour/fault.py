@@ -79,7 +79,7 @@ class FaultRates:
         return any(self.by_fault.values())
 
 
-def parse_rate(text: str) -> float:
+def parse_fraction(text: str) -> float:
     """A fraction from 0 to 1; `ValueError` names the value."""
     try:
         rate = float(text)

@@ -24,7 +24,7 @@ from oku_benchmarks.progress import log
 from oku_benchmarks.turns.oku_turn import COORDINATOR, HTTPTOOLS, Load
 from oku_benchmarks.turns.own_servers import play_own
 from oku_cli.terminal.json_output import build_json
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import build_screen
 from oku_core.summary.summary import Summary
 
 NO_DELAY, POSTS = "hundred-million-no-delay", "hundred-million-posts"
@@ -158,7 +158,7 @@ def _read_served(summary: Summary) -> int:
 
 def _keep(name: str, results: Results, summary: Summary, kept: Path) -> None:
     (kept / f"{name}.summary.json").write_bytes(build_json(summary))
-    draw(name, build_summary(summary)).replace(kept / f"{name}.screen.svg")
+    draw(name, build_screen(summary)).replace(kept / f"{name}.screen.svg")
     title = f"{results.requests:,} requests, oku run {' '.join(results.flags[2:])}"
     marks = [(kill.at_s, f"{kill.process} killed") for kill in results.kills]
     draw_series(kept / f"{name}.svg", title, results.series, marks)

@@ -91,7 +91,7 @@ def run_stack(folder: Path, workers: int, rate_rps: float) -> Iterator[Stack]:
         rate_rps: requests per second of each.
     """
     socket = valkey.choose_socket(folder)
-    broker_url, token = valkey.build_url(socket), secrets.token_urlsafe(24)
+    broker_url, token = valkey.build_broker_url(socket), secrets.token_urlsafe(24)
     data, ready, said = folder / "data", folder / "api.address", folder / "workers.json"
     data.mkdir(exist_ok=True)
     commands: dict[str, Sequence[str]] = {

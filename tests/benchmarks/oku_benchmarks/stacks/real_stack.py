@@ -59,7 +59,7 @@ class RealStack:
     def __init__(self, checkout: Checkout, folder: Path, socket: Path) -> None:
         self.checkout = checkout
         self.ledger = LedgerReader(folder / "data/ledger.sqlite3")
-        self.broker_url = valkey.build_url(socket)
+        self.broker_url = valkey.build_broker_url(socket)
         self._socket = socket
         self.url = ""
         """Of the coordinator's API."""

@@ -11,7 +11,7 @@ from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_cli.backends.run_backend import RunData, RunPlace, fetch_spec, find_run, open_failures
+from oku_cli.backends.run_backend import RunData, RunPlace, fetch_run_spec, find_run, open_failures
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState

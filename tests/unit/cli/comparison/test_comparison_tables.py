@@ -9,7 +9,7 @@ from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict,
 from oku_cli.comparison.comparison_tables import (
     build_accounts,
     build_differences,
-    describe_verdict,
+    describe_comparison,
     list_quantile_tables,
 )
 from oku_core.statistics.change import ChangeVerdict, QuantileChange
@@ -92,4 +92,4 @@ def comparison(make_summary: Callable[..., Summary]) -> Comparison:
 )
 def test_a_verdict_is_a_sentence(comparison: Comparison, verdict: Verdict, sentence: str) -> None:
     """It names the quantiles."""
-    assert describe_verdict(msgspec.structs.replace(comparison, verdict=verdict)) == sentence
+    assert describe_comparison(msgspec.structs.replace(comparison, verdict=verdict)) == sentence

@@ -11,7 +11,7 @@ from tests.kit.runs.summaries import build_summary
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, classify, run_async, try_add_intervals
+from oku_cli.follow.follower import Follower, find_exit_code, run_async, try_add_intervals
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints

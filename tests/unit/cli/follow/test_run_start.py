@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from oku_cli.backends.client import FileStatus, Submitted, UploadNeededError
-from oku_cli.follow.run_start import RunStart, begin_run, refuse_shape
+from oku_cli.follow.run_start import RunStart, refuse_stack_flags, send_start
 from oku_cli.follow.upload import read_local_file
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
@@ -23,17 +23,17 @@ def test_a_run_is_titled_with_its_target_and_its_load() -> None:
     assert RunStart.resume("6f2c1a", nameless).build_title("6f2c1a") == (
         "6f2c1a · http://h:1/{i} · 2 in flight per worker, 5 requests"
     )
-    unknown = RunStart(begin=RunStart.submit(spec).begin, resumed="6f2c1a")
+    unknown = RunStart(send=RunStart.submit(spec).send, resumed="6f2c1a")
     assert unknown.build_title("6f2c1a") == "6f2c1a"
 
 
 def test_flags_that_shape_a_local_stack_are_refused_at_a_remote_coordinator() -> None:
     """They are not ignored silently."""
     with pytest.raises(UserError, match="--servers: shapes a local stack; it cannot be combined with --co"):
-        refuse_shape(servers=2)
+        refuse_stack_flags(servers=2)
     with pytest.raises(UserError, match="--workers: shapes a local stack"):
-        refuse_shape(workers=2, servers=None)
-    refuse_shape(workers=None, servers=None)
+        refuse_stack_flags(workers=2, servers=None)
+    refuse_stack_flags(workers=None, servers=None)
 
 
 class Coordinator:
@@ -74,5 +74,5 @@ async def test_files_are_uploaded_only_for_a_new_run(tmp_path: Path) -> None:
     for key, knows_key, calls in cases:
         client: Any = Coordinator(knows_key=knows_key)
         start = RunStart.submit(Spec(requests=5, body=str(file.reference)), [file], key)
-        assert await begin_run(client, start, Interrupts(), InterruptHints(), quiet=True) == "r1"
+        assert await send_start(client, start, Interrupts(), InterruptHints(), quiet=True) == "r1"
         assert client.calls == calls

@@ -17,7 +17,7 @@ from oku_core.spec.request_template import RequestMix
 from oku_core.spec.secrets import list_secrets
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import read_literally
-from oku_workers.engines.http.request_parts import take_apart
+from oku_workers.engines.http.request_parts import split_request
 
 JSON = ("Content-Type", "application/json")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -62,7 +62,7 @@ FOREIGN_TEXTS = st.lists(st.sampled_from(FOREIGN), max_size=6).map("".join)
 
 def read_request(spec: Spec) -> tuple[str, list[str], str]:
     """Path and query, values of headers and body of the first request, as they are sent."""
-    parts = take_apart(RequestMix(spec).templates[0])
+    parts = split_request(RequestMix(spec).templates[0])
     target = f"{parts.target.path.bind()(7)}?{parts.target.query.bind()(7)}"
     return target, [value.bind()(7) for _, value in parts.headers], parts.body.bind()(7) if parts.body else ""
 

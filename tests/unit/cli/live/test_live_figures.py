@@ -7,7 +7,7 @@ from rich.console import Group
 from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
-from oku_cli.live.live_figures import list_causes, list_distributions, list_plan
+from oku_cli.live.live_figures import list_causes, list_live_times, list_plan
 from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.plain import build_line
 from oku_cli.live.trend import TrendTracker

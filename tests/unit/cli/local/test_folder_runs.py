@@ -195,7 +195,7 @@ class Dying:
         assert self._lifetime.has_ended()
         if self._number is not None:
             signal.raise_signal(self._number)
-            await self._interrupts.take()
+            await self._interrupts.next_signal()
         raise UnreachableError("no answer")
 
 

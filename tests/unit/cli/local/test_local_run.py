@@ -42,7 +42,7 @@ def test_many_connections_take_more_servers_and_addresses(
 ) -> None:
     """No process opens more files than it may, no address gives more connections than it has ports."""
     monkeypatch.setattr("sys.platform", "linux")
-    plan = local_run.build_plan(Spec(**changes))
+    plan = local_run.build_stack_plan(Spec(**changes))
     assert (plan.servers, plan.spreads_addresses) == (servers, spreads)
 
 
@@ -63,7 +63,7 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
         "requests": 10**6,
         "shares_concurrency": True,
     }
-    plan = local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
+    plan = local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
     assert (plan.workers, plan.servers) == (4, 0)
     with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
         local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
@@ -72,11 +72,11 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
         "shares_concurrency": True,
         "concurrency": 30_000,
     }
-    assert local_run.build_plan(Spec(**stages, workers=2)).workers == 2
+    assert local_run.build_stack_plan(Spec(**stages, workers=2)).workers == 2
     with pytest.raises(
         UserError, match="--stage: 30000 in flight for each worker are more than the 19900 con"
     ):
-        local_run.build_plan(Spec(**stages, workers=1))
+        local_run.build_stack_plan(Spec(**stages, workers=1))
 
 
 @pytest.mark.usefixtures("processors")
@@ -111,5 +111,7 @@ async def test_a_local_run_cannot_outlive_its_command(tmp_path: Path) -> None:
     start = RunStart.submit(Spec())
     watch = Watch(on_sigterm=SignalAction.DETACH)
     with pytest.raises(UserError, match=r"^--on-sigterm: detach needs --coordinator or --kube; a local run"):
-        await local_run.run_locally(DataDir(tmp_path / "data"), local_run.build_plan(Spec()), start, watch)
+        await local_run.run_locally(
+            DataDir(tmp_path / "data"), local_run.build_stack_plan(Spec()), start, watch
+        )
     assert not (tmp_path / "data").exists()

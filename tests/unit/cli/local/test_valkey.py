@@ -73,7 +73,7 @@ def test_kombu_reads_the_path_of_the_socket_out_of_its_url() -> None:
     names = ("job@2", "feature%2Fx", "c#", "what?", "a b", "a;b&c", "it's", 'q"', "b\\", "ü💥", "[::1]", "\n")
     for name in (*names, "".join(names)):
         socket = Path("/", name, "valkey.sock")
-        with build_app(valkey.build_url(socket), b"k" * 32).connection_for_write() as connection:
+        with build_app(valkey.build_broker_url(socket), b"k" * 32).connection_for_write() as connection:
             assert connection.as_uri() == f"redis+socket://{socket}"
             assert connection.alt == []
 
@@ -102,7 +102,7 @@ def test_in_a_locale_of_its_own_a_name_is_what_the_file_system_has(
     assert socket.parent != Path("/ü")
     valkey.remove_socket(socket, Path("/ü"))
     assert valkey.choose_socket(Path("/u")) == Path("/u/valkey.sock")
-    assert valkey.build_url(Path("/Ã¼/s")) == "redis+socket:///%C3%BC/s"
+    assert valkey.build_broker_url(Path("/Ã¼/s")) == "redis+socket:///%C3%BC/s"
 
 
 def test_without_any_folder_for_the_socket_the_user_hears_what_is_needed(

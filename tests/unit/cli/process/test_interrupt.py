@@ -45,7 +45,7 @@ async def test_each_signal_is_taken_once() -> None:
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.wait_for(interrupts.take(), 1)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(interrupts.take(), 0.02)
+        await asyncio.wait_for(interrupts.next_signal(), 0.02)
 
     # Without a signal nothing changes. The work gives its result, and raises what it raises.
     async def fail() -> None:
@@ -76,4 +76,4 @@ async def test_a_signal_says_what_it_does_to_the_run() -> None:
     interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         os.kill(os.getpid(), number)
-        assert await asyncio.wait_for(interrupts.take(), 1) is SignalAction.DETACH
+        assert await asyncio.wait_for(interrupts.next_signal(), 1) is SignalAction.DETACH

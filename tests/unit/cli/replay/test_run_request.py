@@ -8,7 +8,7 @@ import pytest
 
 from oku_cli.replay.run_request import (
     RunRequest,
-    fetch_files,
+    fetch_inputs,
     fetch_request,
     fetch_spec_of_index,
     fill_in_body,
@@ -78,7 +78,7 @@ async def test_a_request_is_what_its_index_asks(tmp_path: Path) -> None:
         request = await fetch(backend, index)
         assert request.template == RequestMix(SPEC).find(index)
         assert request.row == {"sku": f"s{index}"}
-        files = await fetch_files(backend, "r1", request.list_bodies(), tmp_path)  # type: ignore[arg-type]
+        files = await fetch_inputs(backend, "r1", request.list_bodies(), tmp_path)  # type: ignore[arg-type]
         body = fill_in_body(request, files).template.body
         assert body == (BODY if request.template.name == "b" else None)
 

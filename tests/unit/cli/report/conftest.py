@@ -188,7 +188,7 @@ def make_history(make_summary: Callable[..., Summary]) -> Callable[..., RunHisto
         }
         reader = RunHistoryReader()
         for line in write_lines(**fields | changes):
-            reader.take(line)
+            reader.read_line(line)
         return reader.finish()
 
     return make

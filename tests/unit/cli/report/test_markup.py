@@ -7,7 +7,7 @@ from oku_cli.report.markup import (
     build_html_table,
     build_titled_table,
     element,
-    join,
+    join_html,
 )
 from oku_core.summary.judgement import Judgement
 from oku_core.tables.part_tables import build_targets

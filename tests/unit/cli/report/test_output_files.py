@@ -53,7 +53,7 @@ def read(lines: list[bytes]) -> RunHistory:
     """Read the history from its lines."""
     reader = RunHistoryReader()
     for line in lines:
-        reader.take(line)
+        reader.read_line(line)
     return reader.finish()
 
 
@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_written_is_answered_in_one_line(lines: list[bytes
     with ReportWriter(outputs) as writer:
         assert not path.exists()
         for line in lines:
-            writer.take(line)
+            writer.write_line(line)
         writer.finish()
     document = json.loads(path.read_bytes())
     assert list(document) == [
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_written_is_answered_in_one_line(lines: list[bytes
     assert page.read_text() == "r1 five"
     with ReportWriter(outputs[1:]) as writer:
         for line in lines[:-1]:
-            writer.take(line)
+            writer.write_line(line)
         with pytest.raises(UserError, match="its history cannot be read: it is cut off"):
             writer.finish()
 
@@ -121,7 +121,7 @@ def test_secrets_are_written_only_on_request(lines: list[bytes], tmp_path: Path)
     for show_secrets in (False, True):
         with ReportWriter([OutputFile("--json", str(path), None)], show_secrets=show_secrets) as writer:
             for line in (head, *rest):
-                writer.take(line)
+                writer.write_line(line)
             writer.finish()
         assert (b"hunter2" in path.read_bytes()) == show_secrets
         assert (b'"body":"***"' in path.read_bytes()) != show_secrets
@@ -132,7 +132,7 @@ def test_what_is_not_a_history_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     writer = ReportWriter([OutputFile("--json", str(path), None)])
     with writer, pytest.raises(UserError, match="its history cannot be read: "):
-        writer.take(b'{"at":1.0,"summary":{},"spec":{},"samples":[]}')
+        writer.write_line(b'{"at":1.0,"summary":{},"spec":{},"samples":[]}')
     assert not path.exists()
 
 

@@ -29,8 +29,7 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
-from oku_core.results.sample import Sample, build_latencies_ms, build_sample
-from oku_core.results.sample import merge as merge_samples
+from oku_core.results.sample import Sample, build_latencies_ms, build_sample, merge_samples
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
 from oku_core.statistics.spread import Spread, build_intervals

@@ -11,7 +11,7 @@ from oku_cli.report.history_reader import RunHistory, read_load
 from oku_cli.report.markup import Html
 from oku_cli.report.summary_sections import (
     OPEN_WORKERS,
-    build_account,
+    build_balance,
     build_flags,
     build_head,
     build_outcome_section,
@@ -103,20 +103,20 @@ def test_the_badge_is_green_only_if_all_was_ok(
 
 def test_the_account_comes_first(make_summary: MakeSummary) -> None:
     """It says how many of how many, whether that balances, and what the delay servers counted."""
-    text = Page(build_account(make_summary())).text
+    text = Page(build_balance(make_summary())).text
     assert text.startswith("Account1,000 of 1,000 requests accountedaccountbalancesresent at most0")
     assert "delay servers counted1,000 = accounted" in text
     assert "p99.911.0 ms" in text
     # The account says how many requests are missing.
     paused = make_summary(state=RunState.PAUSED, accounted=999)
-    assert "(99.9 %; 1 are left)" in Page(build_account(paused)).text
+    assert "(99.9 %; 1 are left)" in Page(build_balance(paused)).text
     cancelled = make_summary(state=RunState.CANCELLED, accounted=999)
-    assert "(99.9 %; 1 were not made)" in Page(build_account(cancelled)).text
+    assert "(99.9 %; 1 were not made)" in Page(build_balance(cancelled)).text
     running = make_summary(state=RunState.RUNNING, accounted=1, servers=ServersSummary(served=5))
     assert "balances so far" in Page(build_account(running)).text
     # An account that does not balance says so. It says so in place of `balances`.
     flag = Validity(flag=Flag.UNBALANCED, detail="1 is ok, the servers counted 0", requests=1)
-    text = Page(build_account(make_summary(validity=[flag]))).text
+    text = Page(build_balance(make_summary(validity=[flag]))).text
     assert "does not balance: 1 is ok, the servers counted 0" in text
     # Every flag is shown. Each says how many requests it concerns; without any, a sentence says so.
     flags = [Validity(flag=Flag.WORKER_LOST, detail="a worker died", requests=1)]
@@ -137,7 +137,7 @@ def test_a_run_has_an_account_whatever_it_lacks(make_summary: MakeSummary) -> No
     assert "throughput100/s" in text
     # A run with a rate names its distributions.
     text = Page(
-        build_account(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
+        build_balance(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
     ).text
     assert "latency p505.99 ms" in text
     assert "lateness p991.50 ms" in text
@@ -150,7 +150,7 @@ def test_the_time_of_a_run_without_an_end_is_its_progress(
 ) -> None:
     """Half of its 20 s is over; how many requests that will be is not known."""
     summary = make_summary(state=RunState.RUNNING, requests=OPEN_END)
-    account = build_account(summary, None if load is None else read_load(load))
+    account = build_balance(summary, None if load is None else read_load(load))
     assert "1,000 requests accounted; its time is not up" in Page(account).text
     assert f"width:{width}%" in account
 

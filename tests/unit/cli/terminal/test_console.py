@@ -18,7 +18,7 @@ from oku_cli.process.logs import report_mistake
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.runs_view import ListedRun, build_runs_table
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting.run_state import RunState
 from oku_core.summary.summary import Summary
 from oku_core.summary.tick import Tick

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kit.histograms import make_histogram
 
-from oku_cli.live.live_figures import measure_rates
+from oku_cli.live.live_figures import measure_tick_rates
 from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.trend import TrendTracker, has_rate
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.runs_view import ListedRun, build_runs_table
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.accounting.measured_time import Time
@@ -187,7 +187,7 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
         for bar in build_bars(LATENCY.decode(summary)):
             numbers.append(format_count(bar.count))
 
-    lines = render(build_summary(summary), width)
+    lines = render(build_screen(summary), width)
 
     check(lines, width, numbers)
 
@@ -209,7 +209,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     quantiles = trend.times[Time.LATENCY]
     numbers += [f.format_latency(latency_ms) for latency_ms in quantiles if latency_ms is not None]
     if has_rate(tick):
-        rates = measure_rates(tick)
+        rates = measure_tick_rates(tick)
         numbers += [*map(f.format_rate, rates), *map(format_count, filter(None, tick.not_sent))]
 
     frame = build_frame("x" * 50, SeenTick(tick=tick, trend=trend, seen_at_s=0.0), 0.0)

@@ -8,13 +8,13 @@ from tests.unit.cli.report.conftest import Page
 from tests.unit.cli.views.threshold_run import build_threshold_run
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import classify
+from oku_cli.follow.follower import find_exit_code
 from oku_cli.report.summary_sections import build_head
 from oku_cli.views.account_view import build_headline
 from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok, list_exit_reasons
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
-from oku_cli.views.summary_view import build_summary
+from oku_cli.views.summary_view import build_screen
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.http_client.error_reason import NO_HTTP2
@@ -71,7 +71,7 @@ def test_every_output_agrees_with_the_exit_code() -> None:
     """JUnit is red, and Markdown has the reasons, exactly if it is not 0."""
     wrong = []
     for case, run, allows in iter_runs():
-        code = classify(run, allows_undecided=allows)
+        code = find_exit_code(run, allows_undecided=allows)
         page = build_markdown(run, allows_undecided=allows).decode()
         if is_red(build_junit(run, allows_undecided=allows)) != bool(code):
             wrong.append(f"JUnit: {case}: {code}")
@@ -110,7 +110,7 @@ def test_a_run_that_sent_nothing_says_so_everywhere(render: Callable[..., list[s
         assert text in Page(build_head(run)).text
         assert text in build_markdown(run).decode()
         assert text in build_junit(run).decode()
-    screen = "\n".join(render(build_summary(make_run(RunState.COMPLETED, (0, 0, 0), None))))
+    screen = "\n".join(render(build_screen(make_run(RunState.COMPLETED, (0, 0, 0), None))))
     assert "no requests were sent" in screen
 
 

@@ -14,8 +14,8 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.views.summary_view import (
     MOST_SHOWN,
     build_completes,
-    build_failures,
-    build_summary,
+    build_reason_list,
+    build_screen,
     list_distributions,
     print_summary,
 )
@@ -47,9 +47,7 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
     make_summary: MakeSummary, render: Render
 ) -> None:
     """All of them are there, in this order, beside the histogram."""
-    lines = [
-        " ".join(line.split()) for line in render(build_summary(make_summary(load="16/s for 1 min 2 s")))
-    ]
+    lines = [" ".join(line.split()) for line in render(build_screen(make_summary(load="16/s for 1 min 2 s")))]
     assert [line for line in lines if line and " to " not in line] == [
         "run 6f2c1a · soak · aiohttp completed · 100 % ok",
         "16/s for 1 min 2 s",
@@ -85,7 +83,7 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
         workers=[],
         servers=None,
     )
-    lines = [" ".join(line.split()) for line in render(build_summary(summary))]
+    lines = [" ".join(line.split()) for line in render(build_screen(summary))]
     assert [line for line in lines if line] == [
         "run 6f2c1a · soak · aiohttp failed",
         "0 of 1,000 accounted, 0.0 %; 1,000 were not made",
@@ -131,7 +129,7 @@ def test_a_hundred_million_requests_fit(make_summary: MakeSummary, render: Rende
         ],
         validity=[Validity(flag=flag, requests=1_234_567, detail="short") for flag in list(Flag)[:3]],
     )
-    lines = render(build_summary(summary), width)
+    lines = render(build_screen(summary), width)
     assert max(len(line) for line in lines) <= min(width, 100)
     assert len(lines) <= 45
     assert "…" not in "\n".join(lines)
@@ -163,7 +161,7 @@ def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Rende
     assert "started     2026-02-01 17:05:12" in lines
     # A killed run says what happened. The reason is in words, not the ledger's name for it.
     summary = make_summary(state=RunState.PAUSED, reason="stack_lost", requests=2000, ended_at=None)
-    text = "\n".join(render(build_summary(summary)))
+    text = "\n".join(render(build_screen(summary)))
     assert "it was interrupted: its processes were killed; what is accounted is kept" in text
     assert "stack_lost" not in text
     # Flags are shown as notes. A number that may mislead is marked.
@@ -187,7 +185,7 @@ def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not
     ]  # fmt: skip
     lines = [
         " ".join(line.split())
-        for line in render(build_summary(make_summary(planned_rps=16.5, completed_rps=14.2, phases=phases)))
+        for line in render(build_screen(make_summary(planned_rps=16.5, completed_rps=14.2, phases=phases)))
     ]
     at = next(number for number, line in enumerate(lines) if line.startswith("throughput"))
     assert " ".join(lines[at : at + 2]) == (
@@ -201,7 +199,7 @@ def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not
 def test_a_long_wait_is_named(make_summary: MakeSummary, render: Render) -> None:
     """That for workers of this machine is not: every run has it."""
     texts = [
-        " ".join(" ".join(render(build_summary(make_summary(queued_s=queued_s)))).split())
+        " ".join(" ".join(render(build_screen(make_summary(queued_s=queued_s)))).split())
         for queued_s in (1.5, 754.0)
     ]
     assert "queued" not in texts[0]
@@ -216,7 +214,7 @@ def build_failure(reason: str = "refused", **changes: object) -> FailureSummary:
 
 def show(failures: list[FailureSummary]) -> RenderableType:
     """What the end screen says of them."""
-    return build_failures(make_failed(failures=failures))
+    return build_reason_list(make_failed(failures=failures))
 
 
 def test_more_reasons_than_fit_are_counted(render: Render) -> None:

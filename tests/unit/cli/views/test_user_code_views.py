@@ -10,7 +10,7 @@ from tests.unit.cli.views.user_code_run import TRACEBACK, build_user_code_run, m
 from oku_cli.views.exit_reasons import describe_failure
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
-from oku_cli.views.summary_view import MOST_TRACEBACK_LINES, build_summary, shorten_traceback
+from oku_cli.views.summary_view import MOST_TRACEBACK_LINES, build_screen, shorten_traceback
 from oku_core.accounting.outcome import Outcome
 from oku_core.spec.spec import OPEN_END
 from oku_core.summary.request_summary import FailureSummary
@@ -20,7 +20,7 @@ Render = Callable[..., list[str]]
 
 def test_the_end_screen_speaks_of_iterations(render: Render) -> None:
     """Only the requests by name are requests."""
-    lines = [line.strip() for line in render(build_summary(build_user_code_run(phases=[make_phase("soak")])))]
+    lines = [line.strip() for line in render(build_screen(build_user_code_run(phases=[make_phase("soak")])))]
     text = "\n".join(lines)
     assert "1,000 of 1,000 iterations accounted" in lines
     assert "500 iterations/s over 2.0 s" in text

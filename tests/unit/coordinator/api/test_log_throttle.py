@@ -27,18 +27,6 @@ def throttle(time: Time) -> LogThrottle:
     return LogThrottle(logging.getLogger("edge"), time.clock)
 
 
-def test_a_flood_is_two_lines(throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture) -> None:
-    """The first line comes at once; after a minute the last comes with their number, then nothing more."""
-    for number in range(10_000):
-        throttle.warn("malformed", f"request {number} is malformed")
-        throttle.flush()
-    assert caplog.messages == ["request 0 is malformed"]
-    for _ in range(5):
-        time.now_s += EVERY_S
-        throttle.flush()
-    assert caplog.messages[1:] == ["request 9999 is malformed (the last of 9,999 like it)"]
-
-
 def test_a_flood_that_goes_on_is_a_line_a_minute(
     throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -49,13 +37,6 @@ def test_a_flood_that_goes_on_is_a_line_a_minute(
         time.now_s += 0.5
         throttle.flush()
     assert len(caplog.messages) == 1 + 3
-
-
-def test_kinds_do_not_hide_each_other(throttle: LogThrottle, caplog: pytest.LogCaptureFixture) -> None:
-    """Each has its own line."""
-    for kind in ("a", "b", "a", "b"):
-        throttle.warn(kind, kind)
-    assert caplog.messages == ["a", "b"]
 
 
 def test_an_error_of_our_own_has_its_traceback(

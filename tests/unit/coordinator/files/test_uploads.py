@@ -25,30 +25,10 @@ def uploads(tmp_path: Path) -> Uploads:
     return Uploads(FileStore(tmp_path))
 
 
-async def test_pieces_make_a_file(uploads: Uploads) -> None:
-    """The last one completes it; another that comes later changes nothing."""
-    stored = await uploads.receive(CLAIM, 10, 0, split(CONTENT[:6]))
-    assert (stored.received, stored.is_complete) == (6, False)
-    stored = await uploads.receive(CLAIM, 10, 6, split(CONTENT[6:]))
-    assert (stored.received, stored.is_complete) == (10, True)
-    assert (await uploads.receive(CLAIM, 10, 0, split(CONTENT))).is_complete
-
-
 async def test_an_empty_file_is_one(uploads: Uploads) -> None:
     """It is whole with its first piece, in which nothing is."""
     empty = build_claim(b"")
     assert (await uploads.receive(empty, 0, 0, split(b""))).is_complete
-
-
-async def test_a_piece_begins_where_the_file_ends(uploads: Uploads) -> None:
-    """Whoever is told otherwise hears where that is."""
-    await uploads.receive(CLAIM, 10, 0, split(CONTENT[:6]))
-    for offset in (0, 5, 7):
-        with pytest.raises(OffsetError) as caught:
-            await uploads.receive(CLAIM, 10, offset, split(b"x"))
-        assert caught.value.stored.received == 6
-    with pytest.raises(OffsetError):
-        await uploads.receive(CLAIM, 10, 6, split(b"too much"))
 
 
 async def test_two_who_send_the_same_file_do_not_mix_it_up(uploads: Uploads) -> None:

@@ -79,9 +79,3 @@ def test_pods_that_have_failed_say_why_if_no_other_does() -> None:
     failed, waiting = build_pod(phase="Failed", reason="OutOfcpu"), build_pod(phase="Pending", waiting="A")
     assert build_worker_readiness([failed, build_pod(phase="Pending")], 2).obstacle == "OutOfcpu"
     assert build_worker_readiness([failed, waiting], 2).obstacle == "A"
-
-
-def test_readiness_is_complete_when_none_is_missing() -> None:
-    """Surplus pods do not make it incomplete."""
-    assert [PodReadiness(there, 2).is_complete for there in (1, 2, 3)] == [False, True, True]
-    assert PodReadiness().is_complete

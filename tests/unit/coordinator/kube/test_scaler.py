@@ -147,19 +147,6 @@ async def test_the_next_run_in_the_queue_is_scaled_for_when_its_turn_comes(
     assert kubernetes.replicas["w"] == 2
 
 
-async def test_a_run_that_is_resumed_is_scaled_for_again(world: World, kubernetes: Kubernetes) -> None:
-    """Its workers have gone meanwhile."""
-    world.submit(workers=4)
-    await world.look()
-    world.change(RunState.PAUSED)
-    await world.look()
-    await world.look(IDLE_S)
-    assert kubernetes.replicas["w"] == 0
-    world.change(RunState.PENDING)
-    await world.look()
-    assert kubernetes.replicas["w"] == 4
-
-
 async def test_a_run_waits_for_its_delay_servers(world: World, kubernetes: Kubernetes) -> None:
     """It begins when as many are ready as it wants, and the coordinator is woken."""
     run = world.submit(urls=(), servers=2)
@@ -302,16 +289,6 @@ async def test_a_full_cluster_does_not_hold_a_run_up_for_ever(world: World, kube
     kubernetes.add_pod("s", "s-1")
     await world.look(SERVERS_WITHIN_S)
     assert world.scaler.has_servers(run)
-
-
-async def test_a_run_with_a_target_of_its_own_waits_for_no_servers(
-    world: World, kubernetes: Kubernetes
-) -> None:
-    """No servers are started for it."""
-    run = world.submit()
-    await world.look()
-    assert world.scaler.has_servers(run)
-    assert kubernetes.replicas["s"] == 0
 
 
 async def test_delay_servers_go_back_to_what_there_is_at_rest(ledger: Ledger, cluster: Cluster) -> None:
@@ -478,20 +455,6 @@ async def test_pods_that_cannot_be_made_are_not_a_riddle(world: World, kubernete
     await world.look()
     assert world.scaler.workers == PodReadiness(0, 2, "exceeded quota")
     assert world.scaler.servers == PodReadiness(0, 1, "exceeded quota")
-
-
-async def test_it_is_known_how_many_delay_servers_are_ready(world: World, kubernetes: Kubernetes) -> None:
-    """The reason for the missing ones is known as well; nothing is known of the next run before its look."""
-    world.submit(urls=(), servers=2)
-    kubernetes.add_pod("s", "s-1")
-    kubernetes.add_pod("s", "s-2", ready=False, phase="Pending", conditions=[UNSCHEDULED])
-    await world.look()
-    assert world.scaler.servers == PodReadiness(1, 2, "no node has room")
-    world.change(RunState.CANCELLED)
-    world.submit("r2", workers=3)
-    kubernetes.failures = [refuse(500, "etcd")]
-    await world.look()
-    assert (world.scaler.workers, world.scaler.servers) == (PodReadiness(), PodReadiness())
 
 
 async def test_the_task_goes_on_after_what_nobody_foresaw(

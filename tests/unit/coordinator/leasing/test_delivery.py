@@ -1,21 +1,16 @@
-from collections.abc import Callable
-
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_file_access
+from tests.kit.coordinators.leases import BeginRun, Deal
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 from oku_core.spec.request_template import ask_servers
 
 SERVERS = ["http://s1:1", "http://s2:2/"]
-BeginRun = Callable[..., RunRecord]
-Deal = Callable[..., LeaseRecord]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from oku_coordinator.leasing.expiry import START_WITHIN_S, ExpiryRule, Remedy
+from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.index_ranges import IndexRanges
@@ -159,8 +159,3 @@ def test_leases_that_are_over_are_forgotten(world: World) -> None:
     world.rule.forget_others([])
     world.speak(100.0)
     assert world.judge(100.0) is None
-
-
-def test_a_lease_has_a_minute_to_come() -> None:
-    """Long enough for a broker that is restarted."""
-    assert START_WITHIN_S == 60.0

@@ -23,7 +23,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookReport, SetupData
+from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookReport
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.messaging.progress import Progress
 from oku_core.spec.spec import Engine, Hook, Spec
@@ -151,21 +151,6 @@ async def test_nothing_is_dealt_before_the_user_code_is_loaded_with_what_the_set
     assert len(world.broker.batches) == 1
 
 
-async def test_a_worker_is_told_again_until_it_names_the_attempt(world: World) -> None:
-    """Orders may be lost; one that has arrived is not repeated."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    await world.step()
-    world.speak("w1")
-    await world.step()
-    assert world.take_calls() == [("w1-1", 1, "setup")] * 2
-    world.speak("w1", HookAttempt("r1", Hook.SETUP, 1))
-    for _ in range(5):
-        await world.step()
-    assert not world.take_calls()
-
-
 @pytest.mark.parametrize("how", ["dies", "leaves", "loses its process", "is mute"])
 async def test_a_setup_whose_worker_is_lost_goes_to_another_one(world: World, how: str) -> None:
     """The attempt has another number, and a late result of the first one does not count."""
@@ -195,55 +180,6 @@ async def test_a_setup_whose_worker_is_lost_goes_to_another_one(world: World, ho
     assert read(world.ledger, fetch_setup_data, "r1").value == "2"
 
 
-async def test_a_result_counts_once_and_only_from_the_process_that_has_the_attempt(world: World) -> None:
-    """Neither another process nor a repetition with another value changes anything."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    world.report("w2", Hook.SETUP, 1, value="2")
-    world.report("w1", Hook.SETUP, 2, value="3")
-    world.report("w1", Hook.TEARDOWN, 1, value="4")
-    assert read(world.ledger, fetch_setup_data, "r1").attempt == 0
-    world.report("w1", Hook.SETUP, 1, value="5")
-    world.report("w1", Hook.SETUP, 1, error="too late")
-    assert read(world.ledger, fetch_setup_data, "r1") == SetupData(1, "5")
-    assert world.state() == RunState.RUNNING
-
-
-async def test_a_coordinator_that_is_started_again_waits_for_the_same_attempt(world: World) -> None:
-    """It has heard nobody yet, so the worker gets its time."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    world.start_coordinator()
-    world.take_calls()
-    for _ in range(5):
-        await world.step()
-    world.speak("w1", HookAttempt("r1", Hook.SETUP, 1))
-    await world.step()
-    assert not world.take_calls()
-    world.report("w1", Hook.SETUP, 1)
-    await world.step()
-    assert world.broker.batches
-
-
-async def test_a_setup_that_fails_fails_the_run_and_there_is_no_teardown(world: World) -> None:
-    """The reason is that of the setup; a resumed run calls it anew."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    world.report("w1", Hook.SETUP, 1, error="ValueError: no (a.py:3 in setup)")
-    assert (world.state(), world.reason()) == (
-        RunState.FAILED, "setup failed: ValueError: no (a.py:3 in setup)",
-    )  # fmt: skip
-    world.take_calls()
-    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
-    world.speak("w1")
-    await world.step()
-    await world.step(2.0)
-    assert ("w1-1", 2, "setup") in world.take_calls()
-
-
 async def test_a_setup_that_is_lost_again_and_again_fails_the_run(world: World) -> None:
     """Its code may be what kills the processes."""
     world.create()
@@ -255,44 +191,6 @@ async def test_a_setup_that_is_lost_again_and_again_fails_the_run(world: World) 
     assert world.reason() == (
         "setup failed: it was begun 5 times and never ended: its process has ended (SIGKILL)"
     )
-
-
-async def test_a_run_is_over_only_after_its_teardown(world: World) -> None:
-    """The teardown gets what the setup returned, and no time of the run counts any more."""
-    await world.reach_teardown()
-    assert world.state() == RunState.TEARING_DOWN
-    assert read(world.ledger, fetch_run, "r1").active_since is None
-    await world.step()
-    order = world.broker.hooks[-1]
-    assert isinstance(order, CallHook)
-    assert (order.attempt, order.setup_data) == (HookAttempt("r1", Hook.TEARDOWN, 1), "7")
-    world.report("w1", Hook.TEARDOWN, 1)
-    assert (world.state(), world.reason()) == (RunState.COMPLETED, "")
-    world.take_calls()
-    await world.step()
-    assert not world.take_calls()
-
-
-async def test_a_teardown_that_fails_is_shown_and_leaves_the_run_completed(world: World) -> None:
-    """The account is what it was."""
-    await world.reach_teardown()
-    await world.step()
-    world.report("w1", Hook.TEARDOWN, 1, error="OSError: gone")
-    run = read(world.ledger, fetch_run, "r1")
-    assert (run.state, run.reason, run.accounted) == (
-        RunState.COMPLETED,
-        "teardown failed: OSError: gone",
-        10,
-    )
-
-
-async def test_a_run_that_is_cancelled_is_torn_down_and_one_without_a_setup_is_not(world: World) -> None:
-    """There is nothing to tear down before the setup is done."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    change(world.ledger, change_state, "r1", RunState.CANCELLING, world.now)
-    assert world.state() == RunState.CANCELLED
 
 
 async def test_a_run_that_is_over_owes_no_hook(world: World) -> None:
@@ -312,24 +210,6 @@ async def test_a_run_that_is_over_owes_no_hook(world: World) -> None:
         (Hook.SETUP, HookState.GIVEN_UP),
         (Hook.TEARDOWN, HookState.GIVEN_UP),
     ]
-
-
-async def test_a_paused_run_keeps_its_setup_and_is_torn_down_when_it_is_cancelled(world: World) -> None:
-    """A pause is no end."""
-    world.create()
-    world.speak("w1")
-    await world.step()
-    world.report("w1", Hook.SETUP, 1)
-    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
-    assert world.state() == RunState.PAUSED
-    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
-    assert world.state() == RunState.TEARING_DOWN
-    world.take_calls()
-    world.speak("w1")
-    await world.step()
-    assert world.take_calls() == [("w1-1", 1, "teardown")]
-    world.report("w1", Hook.TEARDOWN, 1)
-    assert world.state() == RunState.CANCELLED
 
 
 @pytest.mark.parametrize("error", ["", "ValueError: no"])
@@ -381,18 +261,6 @@ async def test_a_run_that_is_being_torn_down_keeps_its_turn(world: World) -> Non
     world.take_calls()
     await world.step()
     assert world.take_calls() == [("w1-1", 1, "teardown")]
-
-
-async def test_a_run_without_a_setup_is_torn_down_if_any_of_it_was_dealt(world: World) -> None:
-    """One that was cancelled before is not."""
-    world.create(hooks=(Hook.TEARDOWN,))
-    change(world.ledger, change_state, "r1", RunState.CANCELLED, world.now)
-    assert world.state() == RunState.CANCELLED
-    world.create("r2", hooks=(Hook.TEARDOWN,))
-    world.speak("w1")
-    await world.step()
-    change(world.ledger, give_up_run, "r2", RunState.FAILED, world.now, "nobody can go on")
-    assert read(world.ledger, fetch_run, "r2").state == RunState.TEARING_DOWN
 
 
 async def test_a_run_that_nobody_can_tear_down_is_over_after_a_while(world: World) -> None:

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -6,6 +5,7 @@ import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_delivery
 from tests.kit.coordinators.leases import (
+    BeginRun,
     apply_batches,
     build_batch,
     build_checkpoint,
@@ -17,13 +17,10 @@ from tests.kit.coordinators.transactions import commit_after_next_read, read
 from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.lease import read_lease_number
 from oku_core.spec.spec import Engine
-
-BeginRun = Callable[..., RunRecord]
 
 
 @pytest.fixture

@@ -1,6 +1,4 @@
-import pytest
-
-from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
+from oku_coordinator.leasing.pace import Pace, choose_checkpoint_s
 from oku_core.spec.spec import Engine, Spec
 
 WINDOW = 100
@@ -16,17 +14,6 @@ def test_checkpoints_come_every_three_seconds_and_more_seldom_from_many_workers(
     """All workers together send no more than 200 a second, and towards 50 when they are very many."""
     many = (1, 600, 1_000, 2_000, 3_000, 10_000)
     assert [choose_checkpoint_s(workers) for workers in many] == [3, 3, 5, 10, 30, 170]
-
-
-@pytest.mark.parametrize(("taken", "allowance"), [(0, 400), (100, 400), (1_000, 2_000), (100_000, 12_000)])
-def test_a_worker_goes_further_ahead_the_more_it_has_taken(taken: int, allowance: int) -> None:
-    """From four windows on, up to what it does in the given time."""
-    assert choose_allowance(WINDOW, 12, 2, rate_rps=1_000, taken=taken) == allowance
-
-
-def test_a_worker_of_unknown_rate_has_four_windows() -> None:
-    """However much it has taken."""
-    assert choose_allowance(WINDOW, 12, 2, rate_rps=0, taken=100_000) == 400
 
 
 def test_for_half_a_minute_after_a_loss_workers_go_about_a_second_ahead() -> None:

@@ -1,11 +1,11 @@
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_delivery
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import Deal, apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
@@ -16,11 +16,9 @@ from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring
 from oku_coordinator.ledger.rules.lifecycle import change_state
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.watches.circuit_breaker import CircuitBreaker
 from oku_coordinator.workers.liveness import Roster
@@ -31,8 +29,6 @@ from oku_core.messaging.order import Control
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
-
-Deal = Callable[..., LeaseRecord]
 
 
 class World:
@@ -104,16 +100,6 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
     assert world.broker.ends == [("b1", {lease.id: 0})] * 2
 
 
-async def test_a_lease_that_was_lost_on_its_way_is_sent_again(world: World, deal: Deal) -> None:
-    """The same lease, as often as it takes."""
-    lease = deal()
-    for now in range(7):
-        world.record(now=float(now))
-        await world.sweep(float(now))
-    assert [sent.id for sent in world.broker.leases] == [lease.id] * 2
-    assert read(world.ledger, fetch_open_leases, "r1") == [lease]
-
-
 async def test_a_worker_that_leaves_gives_back_what_is_on_its_way_before_it_may(
     world: World, deal: Deal
 ) -> None:
@@ -168,31 +154,6 @@ async def test_a_process_that_died_with_a_lease_is_a_loss_of_its_run(
     assert world.pace.choose_allowance(Spec(), 1, rate_rps=1000.0, taken=10**6) == 1050
 
 
-async def test_what_was_in_doubt_when_a_worker_died_counts_as_sent_twice_at_most(
-    world: World, deal: Deal
-) -> None:
-    """What it has accounted stays so; beyond its limit it can not have sent anything."""
-    lease = deal(100, limit=30)
-    world.record(lease.id)
-    apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, 20, [7], is_final=False))], 2.0)
-    world.record(incarnation="b9", now=1.0)
-    await world.sweep(1.0)
-    lengths = check_ledger(world.ledger, "r1")
-    assert (lengths.accounted, lengths.leased, lengths.pending) == (19, 0, 81)
-    assert read(world.ledger, fetch_run, "r1").resent_at_most == 1 + 10
-
-
-async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(world: World, deal: Deal) -> None:
-    """It is suspect long before it is dead, and keeps what it may take."""
-    lease = deal(100, limit=30)
-    world.record(lease.id)
-    world.record(worker="w2", now=2.1)
-    await world.sweep(2.1)
-    assert [(each.end, each.limit) for each in read(world.ledger, fetch_open_leases, "r1")] == [(30, 30)]
-    assert read(world.ledger, count_pending, "r1") == 70
-    assert read(world.ledger, fetch_run, "r1").resent_at_most == 0
-
-
 async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world: World, deal: Deal) -> None:
     """Of a lease that it had, and of one that was on its way to it."""
     first, second = deal(20), deal(20)
@@ -206,34 +167,6 @@ async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world
         lease.id for lease in read(world.ledger, fetch_open_leases, "r1")
     } == set()
     assert check_ledger(world.ledger, "r1").pending == 100
-
-
-async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, deal: Deal) -> None:
-    """Of the run that has its turn; what others found of it again changes nothing."""
-    lease = deal(20)
-    world.record(lease.id)
-    world.roster.remove_silent(10.1)
-    await world.sweep(10.1)
-    assert read(world.ledger, fetch_run, "r1").resent_at_most == 20
-    record = FlightRecord(incarnation="b1", reached={lease.id: 7})
-    assert world.records.record([record, FlightRecord(incarnation="b7")])
-    for now in (11.0, 12.0):
-        await world.sweep(now)
-        assert read(world.ledger, fetch_run, "r1").resent_at_most == 7
-        assert not world.records.record([record])
-
-
-async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, deal: Deal) -> None:
-    """Every lease has a full new timeout after it."""
-    lease = deal()
-    world.record(lease.id)
-    await world.sweep(0.0)
-    world.roster.reset_timers(100.0)
-    world.expiry.reset_timers(100.0)
-    for now, is_open in ((100.0, True), (110.0, True), (110.1, False)):
-        world.record(now=now)
-        await world.sweep(now)
-        assert (read(world.ledger, fetch_open_leases, "r1") != []) == is_open
 
 
 async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(

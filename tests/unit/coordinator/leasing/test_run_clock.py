@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.leases import BeginRun
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, read
 
@@ -12,8 +13,6 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.schedule_table import fetch_periods
 from oku_coordinator.watches.turn import Turn
 from oku_core.accounting.run_state import RunState
-
-BeginRun = Callable[..., RunRecord]
 
 
 class TurnTwin(Turn):
@@ -60,17 +59,6 @@ def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
     assert clock.open_period(run, 11.0, workers=1, lead_s=1.0) is None
     assert clock.open_period(run, 15.9, workers=1, lead_s=1.0) is None
     assert clock.open_period(run, 16.1, workers=1, lead_s=1.0) is not None
-
-
-def test_a_period_waits_no_longer_once_nobody_is_missing(
-    clock: RunClock, begin_run: BeginRun, turn: TurnTwin
-) -> None:
-    """Its workers have loaded what the setup returned, or have been heard again."""
-    run = begin_run()
-    turn.missing = 1
-    assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None
-    turn.missing = 0
-    assert clock.open_period(run, 11.0, workers=2, lead_s=1.0) is not None
 
 
 def test_the_clock_goes_on_where_it_stopped(clock: RunClock, ledger: Ledger, begin_run: BeginRun) -> None:

@@ -4,10 +4,10 @@ import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
-from tests.kit.coordinators.transactions import change, check_ledger, read
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_held, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
@@ -16,7 +16,6 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import OPEN_END
 
 
 class World:
@@ -73,18 +72,6 @@ async def test_leases_tell_when_the_time_began(world: World) -> None:
     assert batch.leases[0].wave is None
 
 
-async def test_the_time_does_not_begin_while_the_broker_is_away(world: World) -> None:
-    """Its first seconds would pass without a request."""
-    world.create()
-    world.broker.answers = False
-    await world.step(100.0)
-    assert read(world.ledger, fetch_periods, "r1") == []
-    world.broker.answers = True
-    await world.step(104.0)
-    [period] = read(world.ledger, fetch_periods, "r1")
-    assert period.starts_at == pytest.approx(104.302)
-
-
 async def test_when_the_time_is_over_leases_are_called_back_and_the_rest_is_unused(world: World) -> None:
     """Workers hear of it shortly before, and nothing is dealt any more."""
     world.create(concurrency=10)
@@ -115,43 +102,6 @@ async def test_a_run_of_an_instant_is_dealt_as_well(world: World) -> None:
     world.finish(7, 100.6)
     run = await world.step(101.0)
     assert (run.state, run.requests) == (RunState.COMPLETED, 7 * dealt)
-
-
-async def test_a_run_may_have_all_its_requests_before(world: World) -> None:
-    """Whichever comes first ends it."""
-    world.create(requests=20, concurrency=10)
-    await world.step(100.0)
-    world.finish(20, 101.0)
-    assert (await world.step(101.0)).state == RunState.COMPLETED
-
-
-async def test_a_paused_run_goes_on_for_the_rest_of_its_time(world: World) -> None:
-    """Its clock is the time in which it was active."""
-    world.create(concurrency=10)
-    await world.step(100.0)
-    change(world.ledger, change_state, "r1", RunState.PAUSING, 104.0)
-    await world.step(104.0)
-    assert world.broker.stop_times == [pytest.approx(104.5)]
-    world.finish(3, 104.6)
-    assert read(world.ledger, fetch_run, "r1").requests == OPEN_END
-    change(world.ledger, change_state, "r1", RunState.PENDING, 200.0)
-    await world.step(200.0)
-    period = read(world.ledger, fetch_periods, "r1")[-1]
-    assert period.offset_s == pytest.approx(104.5 - 100.302)
-    assert (await world.step(200.302 + 5.0)).state == RunState.RUNNING
-    world.finish(3, 205.9)
-    assert (await world.step(206.2)).state == RunState.COMPLETED
-
-
-async def test_a_cancelled_run_has_as_many_requests_as_are_accounted(world: World) -> None:
-    """The rest is unused: nobody ever meant to send it."""
-    world.create(concurrency=10)
-    await world.step(100.0)
-    change(world.ledger, change_state, "r1", RunState.CANCELLING, 104.0)
-    world.finish(3, 104.6)
-    run = read(world.ledger, fetch_run, "r1")
-    assert (run.state, run.requests) == (RunState.CANCELLED, run.accounted)
-    assert check_ledger(world.ledger, "r1").pending == 0
 
 
 async def test_near_its_end_little_more_is_dealt_than_can_be_done(world: World) -> None:
@@ -199,18 +149,6 @@ async def test_a_worker_that_has_run_dry_gets_work_until_the_end(world: World) -
     world.active_runs.schedule_visit("w1")
     await world.active_runs.advance(110.303, 110.303)
     assert not read(world.ledger, fetch_open_leases, "r1")
-
-
-async def test_a_run_was_active_for_the_time_that_was_asked_for(world: World) -> None:
-    """However late its last answers come, and its coordinator hears of them."""
-    world.create(concurrency=10)
-    await world.step(100.0)
-    assert read(world.ledger, fetch_run, "r1").measure_active_s(115.0) == 10.0
-    world.finish(3, 114.8)
-    assert (await world.step(115.3)).state == RunState.COMPLETED
-    assert read(world.ledger, fetch_run, "r1").active_s == pytest.approx(10.0)
-    [period] = read(world.ledger, fetch_periods, "r1")
-    assert period.stop_s == pytest.approx(10.0)
 
 
 async def test_a_warm_up_has_a_clock_though_no_time_ends_the_run(ledger: Ledger, world: World) -> None:

@@ -2,38 +2,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease, expire
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, deal_lease
 from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run, set_served
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.spec.spec import Spec
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-
-
-def test_the_whole_request_space_of_a_new_run_is_pending(ledger: Ledger) -> None:
-    """Nothing of a submitted run is accounted or leased, and it waits for its turn."""
-    record = change(ledger, create_run, "r1", Spec(requests=1_000_000, name="soak"), 5.0)
-    assert (record.run, record.name, record.state, record.created_at) == ("r1", "soak", RunState.PENDING, 5.0)
-    assert record.spec == Spec(requests=1_000_000, name="soak")
-    assert check_ledger(ledger, "r1") == Lengths(pending=1_000_000, leased=0, accounted=0)
-    assert read(ledger, fetch_slices, "r1") == [Slice(0, 1_000_000, SliceState.PENDING)]
-    assert read(ledger, fetch_run, "r1") == record
 
 
 @pytest.mark.parametrize(
@@ -79,29 +61,6 @@ def test_a_run_goes_from_pending_to_completed(
     ) == (100, 100_000)
     assert [(worker.name, worker.requests, worker.cpu_s) for worker in snapshot.workers] == [("w1", 100, 2.0)]
     assert read(ledger, fetch_slices, "r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
-
-
-def test_a_ledger_that_is_opened_again_has_everything(
-    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Runs, ranges, leases, the account and the number of resent requests are as they were."""
-    first, second, third = deal(), deal(), deal()
-    apply([make_batch(first), make_batch(second, done=5, in_flight=[2], is_final=False)], 10.0)
-    expire(ledger, [third.id], ExpiryReason.NOT_TAKEN, 11.0)
-    before = read(ledger, fetch_snapshot, "r1")
-    again = Ledger(path)
-    after = read(again, fetch_snapshot, "r1")
-    assert after.record == before.record
-    assert (after.lengths, after.workers) == (before.lengths, before.workers)
-    assert after.account.outcomes == before.account.outcomes
-    assert (
-        after.account.histogram(Time.LATENCY).build_latency()
-        == before.account.histogram(Time.LATENCY).build_latency()
-    )
-    assert after.account.histogram(Time.LATENCY).sum_us == before.account.histogram(Time.LATENCY).sum_us
-    assert read(again, fetch_slices, "r1") == read(ledger, fetch_slices, "r1")
-    assert read(again, fetch_open_leases, "r1") == read(ledger, fetch_open_leases, "r1")
-    again.close()
 
 
 def test_a_snapshot_does_not_change_any_more(

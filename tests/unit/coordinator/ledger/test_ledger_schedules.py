@@ -1,5 +1,4 @@
 import pytest
-from tests.kit.coordinators.leases import expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
@@ -13,10 +12,7 @@ from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, Piece
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
-from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.index_ranges import Range
-from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.schedule.wave import Wave
 from oku_core.spec.parser import Source, parse_spec
@@ -61,27 +57,6 @@ def test_waves_and_their_leases_are_one_transaction(ledger: Ledger, run: str) ->
         (0, 1, ((10, 14), (16, 20)), 8),
     ]
     assert check_ledger(ledger, run) == (82, 18, 0, 0)
-
-
-def test_another_process_finds_the_same(ledger: Ledger, run: str) -> None:
-    """What is in memory is what is in the file."""
-    deal(ledger, build_order(FIRST, 1, (10, 14)))
-    reader = ledger.open_reader()
-    assert read(reader, fetch_open_leases, run) == read(ledger, fetch_open_leases, run)
-    assert read(reader, fetch_waves, run) == [FIRST, SECOND]
-    reader.close()
-
-
-def test_slices_are_joined_again(ledger: Ledger, run: str) -> None:
-    """Neither leases nor what is accounted leave borders behind."""
-    leases = deal(ledger, build_order(FIRST, 0, (0, 10)), build_order(SECOND, 0, (20, 30)))
-    change(ledger, account_not_dealt, run, [(10, 20)], 3.0)
-    expire(ledger, leases, ExpiryReason.WORKER_LOST, 3.0)
-    assert read(ledger, fetch_slices, run) == [
-        Slice(0, 10, SliceState.PENDING),
-        Slice(10, 20, SliceState.ACCOUNTED),
-        Slice(20, 100, SliceState.PENDING),
-    ]
 
 
 def test_what_is_not_pending_cannot_be_dealt(ledger: Ledger, run: str) -> None:

@@ -1,7 +1,5 @@
 import asyncio
 import contextlib
-import gzip
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -44,39 +42,6 @@ async def test_lines_arrive_in_their_order_without_a_word(
     assert [[line for _, _, line in push] for push in loki.pushes] == [text_of(first), text_of(second)]
     assert [at for _, at, _ in loki.pushes[0]] == [NOW_NS, NOW_NS + 1, NOW_NS + 2]
     assert (diary.pauses, diary.troubles, loki.queries) == ([], [], [])
-
-
-async def test_batches_are_bounded_in_lines_and_bytes(
-    loki: FakeLoki, url: str, make_pusher: MakePusher
-) -> None:
-    """The number of lines that are given at once makes no difference."""
-    async with make_pusher(LokiTarget(url=url), lines=4, bytes=1000) as pusher:
-        await pusher.push(make_entries(9))
-        await pusher.push([Entry((("app", "test"),), 1, "x" * 600), Entry((("app", "test"),), 2, "y" * 600)])
-    assert [len(push) for push in loki.pushes] == [4, 4, 1, 1, 1]
-
-
-async def test_a_body_is_gzipped_json_and_says_who_sends_it(loki: FakeLoki, make_pusher: MakePusher) -> None:
-    """This holds for a multi-tenant Loki and for one behind a gateway."""
-    seen: list[bytes] = []
-
-    async def take(request: web.Request) -> web.Response:
-        assert request.content_type == "application/json"
-        loki.headers.append(dict(request.headers))
-        seen.append(await request.content.read())
-        return web.Response(status=204)
-
-    app = web.Application(handler_args={"auto_decompress": False})
-    app.add_routes([web.post("/gate/loki/api/v1/push", take)])
-    async with TestServer(app) as server:
-        target = LokiTarget(url=str(server.make_url("/gate")), tenant="team-a", username="me", password="pw")
-        async with make_pusher(target) as pusher:
-            await pusher.push(make_entries(1))
-    assert json.loads(gzip.decompress(seen[0]))["streams"][0]["values"] == [[str(NOW_NS), "line 0"]]
-    headers = loki.headers[0]
-    assert headers["Content-Encoding"] == "gzip"
-    assert headers["X-Scope-OrgID"] == "team-a"
-    assert headers["Authorization"] == "Basic bWU6cHc="
 
 
 async def test_queries_say_who_asks_too(loki: FakeLoki, url: str, make_pusher: MakePusher) -> None:
@@ -189,16 +154,6 @@ async def test_what_loki_will_never_take_is_given_back(
     assert len(refusal.reason) == 300
     assert loki.texts == ["line 2", "line 3"]
     assert (diary.pauses, diary.troubles) == ([], [])
-
-
-async def test_of_a_batch_that_was_taken_in_part_only_the_rest_is_refused(
-    loki: FakeLoki, pusher: LokiPusher
-) -> None:
-    """Loki stores the lines that it has nothing against."""
-    entries = make_entries(5)
-    loki.faults.append(answer(400, "entry too far behind", stored=3))
-    assert await pusher.push(entries) == [Refusal(entries[3:], 400, "entry too far behind")]
-    assert loki.texts == ["line 0", "line 1", "line 2"]
 
 
 async def test_all_are_refused_when_loki_can_not_be_asked_which(
@@ -350,16 +305,6 @@ async def test_streams_with_more_labels_are_not_taken_for_one_s_own(
     await pusher.push(make_entries(2))
     own = [line for labels, _, line in loki.lines if "late" not in labels]
     assert own == ["line 0", "line 1"]
-
-
-async def test_odd_labels_and_lines_are_found_again(loki: FakeLoki, pusher: LokiPusher) -> None:
-    """They are escaped in the selector and compared as they are."""
-    labels = (("app", 'a"b\\c\n{}='), ("name", "ü 🙂"))
-    entries = [Entry(labels, NOW_NS, '"\\\n\t\x00🙂'), Entry(labels, NOW_NS, "other")]
-    loki.faults.append(cut(stored=2))
-    await pusher.push(entries)
-    assert len(loki.pushes) == 1
-    assert loki.texts == text_of(entries)
 
 
 async def test_what_loki_has_is_read_page_by_page(loki: FakeLoki, url: str, make_pusher: MakePusher) -> None:

@@ -110,15 +110,6 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, tic
     assert [(tick.run, tick.state, tick.sample.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
 
 
-def test_what_workers_say_while_there_is_no_run_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
-    """It may be the last second of a run that has just come to rest."""
-    parts.message_handler.handle_progress([BUSY])
-    parts.ticker.tick()
-    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
-    parts.ticker.tick()
-    assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
-
-
 def test_what_workers_say_while_a_run_waits_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
     """The next run may be submitted before their last word on the one before it has come."""
     change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
@@ -214,23 +205,6 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     assert parts.base.signals.woken.is_set()
     await parts.main_loop.step(now)
     assert announced == [(1.0, 3.0)] * 2
-
-
-async def test_workers_hear_which_run_has_its_turn(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From when it waits for them until it is at rest; the first look after that says so."""
-    turns: list[str] = []
-    monkeypatch.setattr(parts.base.broker, "send_intervals", lambda *_, run, **__: turns.append(run))
-    parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.base.broker, parts.base.clock_store, parts.installation.file_access
-    )
-    monkeypatch.setattr(parts.base.inbound.checkpoints, "is_connected", True)
-    monkeypatch.setattr(parts.base.inbound.progress, "is_connected", True)
-    await parts.main_loop.step(1.0)
-    change(parts.base.ledger, create_run, "r1", Spec(requests=100), 0.0)
-    await parts.main_loop.step(2.0)
-    change(parts.base.ledger, change_state, "r1", RunState.CANCELLED, 2.0)
-    await parts.main_loop.step(3.0)
-    assert turns == ["", "r1", ""]
 
 
 async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(

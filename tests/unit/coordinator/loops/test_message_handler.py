@@ -1,17 +1,16 @@
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
-from tests.kit.coordinators.leases import build_batch, build_checkpoint, expire
+from tests.kit.coordinators.leases import Deal, build_batch, build_checkpoint, expire
 from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import intake
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
@@ -22,8 +21,6 @@ from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.order import Control
-
-Deal = Callable[..., LeaseRecord]
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from oku_coordinator.runs.readiness import (
     LONGEST_NOTICE,
     QueueFullError,
     Readiness,
-    UserCodeRefusedError,
     round_up_latency,
 )
 from oku_coordinator.settings import FileLimits
@@ -39,7 +38,7 @@ from oku_core.messaging.lease import build_lease_id
 from oku_core.messaging.process_ends import HostEnd, HostEndReason
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
-from oku_core.spec.spec import Engine, Hook, Spec
+from oku_core.spec.spec import Hook, Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.quantity import Rate
 
@@ -280,19 +279,6 @@ def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending:
     assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
 
 
-def test_user_code_is_refused_unless_it_is_allowed(ledger: Ledger) -> None:
-    """Requests of Oku's own are not."""
-    for allows in (False, True):
-        readiness = World(ledger).build(allows_user_code=allows)
-        readiness.check(Spec())
-        for engine in (Engine.PYTHON, Engine.LOCUST):
-            if allows:
-                readiness.check(Spec(engine=engine))
-            else:
-                with pytest.raises(UserCodeRefusedError, match=r"^user code is not allowed here: .+$"):
-                    readiness.check(Spec(engine=engine))
-
-
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
     change(world.ledger, create_run, "r2", Spec(), 1.0)
@@ -370,13 +356,6 @@ def test_what_does_not_go_as_it_should_is_said_as_long_as_it_lasts(world: World,
     assert world.in_cluster.build_notices(running) == []
 
 
-def test_a_cluster_refuses_what_it_cannot_carry_out(world: World) -> None:
-    """Outside a cluster there is no bound."""
-    with pytest.raises(UserError, match="workers: 9 is too many"):
-        world.in_cluster.check(Spec(workers=9))
-    world.alone.check(Spec(workers=9))
-
-
 def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: Path) -> None:
     """Such a spec is refused before a worker hears of it."""
     spec = Spec(cacert=f"{tmp_path}/ca.pem")
@@ -450,12 +429,6 @@ def test_a_worker_that_does_not_know_what_time_it_is_gets_nothing_on_schedule(
     assert world.alone.build_notices(run) == [
         "worker w1 does not know the coordinator's clock yet (and 1 more)"
     ]
-
-
-def test_a_run_without_a_schedule_needs_no_clock(world: World, pending: RunRecord) -> None:
-    """Its workers may be anywhere."""
-    world.record("w1")
-    assert world.alone.build_notices(pending) == []
 
 
 def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> None:

@@ -1,11 +1,10 @@
 import json
 import tracemalloc
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches
+from tests.kit.coordinators.leases import Apply, BeginRun, Deal, MakeBatch, apply_batches
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 from tests.kit.outcomes import make_counts
@@ -14,16 +13,13 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.run_documents import write_failures, write_run_history
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.index_ranges import pack_ranges
-from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 
@@ -37,9 +33,9 @@ def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
 
 def test_the_history_is_all_that_is_kept_of_a_run(
     ledger: Ledger,
-    deal: Callable[..., LeaseRecord],
-    make_batch: Callable[..., CheckpointBatch],
-    apply: Callable[..., list[MessageVerdict]],
+    deal: Deal,
+    make_batch: MakeBatch,
+    apply: Apply,
 ) -> None:
     """They make one JSON document with a line for each item, which ends with what was sent again."""
     sample = Sample(
@@ -67,8 +63,8 @@ def test_the_history_is_all_that_is_kept_of_a_run(
 
 def test_the_failures_of_a_run_are_of_one_state_of_the_ledger(
     ledger: Ledger,
-    deal: Callable[..., LeaseRecord],
-    make_batch: Callable[..., CheckpointBatch],
+    deal: Deal,
+    make_batch: MakeBatch,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The last checkpoint of a run may be committed between any two transactions."""
@@ -87,9 +83,7 @@ def test_the_failures_of_a_run_are_of_one_state_of_the_ledger(
         assert (document["state"], document["requests"]) == said
 
 
-def test_the_history_tells_when_the_clock_of_a_run_ran(
-    ledger: Ledger, begin_run: Callable[..., RunRecord]
-) -> None:
+def test_the_history_tells_when_the_clock_of_a_run_ran(ledger: Ledger, begin_run: BeginRun) -> None:
     """Charts need it to place what was planned."""
     begin_run()
     change(ledger, start_clock, "r1", 3.0, 0.0)
@@ -99,7 +93,7 @@ def test_the_history_tells_when_the_clock_of_a_run_ran(
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 def test_leases_and_slices_come_in_pages(
-    ledger: Ledger, deal: Callable[..., LeaseRecord], monkeypatch: pytest.MonkeyPatch, page: int
+    ledger: Ledger, deal: Deal, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     """Each of them is there once, in the order in which they were dealt, and none of another run."""
     monkeypatch.setattr("oku_coordinator.ledger.batches.PAGE", page)

@@ -1,19 +1,17 @@
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.counting_signals import CountingSignals
-from tests.kit.coordinators.leases import apply_batches, deal_lease, expire
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, deal_lease, expire
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 
-from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import start_attempt
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, fail, start_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
 from oku_coordinator.ledger.tables.accounts.work_table import record_servers
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
@@ -23,7 +21,7 @@ from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt, HookReport
@@ -34,9 +32,8 @@ from oku_core.summary.summary import ProcessSummary, Summary
 from oku_core.summary.tick import Tick
 from oku_core.summary.validity import Flag
 
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-Apply = Callable[..., list[MessageVerdict]]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCENARIO = CodeFile(f"scenario.py@sha256:{'0' * 64}:10:scenario.py")
 NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC
@@ -257,31 +254,6 @@ async def test_a_run_that_can_be_resumed_is_read_into_memory_first(
     assert runs.resume("paused").state == RunState.PENDING
 
 
-@pytest.mark.parametrize("state", [RunState.PENDING, RunState.PAUSED])
-def test_a_run_that_has_nothing_in_flight_is_cancelled_at_once_anyway(
-    runs: Runs, ledger: Ledger, state: RunState
-) -> None:
-    """There is nothing to drop."""
-    assert runs.cancel(lead_to(runs, ledger, state), at_once=True).state == RunState.CANCELLED
-
-
-@pytest.mark.parametrize("action", ["pause", "resume", "cancel"])
-def test_an_unknown_run_is_named(runs: Runs, action: str) -> None:
-    """Every command says which run is unknown."""
-    with pytest.raises(UnknownRunError, match="there is no run r9"):
-        getattr(runs, action)("r9")
-
-
-async def test_a_summary_says_what_a_run_waits_for(runs: Runs) -> None:
-    """It does so as long as the run is not at rest."""
-    first, second = runs.submit(Spec(requests=100)).run, runs.submit(Spec(requests=100)).run
-    assert (await runs.summarize(first)).notices == ["waiting for a worker to connect"]
-    [notice] = (await runs.summarize(second)).notices
-    assert notice.startswith("waiting for its turn: run ")
-    runs.cancel(first)
-    assert (await runs.summarize(first)).notices == []
-
-
 async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
     """A run is followed as long as anybody follows it."""
     run = runs.submit(Spec(requests=100)).run
@@ -405,14 +377,6 @@ async def test_a_run_at_rest_has_no_more_ticks(runs: Runs, ledger: Ledger, state
     assert await collect(runs, lead_to(runs, ledger, state)) == []
 
 
-async def test_a_run_that_waits_can_be_followed(runs: Runs, ledger: Ledger) -> None:
-    """It rests when it is paused before its turn."""
-    run = lead_to(runs, ledger, RunState.PENDING)
-    task = await begin_to_follow(runs, run)
-    runs.pause(run)
-    assert await task == []
-
-
 async def test_the_end_of_a_run_is_announced(
     runs: Runs, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
@@ -437,16 +401,6 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     runs.pause(run)
     ticks: Any = await task
     assert 0 < len(ticks) <= 60
-
-
-async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
-    """Nothing is kept for a follower that has left."""
-    task = await begin_to_follow(runs, lead_to(runs, ledger, RunState.RUNNING))
-    assert len(runs.followers) == 1
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert len(runs.followers) == 0
 
 
 async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
@@ -480,15 +434,6 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     assert await following == []
     assert read(ledger, fetch_run, "r1").served == 100
     assert read(ledger, fetch_snapshot, "r1").processes
-
-
-async def test_a_count_that_stays_unknown_is_flagged(
-    runs: Runs, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """The summary says that nothing was compared."""
-    apply([make_batch(deal(100))], 5.0)
-    assert await runs.end("r1")
-    assert Flag.SERVED_UNKNOWN in list_flags(await runs.summarize("r1"))
 
 
 async def test_servers_that_are_lost_for_good_are_not_waited_for(

@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Callable
 
 import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
@@ -15,8 +14,6 @@ from oku_core.accounting.run_state import RunState
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-
-Begin = Callable[..., RunRecord]
 
 
 class Servers(ServedCounter):

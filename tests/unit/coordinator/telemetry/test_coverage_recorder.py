@@ -1,27 +1,25 @@
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import expire
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, expire
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import put_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.telemetry.coverage_recorder import COVERAGE_S, CoverageRecorder
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.supervision import Supervisor
 from oku_core.results.lines import LineKind
 
@@ -43,9 +41,9 @@ def take(ledger: Ledger) -> list[dict[str, Any]]:
 
 def test_coverage_is_what_slices_and_lost_leases_are(
     ledger: Ledger,
-    deal: Callable[..., LeaseRecord],
-    make_batch: Callable[..., CheckpointBatch],
-    apply: Callable[..., list[MessageVerdict]],
+    deal: Deal,
+    make_batch: MakeBatch,
+    apply: Apply,
 ) -> None:
     """Each part of the request space has a line."""
     apply([make_batch(deal(10))], 3.0)
@@ -59,7 +57,7 @@ def test_coverage_is_what_slices_and_lost_leases_are(
     assert sums == {"accounted": 10, "leased": 30, "pending": 60, "again": 20}
 
 
-def test_a_run_that_is_not_active_has_none(ledger: Ledger, deal: Callable[..., LeaseRecord]) -> None:
+def test_a_run_that_is_not_active_has_none(ledger: Ledger, deal: Deal) -> None:
     """What was read while a run came to rest does not follow what it ended with."""
     recorder = CoverageRecorder(ledger, lambda: 5.0)
     recorder.record()
@@ -96,7 +94,7 @@ async def test_it_rests_by_how_long_it_took_whatever_the_clock_says(
     assert paused == [pytest.approx(pause_s)]
 
 
-async def test_it_records_by_itself(ledger: Ledger, deal: Callable[..., LeaseRecord]) -> None:
+async def test_it_records_by_itself(ledger: Ledger, deal: Deal) -> None:
     """The first lines come at once."""
     deal(10)
     recorder = CoverageRecorder(ledger, lambda: 5.0)

@@ -18,7 +18,6 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
@@ -85,13 +84,6 @@ def test_a_tick_of_an_open_run_has_three_distributions(ticks: TickMaker) -> None
     assert (sample.response_time_max_ms, sample.lateness_max_ms) == (7.0, 0.06)
     sample = ticks.build_tick(build_standing(), workers=2, now=16.0).sample
     assert (sample.requests_sent, sample.response_time_max_ms, sample.lateness_p50_ms) == (0, None, None)
-
-
-def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
-    """A run without notices has an empty list."""
-    notices = ["waiting for a worker to connect"]
-    assert ticks.build_tick(build_standing(), workers=0, now=15.0, notices=notices).notices == notices
-    assert ticks.build_tick(build_standing(), workers=0, now=15.0).notices == []
 
 
 def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
@@ -168,16 +160,6 @@ def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     assert (sample.rate_rps, sum(sample.outcomes), sample.bytes_received, sample.lag_s) == (0.0, 0, 0, 0.0)
     assert sample.histogram(Time.LATENCY) == HistogramSnapshot()
     assert sample.in_flight == 5
-
-
-def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
-    """Whoever wants them smoothed merges the histograms of several seconds."""
-    quantiles = []
-    for latency_us in (9000, 1000):
-        ticks.add(build_progress(times={Time.LATENCY: build_histogram([latency_us])}))
-        sample = ticks.build_tick(build_standing(), workers=1, now=15.0).sample
-        quantiles.append((sample.p50_ms, sample.p99_ms))
-    assert quantiles == [(9.0, 9.0), (1.0, 1.0)]
 
 
 def see(ok: int = 0, **others: int) -> LeaseProgress:
@@ -296,29 +278,6 @@ def test_a_tick_of_a_run_with_a_rate_has_its_plan_and_the_worst_clock_bound(tick
     ticks.add(build_progress(clock_bound_s=0.002))
     sample = ticks.build_tick(plain, workers=2, now=16.0).sample
     assert (sample.requests_planned, sample.phase, sample.clock_bound_s) == (None, "", None)
-
-
-def test_a_tick_has_the_random_arrivals_that_were_drawn_for_its_second(ticks: TickMaker) -> None:
-    """It is a little late, and stands for a whole second all the same."""
-    standing = plan(rate="100/s", duration="9s", arrivals="poisson", seed=7)
-    standing = replace(standing, period=PeriodRecord(starts_at=10.0, offset_s=0.0))
-    schedule = build_schedule(standing.record.spec)
-    drawn = [
-        schedule.count_before_block(block + 1) - schedule.count_before_block(block) for block in range(9)
-    ]
-    planned = [
-        ticks.build_tick(standing, workers=2, now=now + late).sample.requests_planned
-        for now, late in zip(range(11, 20), (0.002, 0.0, 0.01, 0.2, 0.004) * 2, strict=False)
-    ]
-    assert planned == drawn
-
-
-def test_a_tick_of_a_run_that_goes_on_has_the_plan_of_its_new_period_alone(ticks: TickMaker) -> None:
-    """Until that starts, its clock stands where it will begin."""
-    standing = plan(rate="20/s", duration="60s", **{"warm-up": "2s"})
-    for now, planned in ((9.0, 0), (10.5, 10), (11.5, 20)):
-        sample = ticks.build_tick(standing, workers=2, now=now).sample
-        assert (sample.requests_planned, sample.phase) == (planned, "main")
 
 
 TARGETS = (Target(name="item", url="/item"), Target(name="buy", url="/buy"))

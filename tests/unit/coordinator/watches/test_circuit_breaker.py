@@ -1,8 +1,8 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.leases import (
+    BeginRun,
     build_batch,
     build_checkpoint,
     build_incarnation,
@@ -86,7 +86,7 @@ class World:
 
 
 @pytest.fixture
-def world(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> World:
+def world(ledger: Ledger, begin_run: BeginRun) -> World:
     """A world with two live workers."""
     world = World(ledger)
     begin_run()
@@ -170,9 +170,7 @@ def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, 
     )
 
 
-def test_a_worker_may_die_before_the_first_check_of_its_run(
-    ledger: Ledger, begin_run: Callable[..., RunRecord]
-) -> None:
+def test_a_worker_may_die_before_the_first_check_of_its_run(ledger: Ledger, begin_run: BeginRun) -> None:
     """Its loss counts like any other."""
     world = World(ledger)
     begin_run()

@@ -1,9 +1,15 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.coordinators.leases import (
+    BeginRun,
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    build_part,
+    deal_lease,
+)
 from tests.kit.coordinators.ticks import build_tick
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts, make_reasons
@@ -28,7 +34,7 @@ BACK = "the target answers again after 21 s"
 class World:
     """A watch and a run, second by second."""
 
-    def __init__(self, ledger: Ledger, begin_run: Callable[..., RunRecord]) -> None:
+    def __init__(self, ledger: Ledger, begin_run: BeginRun) -> None:
         self.ledger = ledger
         self._begin_run = begin_run
         self.signals, self.shown = CountingSignals(), TargetNotices()
@@ -81,7 +87,7 @@ class World:
 
 
 @pytest.fixture
-def world(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> World:
+def world(ledger: Ledger, begin_run: BeginRun) -> World:
     """No run has begun."""
     return World(ledger, begin_run)
 

@@ -1,11 +1,18 @@
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from tests.kit.coordinators.counting_signals import CountingSignals
-from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.coordinators.leases import (
+    Deal,
+    MakeBatch,
+    build_batch,
+    build_checkpoint,
+    build_part,
+    deal_lease,
+)
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
@@ -13,7 +20,6 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_second, record_lost_threshold
 from oku_coordinator.ledger.rules.leases.intake import fold_batches
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_threshold_basis
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.summary.summaries import build_summary
@@ -22,13 +28,16 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import EventType
 from oku_core.results.sample import Sample, build_sample
 from oku_core.spec.values.threshold import Threshold
 from oku_core.summary.tick import Tick
 from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
+
+if TYPE_CHECKING:
+    from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
 
@@ -105,9 +114,7 @@ def build_world(ledger: Ledger, begin_run: Callable[..., Any]) -> Callable[..., 
 
 
 @pytest.fixture
-def answer(
-    deal: Callable[..., LeaseRecord], make_batch: Callable[..., CheckpointBatch], apply: Callable[..., Any]
-) -> Callable[..., None]:
+def answer(deal: Deal, make_batch: MakeBatch, apply: Callable[..., Any]) -> Callable[..., None]:
     """So many requests are ok within a millisecond, and so many take too long."""
 
     def answer(ok: int = 0, timeouts: int = 0) -> None:

@@ -148,17 +148,6 @@ def test_a_run_that_asks_for_no_number_begins_with_the_first_worker(world: World
     assert read(world.ledger, fetch_snapshot, "r1").flags == []
 
 
-def test_a_run_begins_as_soon_as_the_last_of_its_workers_is_there(ledger: Ledger) -> None:
-    """It waits for those that its spec asks for."""
-    world = World(ledger)
-    world.submit("r1", workers=3)
-    world.connect("w1", "w2")
-    assert not any(world.begins(now) for now in (0.0, 30.0, 59.9))
-    world.connect("w3")
-    assert world.begins(59.9)
-    assert read(ledger, fetch_snapshot, "r1").flags == []
-
-
 def test_after_its_time_a_run_begins_with_those_that_are_there(ledger: Ledger) -> None:
     """The history and the summary say how many are missing, and who, where that is known."""
     world = World(ledger, "w1", "w2", "w3")
@@ -173,18 +162,6 @@ def test_after_its_time_a_run_begins_with_those_that_are_there(ledger: Ledger) -
     assert event.type == EventType.WORKERS_MISSING
     assert event.text == f"the run begins with {event.reason}"
     assert event.reason == "2 of 3 workers: w2 is missing, after it has waited for 60.0 s"
-
-
-@pytest.mark.parametrize("within_s", [0.0, 2.0, 300.0])
-def test_a_spec_says_for_itself_how_long_its_run_waits(ledger: Ledger, within_s: float) -> None:
-    """This holds instead of the time of the coordinator."""
-    world = World(ledger)
-    world.submit("r1", workers=2, start_within_s=within_s)
-    world.connect("w1")
-    assert world.begins(0.0) == (within_s == 0.0)
-    if within_s:
-        assert not world.begins(within_s - 0.1)
-        assert world.begins(within_s)
 
 
 def test_a_turn_lasts_a_second_at_least(ledger: Ledger) -> None:

@@ -132,26 +132,6 @@ def test_a_run_has_as_many_workers_as_it_asks_for(world: World) -> None:
         world.end(f"r{number}")
 
 
-def test_its_number_is_filled_up_as_workers_come(world: World) -> None:
-    """Those that come later than that stay free."""
-    world.begin("r1", 5)
-    world.speak("w5", "w6")
-    assert world.settle() == ["w1", "w2", "w3", "w4", "w5"]
-
-
-def test_one_that_has_died_is_replaced(world: World) -> None:
-    """Not before its leases are taken back: until then what it sends may be on its way."""
-    world.begin("r1", 1)
-    lease = world.hold("w1")
-    world.now = TIMEOUT_S + 1
-    world.speak("w2", "w3", "w4")
-    assert [worker.name for worker in world.roster.remove_silent(world.now)] == ["w1"]
-    assert world.settle() == []
-    expire(world.ledger, [lease], ExpiryReason.WORKER_LOST, world.now)
-    assert len(world.settle()) == 1
-    assert world.names != ["w1"]
-
-
 def test_one_that_leaves_or_refuses_is_replaced_when_it_has_given_back_its_leases(world: World) -> None:
     """Two would work at a time otherwise."""
     world.begin("r1", 1)
@@ -166,15 +146,6 @@ def test_one_that_leaves_or_refuses_is_replaced_when_it_has_given_back_its_lease
     assert world.settle() == []
     world.finish(lease)
     assert world.settle() == ["w3"]
-
-
-def test_a_process_that_was_started_again_is_another_worker(world: World) -> None:
-    """It may take its own place, as soon as what it had is taken back."""
-    world.begin("r1", 4)
-    world.speak("w1", incarnation="new")
-    assert world.settle() == ["w1", "w2", "w3", "w4"]
-    assert world.assignment.owns("new")
-    assert not world.assignment.owns("b1")
 
 
 def test_a_worker_that_is_silent_for_a_moment_keeps_its_place(world: World) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_core.http_client.response_head import find_values, parse_headers
+from oku_core.http_client.response_head import find_values, split_headers
 
 HEAD = b"HTTP/1.1 200 OK\r\nLOCATION:  /a \r\nX: b: c\r\nx : caf\xe9\r\nFolded: a\r\n\tb\r\nno colon\r\n\r\n"
 
@@ -24,7 +24,7 @@ def test_values_of_a_header(name: bytes, values: list[bytes]) -> None:
 
 def test_all_headers() -> None:
     """In any case, and with bytes that are no UTF-8."""
-    headers = parse_headers(HEAD)
+    headers = split_headers(HEAD)
     assert headers["location"] == "/a"
     assert headers.getall("X") == ["b: c", "caf\udce9"]
     assert "no colon" not in headers

@@ -8,7 +8,7 @@ from oku_core.messaging.clock_exchange import (
     LONGEST_DATAGRAM,
     ClockAnswer,
     ClockQuestion,
-    decode_answer,
+    decode_clock_answer,
     decode_question,
     seal_answer,
     seal_question,
@@ -31,16 +31,16 @@ def test_questions_and_answers_arrive_as_they_were_sent() -> None:
     """Each in one small packet."""
     question, answer = seal_question(SIGNER, QUESTION), seal_answer(SIGNER, ANSWER)
     assert decode_question(SIGNER, question) == QUESTION
-    assert decode_answer(SIGNER, answer) == ANSWER
+    assert decode_clock_answer(SIGNER, answer) == ANSWER
     assert max(len(question), len(answer)) < LONGEST_DATAGRAM
     # A question is no answer. What is of one kind cannot be passed off as the other.
     with pytest.raises(ForgedMessageError):
-        decode_answer(SIGNER, seal_question(SIGNER, QUESTION))
+        decode_clock_answer(SIGNER, seal_question(SIGNER, QUESTION))
     with pytest.raises(ForgedMessageError):
         decode_question(SIGNER, seal_answer(SIGNER, ANSWER))
     # What was changed on its way is forged. A digit of the time, for example.
     with pytest.raises(ForgedMessageError):
-        decode_answer(SIGNER, seal_answer(SIGNER, ANSWER).replace(b"4611", b"4612"))
+        decode_clock_answer(SIGNER, seal_answer(SIGNER, ANSWER).replace(b"4611", b"4612"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import oku_coordinator
 import oku_core.http_client
 import oku_workers
-from oku_core.process.supervision import Health, Supervisor, cancel, describe_error, keep_going
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks, describe_error, keep_going
 
 ALONE = {
     ("oku_coordinator/broker/sender.py", "_start_threads"): "each goes on with the next message",
@@ -22,7 +22,7 @@ ALONE = {
     ("oku_workers/engines/user_code/host_process.py", "__init__"): "one host: the engine starts another one",
     ("oku_workers/engines/user_code/host_process.py", "close"): "waits for the end of one process, and ends",
     ("oku_workers/engines/user_code/hook_caller.py", "call_hook"): "awaited where it is made",
-    ("oku_workers/leases/hook_runner.py", "take"): "one attempt: the coordinator has another one made",
+    ("oku_workers/leases/hook_runner.py", "accept"): "one attempt: the coordinator has another one made",
     ("oku_workers/process.py", "_leave"): "ends with the process",
     ("oku_workers/zygote.py", "_fork_worker"): "waits for the end of the zygote, and ends the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
@@ -30,7 +30,7 @@ ALONE = {
     ("oku_workers/runs/run_sources.py", "fetch_for"): "awaited where it is made",
     ("oku_workers/runs/engine_switch.py", "load_ahead"): "one loading: the coordinator asks for it again",
     ("oku_workers/files/file_fetcher.py", "_have"): "awaited where it is made",
-    ("oku_workers/files/run_files.py", "_begin"): "one file: whoever needs it hears of a failure",
+    ("oku_workers/files/run_files.py", "_begin"): "one file: each waiter receives its failure",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
 }
 """What is started without a supervisor, by module and function, with the reason."""
@@ -127,7 +127,7 @@ async def test_a_trouble_is_shown_until_the_task_succeeds() -> None:
         steps.append(supervisor.troubles)
         if len(steps) < 3:
             raise OSError(28, "No space left on device")
-        health.note_well()
+        health.record_success()
         steps.append(supervisor.troubles)
         if len(steps) == 4:
             raise RuntimeError("again")
@@ -139,7 +139,7 @@ async def test_a_trouble_is_shown_until_the_task_succeeds() -> None:
             await asyncio.sleep(0)
     disk = ["publisher: OSError: [Errno 28] No space left on device"]
     assert steps == [[], disk, disk, [], ["publisher: RuntimeError: again"], []]
-    await cancel([task, None])
+    await cancel_tasks([task, None])
     assert supervisor.troubles == []
 
 
@@ -149,12 +149,12 @@ async def test_a_task_that_always_fails_does_not_fill_the_log(caplog: pytest.Log
     now = 0.0
     health = Health("task", clock=lambda: now)
     for _ in range(1000):
-        now += health.note_failure(RuntimeError("unforeseen"))
+        now += health.record_failure(RuntimeError("unforeseen"))
     assert len(caplog.records) == 10
     assert caplog.records[0].getMessage() == "task: RuntimeError: unforeseen; trying again in 0.5 s"
     assert all(record.exc_info for record in caplog.records)
     caplog.clear()
-    Health("task").note_failure(ConnectionRefusedError("nobody"))
+    Health("task").record_failure(ConnectionRefusedError("nobody"))
     assert not caplog.records[0].exc_info
 
 
@@ -163,13 +163,13 @@ def test_a_task_that_fails_every_other_time_does_not_spin(caplog: pytest.LogCapt
     now = 0.0
     health = Health("task", clock=lambda: now)
     for _ in range(100):
-        pause_s = health.note_failure(RuntimeError("unforeseen"))
+        pause_s = health.record_failure(RuntimeError("unforeseen"))
         now += pause_s
-        health.note_well()
+        health.record_success()
     assert pause_s == 10.0
     assert len(caplog.records) == 7
     now += 61.0
-    assert health.note_failure(RuntimeError("unforeseen")) == 0.5
+    assert health.record_failure(RuntimeError("unforeseen")) == 0.5
 
 
 async def test_a_fatal_error_is_raised_whichever_task_raises_it() -> None:
@@ -186,7 +186,7 @@ async def test_a_fatal_error_is_raised_whichever_task_raises_it() -> None:
     supervisor.start("other", fail)
     with pytest.raises(ValueError, match="does not pass"):
         await supervisor.wait(waiting)
-    await cancel([waiting])
+    await cancel_tasks([waiting])
 
 
 def test_a_thread_runs_until_it_is_told_to_end() -> None:

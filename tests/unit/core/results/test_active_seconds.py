@@ -37,7 +37,7 @@ def take(
 ) -> list[SeenSecond]:
     """The seconds of a run that has so long been settled."""
     periods = given.pop("periods", ALWAYS)
-    return SeriesSeconds(plan).take(build_rows(sent, **given), periods, START + settled_s)
+    return SeriesSeconds(plan).list_new(build_rows(sent, **given), periods, START + settled_s)
 
 
 def list_rates(seconds: list[SeenSecond]) -> list[tuple[int, int, float | None]]:
@@ -71,7 +71,7 @@ def test_a_second_is_seen_once_all_workers_have_told_of_it_and_of_the_next() -> 
     plan, sent = build_plan(rate="10/s", duration="9s"), dict.fromkeys(range(9), 10)
     seconds = SeriesSeconds(plan)
     seen = [
-        list_rates(seconds.take(build_rows(sent), ALWAYS, START + told_s))
+        list_rates(seconds.list_new(build_rows(sent), ALWAYS, START + told_s))
         for told_s in (-math.inf, 1.9, 3.1, 3.2)
     ]
     assert seen == [[], [], [(1, 10, 10), (2, 10, 10)], []]
@@ -102,7 +102,7 @@ def test_requests_that_are_a_little_late_are_carried_to_their_own_second() -> No
     rows = [
         SeriesRow(second=START + second, outcomes=make_counts(18, not_sent=2), sent=18) for second in range(3)
     ]
-    seconds = SeriesSeconds(build_plan(rate="20/s", duration="3s")).take(rows, ALWAYS)
+    seconds = SeriesSeconds(build_plan(rate="20/s", duration="3s")).list_new(rows, ALWAYS)
     assert [each.carried_out for each in seconds] == [0, 0, 0]
     # Nothing is carried over a pause. What was due before it is due again behind it.
     periods = [(ActivePeriod(START, 0.0), 2.0), (ActivePeriod(START + 5, 2.0), 4.0)]

@@ -16,7 +16,7 @@ from oku_core.results.sample import (
     choose_step_s,
     decode_kept,
     encode_kept,
-    merge,
+    merge_samples,
     merge_steps,
 )
 from oku_core.results.sample import build_sample as build
@@ -58,7 +58,7 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
         outcomes=make_counts(unexpected_status=2, connect_error=1),
         accounted=5,
     )
-    merged = merge([first, second])
+    merged = merge_samples([first, second])
     assert (merged.at, merged.seconds, merged.accounted) == (13.0, 4.0, 5)
     assert merged.outcomes == make_counts(1, unexpected_status=2, connect_error=1)
     assert merged.in_flight == pytest.approx(4.0)
@@ -107,7 +107,7 @@ def test_no_quantile_is_above_the_largest_value(first: list[int], second: list[i
                 sample, times={Time.LATENCY: coarsen(exact), Time.LATENESS: coarsen(exact)}
             )
         )
-    merged = merge(samples)
+    merged = merge_samples(samples)
     assert merged.max_ms == max(sample.max_ms or 0.0 for sample in samples)
     for names in (tuple(QUANTILES), LIVE_QUANTILES[2 * len(QUANTILES) :]):
         figures = [getattr(merged, name) for name in names]
@@ -122,9 +122,9 @@ def test_samples_without_answers_have_no_quantiles() -> None:
     assert merge([empty, build_sample(2.0)]).max_ms == 1.0
     # What nobody saw counts in no mean.
     unseen = build_sample(2.0, in_flight=None, workers=None, lag_s=None)
-    merged = merge([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
+    merged = merge_samples([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
     assert (merged.in_flight, merged.workers, merged.lag_s, merged.requests_ended) == (8, 2, 0.3, 2)
-    merged = merge([unseen, msgspec.structs.replace(unseen, at=3.0)])
+    merged = merge_samples([unseen, msgspec.structs.replace(unseen, at=3.0)])
     assert (merged.in_flight, merged.workers, merged.lag_s) == (None, None, None)
 
 

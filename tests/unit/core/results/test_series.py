@@ -10,7 +10,7 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, count_sent
 from oku_core.results.sample import Sample, build_sample, merge_steps
-from oku_core.results.series import SeriesRow, find_seconds, join, place
+from oku_core.results.series import SeriesRow, find_seconds, join_series, place
 
 REQUESTS = 10**9
 
@@ -65,7 +65,7 @@ def test_samples_and_series_together_lose_nothing(
 ) -> None:
     """Whatever the coordinator saw, each request of the series is in one sample."""
     rows = build_rows(series)
-    joined = join(samples, rows, REQUESTS)
+    joined = join_series(samples, rows, REQUESTS)
     assert sum_samples(joined) == sum_up([sum_samples(samples), *series.values()])
     assert sum(sample.requests_sent for sample in joined) == sum(row.sent for row in rows)
     assert all(sample.requests_ended == count_sent(sample.outcomes) for sample in joined)
@@ -80,7 +80,7 @@ def test_merged_samples_lose_nothing(
     """The rows of the series are merged along the same steps as the samples, or not yet."""
     thin = merge_steps(samples, 2**power)
     for step_s in (1, 2**power):
-        joined = join(thin, build_rows(series, step_s), REQUESTS)
+        joined = join_series(thin, build_rows(series, step_s), REQUESTS)
         assert sum_samples(joined) == sum_up([sum_samples(samples), *series.values()])
         assert [sample.at for sample in joined] == sorted({sample.at for sample in joined})
 
@@ -89,7 +89,7 @@ def test_merged_rows_meet_merged_samples() -> None:
     """A sample that ends with a step of time has the counts of this step."""
     samples = [see(at + 0.003) for at in range(11, 22)]
     series = {second: make_counts(second) for second in range(10, 21)}
-    joined = join(merge_steps(samples, 4), build_rows(series, 4), REQUESTS)
+    joined = join_series(merge_steps(samples, 4), build_rows(series, 4), REQUESTS)
     assert [(round(sample.at), sample.outcomes[0]) for sample in joined] == [
         (12, 10 + 11), (16, 12 + 13 + 14 + 15), (20, 16 + 17 + 18 + 19), (21, 20),
     ]  # fmt: skip
@@ -100,7 +100,7 @@ def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
     samples = [see(11.002), see(12.004), see(13.001), see(13.3, 0.3)]
     assert find_seconds(samples) == [(10, 11), (11, 12), (12, 13), (13, 14)]
     series = {second: make_counts(second, protocol_error=1) for second in range(10, 14)}
-    joined = join(samples, build_rows(series), REQUESTS)
+    joined = join_series(samples, build_rows(series), REQUESTS)
     assert [sample.outcomes[0] for sample in joined] == [10, 11, 12, 13]
     assert [sample.rate_rps for sample in joined[:3]] == [11.0, 12.0, 13.0]
     assert joined[-1].rate_rps == 14.0
@@ -157,7 +157,7 @@ def test_late_ticks_and_gaps_leave_each_second_to_one_sample(
         second: make_counts(round(1000 * (min(second + 1, ended_at) - max(second, started_at))))
         for second in seconds
     }
-    joined = join(samples, build_rows(series), REQUESTS)
+    joined = join_series(samples, build_rows(series), REQUESTS)
     spans = find_seconds(samples)
     assert sorted(second for first, stop in spans for second in range(first, stop)) == sorted(ticked)
     assert {round(sample.at) - 1 for sample in joined if sample.workers is None} == away
@@ -170,7 +170,7 @@ def test_late_ticks_and_gaps_leave_each_second_to_one_sample(
 def test_a_second_without_a_sample_gets_one() -> None:
     """While the coordinator was away its ledger did not change, and nobody saw what was in flight."""
     rows = build_rows({12: make_counts(5), 14: make_counts(1)})
-    joined = join([see(11.0), see(15.0)], rows, REQUESTS)
+    joined = join_series([see(11.0), see(15.0)], rows, REQUESTS)
     assert [(sample.at, sample.requests_ended) for sample in joined] == [(11.0, 0), (13.0, 5), (15.0, 1)]
     filled = joined[1]
     assert (filled.workers, filled.in_flight, filled.lag_s, filled.p50_ms) == (None, None, None, None)
@@ -190,7 +190,7 @@ def test_a_second_without_a_sample_gets_one() -> None:
     ]  # fmt: skip
     # A late tick is as long as its seconds. The rate of two seconds is not that of one.
     rows = build_rows({11: make_counts(30), 12: make_counts(18)})
-    joined = join([see(11.0), see(12.6)], rows, REQUESTS)
+    joined = join_series([see(11.0), see(12.6)], rows, REQUESTS)
     assert (joined[1].seconds, joined[1].requests_ended) == (joined[1].at - 11.0, 48)
 
 

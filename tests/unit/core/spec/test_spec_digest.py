@@ -8,7 +8,7 @@ from tests.kit.runs.specs import specs
 
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
-from oku_core.spec.spec_digest import digest_spec, list_differences
+from oku_core.spec.spec_digest import digest_spec, list_differing_keys
 
 A, B = "a" * 64, "b" * 64
 DATA = {
@@ -73,7 +73,7 @@ def test_specs_that_mean_the_same_have_one_digest() -> None:
     # Specs that ask for something else have other digests. The keys that differ can be named.
     for one, other, keys in OTHER:
         assert digest_spec(read(one)) != digest_spec(read(other)), (one, other)
-        assert list_differences(read(one), read(other)) == keys
+        assert list_differing_keys(read(one), read(other)) == keys
 
 
 def test_every_attribute_of_a_spec_counts() -> None:

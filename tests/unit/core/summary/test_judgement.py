@@ -12,7 +12,7 @@ from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import FigureUnit
-from oku_core.summary.judgement import Judgement, judge, judge_counts, judge_tick
+from oku_core.summary.judgement import Judgement, judge_counts, judge_run, judge_tick
 from oku_core.summary.latency_summary import LatencySummary
 from oku_core.summary.request_summary import OutcomeCounts
 from oku_core.summary.summary import Summary
@@ -65,8 +65,8 @@ def test_a_run_is_good_only_if_it_is_complete_and_all_was_ok(state: RunState, ok
 
 def test_an_account_that_does_not_balance_is_bad() -> None:
     """Even if every request was ok."""
-    assert judge(make_summary()) is Judgement.GOOD
-    assert judge(make_summary(timeout=1)) is Judgement.CAUTION
+    assert judge_run(make_summary()) is Judgement.GOOD
+    assert judge_run(make_summary(timeout=1)) is Judgement.CAUTION
     unbalanced = Validity(flag=Flag.UNBALANCED, detail="the servers counted 9", requests=1)
     assert judge(make_summary(validity=[unbalanced])) is Judgement.BAD
     cases: list[tuple[ThresholdVerdict, Judgement]] = [

@@ -15,7 +15,7 @@ def test_both_sides_see_when_an_iteration_began() -> None:
     file = create_slots()
     worker, host = Slots(file), Slots(file)
     os.close(file)
-    host.begin(MOST_SLOTS - 1, 7)
+    host.start(MOST_SLOTS - 1, 7)
     assert (worker.begun_ns(MOST_SLOTS - 1), worker.begun_ns(0)) == (7, 0)
     worker.clear(MOST_SLOTS - 1)
     assert host.begun_ns(MOST_SLOTS - 1) == 0

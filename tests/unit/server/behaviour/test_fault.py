@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.uniform import uniform
-from oku_server.behaviour.fault import Fault, FaultRates, parse_rate
+from oku_server.behaviour.fault import Fault, FaultRates, parse_fraction
 
 
 def test_a_rate_is_a_fraction_between_0_and_1() -> None:

@@ -40,7 +40,7 @@ class FakeRunner:
         """As the lease runner."""
         self.refused.append((head, reason))
 
-    def take(self, batch: LeaseBatch) -> None:
+    def accept(self, batch: LeaseBatch) -> None:
         """As the lease runner."""
         self.batches.append(batch)
 

@@ -60,7 +60,7 @@ async def test_an_execution_is_never_ahead_of_what_it_has_written() -> None:
     for limit in (20, 30, 56):
         feed.raise_limits({execution: limit})
         while feed.current is not None:
-            feed.take()
+            feed.pop()
             taken += 1
             assert taken == execution.taken <= paper.written[-1] <= limit
             paper.now += 0.001

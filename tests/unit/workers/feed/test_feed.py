@@ -112,7 +112,7 @@ class FeedMachine(RuleBasedStateMachine):
         for _ in range(count):
             if self.feed.current is None:
                 return
-            tally, coordinate, index, due_ns = self.feed.take()
+            tally, coordinate, index, due_ns = self.feed.pop()
             assert (index, due_ns) == (coordinate, 0)
             assert tally is tally.execution.tally
             self.taken[tally.execution].append(coordinate)
@@ -174,7 +174,7 @@ class FeedMachine(RuleBasedStateMachine):
     def refresh(self) -> None:
         """A second is over."""
         held = [execution for execution in self.executions if execution not in self.let_go]
-        self.seconds += self.meter.take(held, {}, len(self.in_flight)).runs.values()
+        self.seconds += self.meter.measure(held, {}, len(self.in_flight)).runs.values()
 
     @precondition(lambda self: any(h.finished.done() and h not in self.let_go for h in self.executions))
     @rule(data=st.data())
@@ -292,7 +292,7 @@ def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildExecuti
     feed.add(second)
     now = 107.0
 
-    feed.take()
+    feed.pop()
 
     assert (first.started_at, second.started_at) == (100.0, 107.0)
 
@@ -302,7 +302,7 @@ def count_taken_until_low(feed: Feed, requester: Requester) -> int:
     requests, taken = requester.requests, 0
     while requester.requests == requests:
         assert feed.current is not None
-        feed.take()
+        feed.pop()
         taken += 1
     return taken
 
@@ -336,5 +336,5 @@ def test_when_higher_limits_are_asked_for(build_execution: BuildExecution) -> No
     feed = Feed(requester=requester)
     feed.add(build_execution((0, 10)))
     while feed.current is not None:
-        feed.take()
+        feed.pop()
     assert requester.requests == 0

@@ -36,7 +36,7 @@ class PacedBench:
     def fill(self) -> None:
         """Take what there is to take."""
         while self.is_free and self.feed.current is not None:
-            self.feed.take()
+            self.feed.pop()
             self.taken_s.append(round((self.time.now_ns - BOOTED_NS) / NS, 6))
 
 

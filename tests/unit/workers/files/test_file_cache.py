@@ -23,7 +23,7 @@ def refer(content: bytes = CONTENT) -> FileRef:
 
 def fetch(cache: FileCache, content: bytes = CONTENT) -> HeldFile:
     """Have a file as if it had been fetched."""
-    partial = cache.begin(refer(content))
+    partial = cache.open_partial(refer(content))
     assert partial is not None
     partial.append(content)
     return partial.finish()
@@ -59,13 +59,13 @@ def test_a_file_is_there_once_it_is_whole(cache: FileCache, tmp_path: Path) -> N
 
 def test_one_worker_at_a_time_fetches_a_file(cache: FileCache, tmp_path: Path) -> None:
     """Others that share the folder wait; what one has left, the next one goes on with."""
-    partial = cache.begin(refer())
+    partial = cache.open_partial(refer())
     assert partial is not None
     partial.append(CONTENT[:5])
     other = FileCache(tmp_path / "cache", 1000)
-    assert other.begin(refer()) is None
+    assert other.open_partial(refer()) is None
     partial.close()
-    following = other.begin(refer())
+    following = other.open_partial(refer())
     assert following is not None
     assert following.received == 5
     following.append(CONTENT[5:])
@@ -75,7 +75,7 @@ def test_one_worker_at_a_time_fetches_a_file(cache: FileCache, tmp_path: Path) -
 @pytest.mark.parametrize("content", [b"what is in a fil3", b"what is in a file and more"])
 def test_what_is_not_the_file_is_not_taken_for_it(cache: FileCache, content: bytes) -> None:
     """Neither with another digest nor with more bytes; one begins anew then."""
-    partial = cache.begin(refer())
+    partial = cache.open_partial(refer())
     assert partial is not None
     with pytest.raises(WrongContentError):
         append_all(partial, content)
@@ -90,13 +90,13 @@ def test_what_nobody_uses_makes_room(cache: FileCache) -> None:
     left = used.path.with_name(refer(b"n" * 400).digest)  # as by a process that was killed
     left.write_bytes(b"n" * 400)
     left.chmod(0o600)
-    partial = cache.begin(refer(b"x" * 500))
+    partial = cache.open_partial(refer(b"x" * 500))
     assert partial is not None
     partial.close()
     assert not left.exists()
     assert used.path.exists()
     with pytest.raises(FileError, match="there is no room: 700 more bytes are needed, 400 are in use"):
-        cache.begin(refer(b"y" * 700))
+        cache.open_partial(refer(b"y" * 700))
     used.release()
 
 
@@ -105,12 +105,12 @@ def test_a_folder_of_somebody_else_is_not_used(cache: FileCache, tmp_path: Path)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o777)
     with pytest.raises(FileError, match="others may write this folder"):
-        cache.begin(refer())
+        cache.open_partial(refer())
 
 
 def test_a_full_disk_is_said(cache: FileCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was there before stays."""
-    partial = cache.begin(refer())
+    partial = cache.open_partial(refer())
     assert partial is not None
     partial.append(CONTENT[:5])
 
@@ -128,7 +128,7 @@ def test_a_full_disk_is_said(cache: FileCache, monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_left_can_be_cleared(cache: FileCache, tmp_path: Path) -> None:
     """But for what is used, and for what is not a file of a run."""
     held = fetch(cache)
-    partial = cache.begin(refer(b"part"))
+    partial = cache.open_partial(refer(b"part"))
     assert partial is not None
     partial.close()
     (tmp_path / "cache" / "notes").write_text("mine")
@@ -191,7 +191,7 @@ def test_a_file_that_gets_its_name_is_not_removed_as_the_one_before_it(
         damaged.release()
         damaged.path.write_bytes(CONTENT[::-1])
         damaged.path.chmod(0o600)
-    partial = cache.begin(refer())
+    partial = cache.open_partial(refer())
     assert partial is not None
     partial.append(CONTENT)
     found: list[HeldFile] = []
@@ -213,7 +213,7 @@ def test_a_file_that_gets_its_name_is_not_removed_as_the_one_before_it(
 
 def test_a_file_that_is_removed_while_it_comes_can_be_fetched_again(cache: FileCache, tmp_path: Path) -> None:
     """Neither its process, nor another one that has begun anew, takes the wrong file for it."""
-    partial = cache.begin(refer())
+    partial = cache.open_partial(refer())
     assert partial is not None
     partial.append(CONTENT)
     [part] = (tmp_path / "cache").iterdir()
@@ -225,7 +225,7 @@ def test_a_file_that_is_removed_while_it_comes_can_be_fetched_again(cache: FileC
     with pytest.raises(FileNotFoundError):
         partial.finish()
     partial.close()
-    following = cache.begin(refer())
+    following = cache.open_partial(refer())
     assert following is not None
     assert following.received == 4
     following.append(CONTENT[4:])

@@ -22,11 +22,11 @@ class SlowCache(FileCache):
         super().__init__(folder, 1000)
         self.begins, self.may_go_on = threading.Event(), threading.Event()
 
-    def begin(self, file: FileRef) -> PartialFile | None:
+    def open_partial(self, file: FileRef) -> PartialFile | None:
         """Begin to fetch a file, late."""
         self.begins.set()
         assert self.may_go_on.wait(2)
-        return super().begin(file)
+        return super().open_partial(file)
 
 
 async def test_a_fetch_that_is_given_up_as_it_begins_leaves_the_file_to_others(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ async def test_a_fetch_that_is_given_up_as_it_begins_leaves_the_file_to_others(t
         await fetching
     slow.may_go_on.set()
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
-    partial = other.begin(FILE)
+    partial = other.open_partial(FILE)
     assert partial is not None
     partial.close()
 
@@ -49,10 +49,10 @@ class CleanedCache(FileCache):
 
     begins = 0
 
-    def begin(self, file: FileRef) -> PartialFile | None:
+    def open_partial(self, file: FileRef) -> PartialFile | None:
         """Begin to fetch a file, of which all is there."""
         self.begins += 1
-        partial = super().begin(file)
+        partial = super().open_partial(file)
         assert partial is not None
         partial.restart()
         partial.append(CONTENT)

@@ -34,7 +34,7 @@ class FakeFetcher:
         await self.may_go_on.wait()
         if self.fault:
             raise FileError(self.fault)
-        partial = self._cache.begin(file)
+        partial = self._cache.open_partial(file)
         assert partial is not None
         partial.append(file.name.encode())
         return partial.finish()

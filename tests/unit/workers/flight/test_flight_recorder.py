@@ -49,9 +49,9 @@ def test_what_a_worker_wrote_is_found_once_it_is_dead(tmp_path: Path) -> None:
     """As long as its process exists, frozen or not, nobody reads it."""
     machine = Machine(tmp_path / "0" / "flight")
     recorder = machine.start()
-    write = recorder.begin("lease 1")
+    write = recorder.open_slot("lease 1")
     assert write is not None
-    recorder.begin("lease 2")
+    recorder.open_slot("lease 2")
     write(3)
     write(40)
     assert machine.reader.scan() == []
@@ -64,11 +64,11 @@ def test_what_a_worker_wrote_is_found_once_it_is_dead(tmp_path: Path) -> None:
     recorder = machine.start()
     leases = [build_lease_id("r1", number) for number in range(4)]
     for lease in leases[:3]:
-        recorder.begin(lease)
+        recorder.open_slot(lease)
     recorder.forget(leases[2])
     recorder.forget(leases[1])
     recorder.forget("unknown")
-    write = recorder.begin(leases[3])
+    write = recorder.open_slot(leases[3])
     assert write is not None
     write(5)
     machine.kill()
@@ -82,7 +82,7 @@ def test_a_record_that_cannot_be_written_any_more_is_emptied(
 ) -> None:
     """The worker goes on, and nobody takes what is there for all that it did."""
     recorder = machine.start()
-    write = recorder.begin("lease")
+    write = recorder.open_slot("lease")
     assert write is not None
 
     def fail(*_: object) -> int:
@@ -93,14 +93,14 @@ def test_a_record_that_cannot_be_written_any_more_is_emptied(
         write(1)
     write(2)
     recorder.forget("lease")
-    assert recorder.begin("another") is None
+    assert recorder.open_slot("another") is None
     assert machine.reader.scan() == []
 
 
 def test_a_record_that_stays_wrong_ends_its_worker(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a disk that can be read only, what is there would be taken for all that was sent."""
     recorder = machine.start()
-    write = recorder.begin("lease")
+    write = recorder.open_slot("lease")
     assert write is not None
 
     def fail(*_: object, **__: object) -> int:
@@ -119,14 +119,14 @@ def test_a_record_that_stays_wrong_ends_its_worker(machine: Machine, monkeypatch
 def test_a_folder_that_cannot_be_used_costs_the_record_alone(tmp_path: Path) -> None:
     """The worker runs without."""
     (tmp_path / "file").write_text("")
-    assert FileRecorder(tmp_path / "file" / "flight", "b1", BOOT).begin("lease") is None
+    assert FileRecorder(tmp_path / "file" / "flight", "b1", BOOT).open_slot("lease") is None
 
 
 def test_a_record_has_a_bounded_number_of_leases(tmp_path: Path) -> None:
     """A worker with more has none."""
     machine = Machine(tmp_path / "0" / "flight")
     recorder = machine.start()
-    begun = [recorder.begin(f"lease {number}") for number in range(MOST_RECORDED_LEASES + 1)]
+    begun = [recorder.open_slot(f"lease {number}") for number in range(MOST_RECORDED_LEASES + 1)]
     assert begun[-1] is None
     assert begun[-2] is not None
     machine.kill()
@@ -144,7 +144,7 @@ def test_a_record_has_a_bounded_number_of_leases(tmp_path: Path) -> None:
     # Many records come some at a time.
     machine = Machine(tmp_path / "2" / "flight")
     for number in range(20):
-        machine.start(f"b{number}").begin("lease")
+        machine.start(f"b{number}").open_slot("lease")
         machine.kill(f"b{number}")
     first = {record.incarnation for record in machine.reader.scan()}
     machine.now = TOLD_S + 1

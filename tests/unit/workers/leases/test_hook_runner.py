@@ -68,7 +68,7 @@ class Desk:
             "incarnation": "b1", "attempt": attempt, "spec": Spec(engine=Engine.PYTHON), "limit_s": 600.0,
             "start_by": 1010.0,
         }  # fmt: skip
-        self.runner.take(CallHook(**(fields | changes)))
+        self.runner.accept(CallHook(**(fields | changes)))
 
     def drop(self, *attempts: HookAttempt, incarnation: str = "b1") -> None:
         """The coordinator has them forgotten."""

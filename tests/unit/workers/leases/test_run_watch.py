@@ -55,7 +55,7 @@ class Target:
             self.resting.popleft()
         free = self.window - len(self.answers) - len(self.resting)
         while free and self.feed.current is not None:
-            self.answers.append((now + self.latency_s, self.feed.take()[0]))
+            self.answers.append((now + self.latency_s, self.feed.pop()[0]))
             self.sent, free = self.sent + 1, free - 1
         if self.host_load is not None:
             self.host_load.idle_users = free

@@ -51,7 +51,7 @@ def build_meter() -> ProgressMeter:
 
 def take(meter: ProgressMeter, *executions: Execution, run: str = "r1") -> RunProgress:
     """What is new of a run."""
-    return meter.take(executions, {}, MANY).runs.get(run, RunProgress())
+    return meter.measure(executions, {}, MANY).runs.get(run, RunProgress())
 
 
 def test_seconds_have_what_happened_in_them(build_execution: BuildExecution) -> None:
@@ -99,20 +99,20 @@ def test_seconds_have_what_happened_in_them(build_execution: BuildExecution) -> 
     meter = build_meter()
     before, after = build_bare_execution(3, "r1"), build_bare_execution(5, "r2")
     before.tally.answer(OK, 200, 700_000, 4)
-    meter.take([before], {}, MANY)
+    meter.measure([before], {}, MANY)
     for _ in range(2):
         before.tally.answer(OK, 200, 700_000, 4)
     meter.forget(before)
     after.tally.answer(OK, 200, 1000, 1)
     after.tally.fail(TIMEOUT, 1, "late")
-    runs = meter.take([after], {"r1": 0.5, "r2": 0.0123}, MANY).runs
+    runs = meter.measure([after], {"r1": 0.5, "r2": 0.0123}, MANY).runs
     assert list(runs) == ["r1", "r2"]
     assert [done.outcomes for done in runs.values()] == [make_counts(2), make_counts(1, timeout=1)]
     assert [(done.sent, done.in_flight, done.bytes_received, done.lag_s) for done in runs.values()] == [
         (0, 0, 8, 0.5), (5, 3, 1, 0.0123),
     ]  # fmt: skip
     assert [done.histogram(Time.LATENCY).max_us for done in runs.values()] == [700_415, 1000]
-    assert list(meter.take([after], {}, MANY).runs) == ["r2"]
+    assert list(meter.measure([after], {}, MANY).runs) == ["r2"]
 
 
 @given(
@@ -161,8 +161,8 @@ def test_the_processor_share_is_of_the_time_since_the_last_look() -> None:
     cpu_s, now = 5.0, 100.0
     meter = ProgressMeter(lambda: cpu_s, lambda: now)
     meter.start()
-    assert meter.take([], {}, MANY).cpu_share == 0.0
+    assert meter.measure([], {}, MANY).cpu_share == 0.0
     cpu_s, now = 5.5, 102.0
-    assert meter.take([], {}, MANY).cpu_share == 0.25
+    assert meter.measure([], {}, MANY).cpu_share == 0.25
     cpu_s, now = 6.5, 103.0
-    assert meter.take([], {}, MANY).cpu_share == 1.0
+    assert meter.measure([], {}, MANY).cpu_share == 1.0

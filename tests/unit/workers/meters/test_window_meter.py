@@ -24,7 +24,7 @@ class Worker:
 
     def take(self) -> tuple[float, float]:
         """The seconds watched and underfilled so far, rounded."""
-        watched_s, underfilled_s = self.meter.take()
+        watched_s, underfilled_s = self.meter.drain()
         return round(watched_s), round(underfilled_s)
 
 

@@ -367,9 +367,9 @@ class FarewellEngine(FakeEngine):
         self.has_farewell = True
         self.may_end = asyncio.Event()
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Take as long as the test says."""
-        await super().take_farewell(execution)
+        await super().run_farewell(execution)
         await self.may_end.wait()
 
 
@@ -501,7 +501,7 @@ class FilledFetcher:
         """Have it."""
         if held := self._cache.hold(BODY):
             return held
-        partial = self._cache.begin(BODY)
+        partial = self._cache.open_partial(BODY)
         assert partial is not None
         partial.append(BODY_BYTES)
         return partial.finish()

@@ -58,7 +58,7 @@ class _Worker:
 async def test_a_worker_that_learns_the_time_follows_it_at_once(own: float) -> None:
     """It has gone by its own clock until then, which may be hours ahead or behind."""
     worker = _Worker(own)
-    worker.pacer.begin("r1", _SPEC, ActivePeriod(100.0, 0.0))
+    worker.pacer.start_run("r1", _SPEC, ActivePeriod(100.0, 0.0))
     assert worker.engines.pace.window == {90.0: 0, 101.0: 7, 200.0: -1}[own]
     worker.learn(99.0)
     worker.pacer.follow_clock()
@@ -73,7 +73,7 @@ async def test_a_worker_follows_the_clock() -> None:
     """Its timer may come late."""
     worker = _Worker(0.0)
     worker.learn(105.0)
-    worker.pacer.begin("r1", _SPEC, ActivePeriod(100.0, 0.0))
+    worker.pacer.start_run("r1", _SPEC, ActivePeriod(100.0, 0.0))
     assert not worker.ended
     worker.monotonic_ns += 6 * NS
     worker.pacer.follow_clock()
@@ -81,10 +81,10 @@ async def test_a_worker_follows_the_clock() -> None:
     # A lease from before a pause that comes late changes nothing.
     worker = _Worker(0.0)
     worker.learn(150.0)
-    worker.pacer.begin("r1", _SPEC, ActivePeriod(149.0, 4.0))
-    worker.pacer.begin("r1", _SPEC, ActivePeriod(100.0, 0.0))
+    worker.pacer.start_run("r1", _SPEC, ActivePeriod(149.0, 4.0))
+    worker.pacer.start_run("r1", _SPEC, ActivePeriod(100.0, 0.0))
     assert not worker.pacer.is_over("r1")
-    worker.pacer.begin("r1", _SPEC, ActivePeriod(149.0, 8.0))
+    worker.pacer.start_run("r1", _SPEC, ActivePeriod(149.0, 8.0))
     worker.monotonic_ns += 2 * NS
     assert worker.pacer.is_over("r1")
 
@@ -93,11 +93,11 @@ async def test_what_is_dealt_again_of_an_older_wave_does_not_change_the_window()
     """It was cut for as many workers as there were then; the newest wave says how many share the window."""
     worker = _Worker(0.0)
     old, new = Wave(0, 20, 3, 0, (20,)), Wave(20, 40, 2, 1, (40,))
-    worker.pacer.begin("r1", _OPEN, None, [new])
+    worker.pacer.start_run("r1", _OPEN, None, [new])
     assert worker.engines.pace.window == 100
-    worker.pacer.begin("r1", _OPEN, None, [old])
+    worker.pacer.start_run("r1", _OPEN, None, [old])
     assert worker.engines.pace.window == 100
-    worker.pacer.begin("r1", _OPEN, None, [old, Wave(60, 80, 1, 2, (80,))])
+    worker.pacer.start_run("r1", _OPEN, None, [old, Wave(60, 80, 1, 2, (80,))])
     assert worker.engines.pace.window == 200
-    worker.pacer.begin("r2", _OPEN, None, [Wave(0, 20, 4, 0, (20,))])
+    worker.pacer.start_run("r2", _OPEN, None, [Wave(0, 20, 4, 0, (20,))])
     assert worker.engines.pace.window == 50

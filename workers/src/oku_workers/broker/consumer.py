@@ -42,7 +42,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
         """
         handle = super().create_task_handler(*arguments, **options)
 
-        def take(message: Any) -> None:
+        def receive(message: Any) -> None:
             try:
                 sealed = open_task(self.app.signer, MessageKind.LEASE, read_json_body(message))
             except RejectedMessageError as error:
@@ -54,7 +54,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
             message.properties.pop("reply_to", None)
             handle(message)
 
-        return take
+        return receive
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
         """Drop what kombu could not unpack."""

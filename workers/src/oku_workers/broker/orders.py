@@ -52,9 +52,9 @@ class LeaseTask:
 
         @self._app.task(name=LEASE_TASK, shared=False)
         def take_leases(document: Any) -> None:
-            self._take(document)
+            self._receive(document)
 
-    def _take(self, document: Any) -> None:
+    def _receive(self, document: Any) -> None:
         self._watchdog.record_message()
         try:
             batch = decode_leases(self._app.signer, document)
@@ -65,7 +65,7 @@ class LeaseTask:
             self._app.reject(error)
         else:
             # Waiting for the loop keeps messages in the broker while it is busy.
-            self._loop_thread.ask(lambda: self._runner.take(batch))
+            self._loop_thread.ask(lambda: self._runner.accept(batch))
 
 
 class Orders:
@@ -105,15 +105,15 @@ class Orders:
             case Control():
                 self._loop_thread.post(lambda: self._runner.control(order))
             case CallHook():
-                self._loop_thread.post(lambda: self._runner.hooks.take(order))
+                self._loop_thread.post(lambda: self._runner.hooks.accept(order))
             case DropHooks():
                 self._loop_thread.post(lambda: self._runner.hooks.drop(order))
             case Fetch():
                 self._loop_thread.post(lambda: self._runner.fetch(order))
             case Intervals():
-                self._take_intervals(order)
+                self._set_intervals(order)
 
-    def _take_intervals(self, order: Intervals) -> None:
+    def _set_intervals(self, order: Intervals) -> None:
         self._loop_thread.post(self._runner.on_heard)
         self.link.on_heard()
         now = self._clock()
@@ -135,7 +135,7 @@ class Orders:
 def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
     """Have the Celery worker of an application listen to orders, over the connection that it has."""
 
-    def take(envelope: Any) -> None:
+    def receive(envelope: Any) -> None:
         try:
             order = decode_order(app.signer, read_json_body(envelope))
         except RejectedMessageError as error:
@@ -153,7 +153,7 @@ def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
                 build_orders_queue(f"{worker.name}.{worker.incarnation}"),
                 build_control_queue(worker.incarnation),
             ]
-            return [Consumer(channel, queues, on_message=take, no_ack=True, accept=["json"])]
+            return [Consumer(channel, queues, on_message=receive, no_ack=True, accept=["json"])]
 
         def stop(self, consumer: Any) -> None:
             """Cancel them, unless they are lost with their connection: Celery 5.7.0 would log an error."""

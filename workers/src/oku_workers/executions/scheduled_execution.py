@@ -141,7 +141,7 @@ class ScheduledExecution(Execution):
             if self.due_ns is None:
                 self._begin_chunk()
 
-    def take(self, second: int) -> tuple["Tally", int, int, int]:
+    def pop(self, second: int) -> tuple["Tally", int, int, int]:
         """Take the next request, which may be taken and is sent in a Unix second.
 
         Gives the tally, the coordinate, the index and the due time.

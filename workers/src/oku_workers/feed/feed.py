@@ -70,7 +70,7 @@ class Feed:
         """It is not known: answers decide it."""
         return 0
 
-    def take(self) -> Taken:
+    def pop(self) -> Taken:
         """Take the next request of `current`, of which there must be one."""
         execution = self.current
         assert execution is not None
@@ -115,7 +115,7 @@ class Feed:
         execution = self.current
         if execution is not None:
             if execution is self._marked and execution.taken >= execution.mark:
-                self._note_low()
+                self._request_limits()
             if execution.begin_segment(self.phase):
                 return
         self._choose()
@@ -127,7 +127,7 @@ class Feed:
             execution = order.popleft()
             execution.compact()
             if execution is self._marked:
-                self._note_low()
+                self._request_limits()
         self.current = next((execution for execution in order if execution.begin_segment(self.phase)), None)
         if self.current is not None:
             self._parking.wake_all()
@@ -150,8 +150,8 @@ class Feed:
                     execution.begin_segment(self.phase)
                 return
             ahead -= allowed
-        self._note_low()
+        self._request_limits()
 
-    def _note_low(self) -> None:
+    def _request_limits(self) -> None:
         self._marked, self._is_low = None, True
         self._requester.request_limits()

@@ -93,7 +93,7 @@ class FeedProtocol(Protocol):
         """How many requests will be due in so short a time from the first one on; 0 if that is not known."""
         ...
 
-    def take(self) -> Taken:
+    def pop(self) -> Taken:
         """Take the next request of `current`, of which there must be one."""
         ...
 

@@ -64,11 +64,11 @@ class PacedFeed:
         """It is not known: answers decide it, too."""
         return self._feed.count_first(within_s)
 
-    def take(self) -> Taken:
+    def pop(self) -> Taken:
         """Take the next request of `current`, of which there must be one."""
         assert self._pacer is not None
         self._pacer.use(1)
-        taken = self._feed.take()
+        taken = self._feed.pop()
         self._arm()
         return taken
 

@@ -118,14 +118,14 @@ class ScheduledFeed:
         first = self.find_first()
         return math.ceil(first.first_rps * within_s) if first is not None else 0
 
-    def take(self) -> Taken:
+    def pop(self) -> Taken:
         """Take the request of `current`, of which there must be one."""
         now_ns = self._now_ns
-        tally, coordinate, index, due_ns = self._heap[0][2].take(now_ns // _NS_PER_S)
+        tally, coordinate, index, due_ns = self._heap[0][2].pop(now_ns // _NS_PER_S)
         self._replace_first()
         if self._heap and self._heap[0][0] <= self._reached_ns:
             if self._full_since_ns is None:
-                self._note_room()
+                self._check_window()
         else:
             self._full_since_ns = None
             self._arm()
@@ -221,7 +221,7 @@ class ScheduledFeed:
                 return False
         return True
 
-    def _note_room(self) -> None:
+    def _check_window(self) -> None:
         """Something is due: whether it finds the window full."""
         if not self._taker.has_room():
             self._full_since_ns = self._heap[0][0]
@@ -236,7 +236,7 @@ class ScheduledFeed:
             return
         if self._heap and self._heap[0][0] <= now_ns:
             if self._full_since_ns is None:
-                self._note_room()
+                self._check_window()
             self._show()
         else:
             self._full_since_ns = None

@@ -171,7 +171,7 @@ class FileCache:
                     path.unlink(missing_ok=True)
             os.close(opened)
 
-    def begin(self, file: FileRef) -> PartialFile | None:
+    def open_partial(self, file: FileRef) -> PartialFile | None:
         """Begin to fetch a file, or go on with it; None while another process does. This blocks.
 
         Raises:

@@ -75,7 +75,7 @@ class FileFetcher:
                     if wrong >= _MOST_WRONG:
                         raise
                 except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                    await self._sleep(health.note_failure(error))
+                    await self._sleep(health.record_failure(error))
         finally:
             self._supervisor.dismiss(health)
 
@@ -83,7 +83,7 @@ class FileFetcher:
         while True:
             if held := await _have(lambda: self._cache.hold(file), _release):
                 return held
-            if partial := await _have(lambda: self._cache.begin(file), _close):
+            if partial := await _have(lambda: self._cache.open_partial(file), _close):
                 break
             await self._sleep(_LOOK_S)
         try:

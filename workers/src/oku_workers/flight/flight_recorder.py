@@ -41,7 +41,7 @@ EXIT_UNRECORDED = 5
 class FlightRecorder(Protocol):
     """Keeps how far each lease in hand has gone."""
 
-    def begin(self, lease: str) -> Write | None:
+    def open_slot(self, lease: str) -> Write | None:
         """Begin with a lease, of which nothing is taken yet; None if nothing can be written of it."""
 
     def forget(self, lease: str) -> None:
@@ -54,7 +54,7 @@ class FlightRecorder(Protocol):
 class NoRecorder:
     """Keeps nothing: nobody will know more than what the limits allow."""
 
-    def begin(self, lease: str) -> Write | None:  # noqa: ARG002  # as the protocol wants it
+    def open_slot(self, lease: str) -> Write | None:  # noqa: ARG002  # as the protocol wants it
         """Nothing is written."""
         return None
 
@@ -87,7 +87,7 @@ class FileRecorder:
             except (OSError, RecordError) as error:
                 self._give_up(error)
 
-    def begin(self, lease: str) -> Write | None:
+    def open_slot(self, lease: str) -> Write | None:
         """Begin with a lease, of which nothing is taken yet; None if nothing can be written of it."""
         if self._file < 0:
             return None

@@ -88,7 +88,7 @@ class Heartbeat(threading.Thread):
                 progress = self._take_progress()
                 if progress is not None:
                     dispatcher.send(PROGRESS_EVENT, progress=seal_progress(self._app.signer, progress))
-                self._health.note_well()
+                self._health.record_success()
                 if is_last:
                     return
                 if time.monotonic() >= next_look:

@@ -80,7 +80,7 @@ class LoopWatchdog(threading.Thread):
             self._loop_thread.post(answered.set)
             if not self._wait(answered):
                 return
-            self._health.note_well()
+            self._health.record_success()
             self._ending.wait(_ROUND_S)
 
     def end(self) -> None:

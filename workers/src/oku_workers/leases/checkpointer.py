@@ -173,9 +173,9 @@ class Checkpointer:
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
                 self._unanswered -= is_repeat  # nobody was asked
                 self._ignored -= is_repeat
-                self._repeat_at = _now() + min(health.note_failure(error), _LONGEST_RETRY_S)
+                self._repeat_at = _now() + min(health.record_failure(error), _LONGEST_RETRY_S)
                 continue
-            health.note_well()
+            health.record_success()
             self._source.on_sent(batch)
 
     async def _wait_until_due(self) -> None:

@@ -9,7 +9,7 @@ from oku_core.messaging.hook import LONGEST_HOOK_ERROR, LONGEST_HOOK_TRACEBACK, 
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.process.clock import SteadyClock
 from oku_core.process.redaction import redact
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 from oku_core.spec.spec import Hook, Spec
 from oku_core.user_code.messages import Returned
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
@@ -62,7 +62,7 @@ class HookRunner:
         """Those that are under way, and those of which it still tells what came of them."""
         return list(self._held)
 
-    def take(self, order: CallHook) -> None:
+    def accept(self, order: CallHook) -> None:
         """Call a hook, unless it was told so before."""
         attempt = order.attempt
         if order.incarnation != self._worker.incarnation or self._clock.now() > order.start_by:
@@ -91,7 +91,7 @@ class HookRunner:
     async def close(self) -> None:
         """End every attempt, and wait until their processes are gone."""
         self.drop_all()
-        await cancel(self._ending)
+        await cancel_tasks(self._ending)
 
     def _remember(self, attempt: HookAttempt) -> bool:
         """Remember an attempt; whether it is newer than those that were heard of."""

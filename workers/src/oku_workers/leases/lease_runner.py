@@ -16,7 +16,7 @@ from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import Progress
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import build_schedule
@@ -136,14 +136,14 @@ class LeaseRunner:
         """Whether the broker has the newest checkpoint of every lease."""
         return not any(lease.has_news for lease in self._leases.values())
 
-    def take(self, batch: LeaseBatch) -> None:
+    def accept(self, batch: LeaseBatch) -> None:
         """Begin with leases; those that were here before are passed over."""
         self._checkpointer.on_heard()
         arrivals = self._inbox.accept(batch)
         if arrivals:
             self._engines.sources.add_tickets(batch.tickets)
             waves = [arrival.lease.wave for arrival in arrivals]
-            self._pacer.begin(batch.run, arrivals[0].spec, batch.period, waves)
+            self._pacer.start_run(batch.run, arrivals[0].spec, batch.period, waves)
         for lease, spec, objection, setup in arrivals:
             if lease.id in self._leases:
                 continue
@@ -257,7 +257,7 @@ class LeaseRunner:
             self._sending.cancel()
         await self.hooks.close()
         await self._engines.close()
-        await cancel(self._serving)
+        await cancel_tasks(self._serving)
         await self._engines.sources.close()
         for lease in self._leases.values():
             self._run_log.add(lease.execution)
@@ -281,7 +281,7 @@ class LeaseRunner:
     def _begin(self, lease: OpenLease) -> None:
         self._leases[lease.id] = lease
         self._current = lease.run
-        if (write := self.recorder.begin(lease.id)) is not None:
+        if (write := self.recorder.open_slot(lease.id)) is not None:
             lease.execution.recording = FlightRecording(write)
         self._meter.add(lease)
         serving = asyncio.get_running_loop().create_task(self._serve(lease))

@@ -78,7 +78,7 @@ class RunWatch:
                 now, window, self._count_filled(run, window), run.ended, has_untaken=has_untaken
             )
             if run.last is not None and not run.is_open:
-                watched_s, underfilled_s = run.window.take()
+                watched_s, underfilled_s = run.window.drain()
                 if (last := run.last()) is not None:
                     last.watched_s += watched_s
                     last.underfilled_s += underfilled_s

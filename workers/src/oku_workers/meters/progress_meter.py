@@ -199,7 +199,7 @@ class ProgressMeter:
         """An execution leaves; the next measurement includes it once more."""
         self._left[execution.lease.run].add(execution, self._seen.pop(execution, _Seen()))
 
-    def take(
+    def measure(
         self, executions: Iterable[Execution], lags_s: Mapping[str, float], most_in_flight: int
     ) -> ProgressDelta:
         """What happened since the last call of this.

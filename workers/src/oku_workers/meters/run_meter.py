@@ -135,7 +135,7 @@ class WindowMeter:
         self._is_stopped = True
         self._gap_watched_s = self._gap_underfilled_s = 0.0
 
-    def take(self) -> tuple[float, float]:
+    def drain(self) -> tuple[float, float]:
         """The seconds watched and, of those, the underfilled ones, since the last call of this."""
         found = self._watched_s, self._underfilled_s
         self._watched_s = self._underfilled_s = 0.0

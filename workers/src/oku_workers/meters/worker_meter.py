@@ -155,7 +155,7 @@ class WorkerMeter:
             if execution.is_under_way:
                 self._record_lateness(execution, late_s)
         lags_s, self._lags_s = self._lags_s, {}
-        return self._progress.take(self._leases, lags_s, most_in_flight)
+        return self._progress.measure(self._leases, lags_s, most_in_flight)
 
     def _flush_counts(self) -> None:
         if self._engine is not None:

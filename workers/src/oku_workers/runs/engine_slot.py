@@ -115,7 +115,7 @@ class EngineSlot:
     def take_host_late_s(self) -> float:
         """The largest lateness of the event loop of that other process since the last call."""
         load = self.host_load
-        return load.take_late_s() if load else 0.0
+        return load.pop_late_s() if load else 0.0
 
     def flush_counts(self) -> None:
         """Count responses that are buffered in this turn of the event loop."""
@@ -160,7 +160,7 @@ class EngineSlot:
             await self.close()
         raise EngineError("another program keeps removing or changing the files of the run")
 
-    def begin(self, spec: Spec) -> None:
+    def start(self, spec: Spec) -> None:
         """Have the engine take from the feed, unless it does already."""
         if not self._has_begun:
             assert self.engine is not None

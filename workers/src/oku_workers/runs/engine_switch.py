@@ -12,7 +12,7 @@ from typing import Protocol
 
 from oku_core.messaging.hook import SetupData, build_spec_key
 from oku_core.messaging.order import CallHook
-from oku_core.process.supervision import Supervisor, cancel
+from oku_core.process.supervision import Supervisor, cancel_tasks
 from oku_core.spec.request_rules import has_patterns
 from oku_core.spec.secrets import reads_sources
 from oku_core.spec.spec import Spec
@@ -155,9 +155,9 @@ class EngineSwitch:
     async def close(self) -> None:
         """Close the engine with every connection."""
         if self._loading is not None:
-            await cancel([self._loading])
+            await cancel_tasks([self._loading])
         if self._farewell is not None:
-            await cancel([self._farewell])
+            await cancel_tasks([self._farewell])
         async with self._changing:
             await self.slot.close()
 
@@ -185,7 +185,7 @@ class EngineSwitch:
     async def _take_farewell(self, execution: Execution) -> None:
         try:
             if self.slot.engine is not None:
-                await self.slot.engine.take_farewell(execution)
+                await self.slot.engine.run_farewell(execution)
         finally:
             self._kept = self._farewell = None
             execution.release()
@@ -232,7 +232,7 @@ class EngineSwitch:
                 self.loaded = build_spec_key(key.run, key.attempt)
             if slot.engine is not None and slot.engine.fault:
                 raise EngineError(slot.engine.fault)
-            slot.begin(spec)
+            slot.start(spec)
             self._served.add(execution)
 
 

@@ -53,7 +53,7 @@ class RunPacer:
         self._newest: tuple[str, ActivePeriod | None, int] = "", None, 0
         """The open run that had leases last, its period, and where the newest of its waves begins."""
 
-    def begin(
+    def start_run(
         self, run: str, spec: Spec, period: ActivePeriod | None, waves: Iterable[Wave | None] = ()
     ) -> None:
         """Leases of a run have come.

@@ -10,7 +10,7 @@ from typing import Any
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
 from oku_core.messaging.order import FilesAddress
-from oku_core.process.supervision import cancel
+from oku_core.process.supervision import cancel_tasks
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.request_rules import compile_patterns, has_patterns
 from oku_core.spec.secrets import NO_SOURCES, FilledSpec, SecretError, SpecSources, reads_sources
@@ -108,7 +108,7 @@ class RunSources:
             if fetching.done():
                 await fetching
         finally:
-            await cancel([fetching])
+            await cancel_tasks([fetching])
             del fetching, either  # an error refers to this frame, and with it to the execution
         return not execution.finished.done()
 

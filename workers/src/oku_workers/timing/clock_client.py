@@ -12,10 +12,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
 
-from oku_core.messaging.clock_exchange import ClockQuestion, decode_answer, seal_question
+from oku_core.messaging.clock_exchange import ClockQuestion, decode_clock_answer, seal_question
 from oku_core.messaging.order import ClockNotice
 from oku_core.messaging.signing import RejectedMessageError, Signer
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks
 from oku_workers.timing.coordinator_clock import ClockSample, CoordinatorClock
 
 _FIRST_QUESTIONS = 5
@@ -58,7 +58,7 @@ class ClockClient(asyncio.DatagramProtocol):
 
     async def end(self) -> None:
         """End."""
-        await cancel([self._task])
+        await cancel_tasks([self._task])
 
     def on_notice(self) -> None:
         """The coordinator has said whom to ask."""
@@ -68,7 +68,7 @@ class ClockClient(asyncio.DatagramProtocol):
         """Take in an answer."""
         answered_ns = time.monotonic_ns()
         try:
-            answer = decode_answer(self._signer, data)
+            answer = decode_clock_answer(self._signer, data)
         except RejectedMessageError:
             return  # anybody may send anything; if no answer is true, that is told as a trouble
         # A copy, or an answer to somebody else, has no question.
@@ -80,7 +80,7 @@ class ClockClient(asyncio.DatagramProtocol):
         while True:
             notice = self._clock.notice
             if notice is None or not self._clock.must_ask:
-                health.note_well()
+                health.record_success()
                 self._noted.clear()
                 await self._noted.wait()
                 continue
@@ -101,7 +101,7 @@ class ClockClient(asyncio.DatagramProtocol):
                 is_idle = self._clock.is_known and not self._worker.lease_ids
                 await asyncio.sleep(_IDLE_INTERVAL_S if is_idle else _INTERVAL_S)
             if not self._asked:
-                health.note_well()
+                health.record_success()
 
     @contextlib.asynccontextmanager
     async def _open(self, notice: ClockNotice) -> AsyncIterator[Callable[[], None]]:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 from oku_cli.imports.har.har_body import read_posted, read_value
 from oku_cli.imports.headers import choose_headers, closes_connection
-from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, find_origin
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, split_origin
 from oku_core.json_reader import decode_document
 
 _ASSET_TYPE = re.compile(
@@ -107,7 +107,7 @@ def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
     if choice.include and not any(part in url for part in choice.include):
         return "not included"
     if not choice.include and _find_host(url) != main:
-        return f"of {find_origin(url)}"
+        return f"of {split_origin(url)}"
     if not choice.assets and _is_asset(entry, url):
         return "images, fonts, styles or scripts (--assets takes them)"
     return ""
@@ -197,7 +197,7 @@ def _url(entry: Mapping[str, Any]) -> str:
 
 def _find_host(url: str) -> str:
     """Host and port: a recording often begins with `http` and goes on with `https`."""
-    return find_origin(url).rpartition("@")[2].rpartition("/")[2]
+    return split_origin(url).rpartition("@")[2].rpartition("/")[2]
 
 
 def _describe_left(left: Counter[str]) -> str:

@@ -133,7 +133,7 @@ class OperationReader:
                 maker.notes.append(f"{name} is made up: put one that exists, or {{i}}, in its place")
             given = maker.make(schema, name)
         else:
-            given = maker.take(given, name, schema)
+            given = maker.use_given(given, name, schema)
         return json.dumps(given, ensure_ascii=False, separators=(",", ":")) if _is_json(kind) else given
 
     def _make_body(self, operation: Mapping[str, Any], maker: ExampleMaker) -> tuple[str | None, str]:
@@ -170,7 +170,7 @@ class OperationReader:
     def _make_content(self, media: Any, maker: ExampleMaker) -> Any:
         media = self._resolve(media)
         given, schema = maker.find(media), media.get("schema")
-        return maker.make(schema, "") if given is None else maker.take(given, "its body", schema)
+        return maker.make(schema, "") if given is None else maker.use_given(given, "its body", schema)
 
     def _list_credentials(self, operation: Mapping[str, Any], notes: list[str]) -> Iterator[NeededCredential]:
         """What the first way to prove who asks needs; what Oku cannot send goes into the notes."""

@@ -56,7 +56,7 @@ class ExampleMaker:
             given = self.find(resolved)
             if given is None:
                 self.notes.append(f"{where} is nested too deep; null stands for the rest")
-            return given if given is None else self.take(given, where, schema)
+            return given if given is None else self.use_given(given, where, schema)
         self._open.append(id(resolved))
         value = self._make(schema, where, depth)
         self._open.pop()
@@ -67,14 +67,14 @@ class ExampleMaker:
         self.made += len(parts)
         given = self.find(parts[0])
         if given is not None:
-            return self.take(given, where, schema)
+            return self.use_given(given, where, schema)
         if self.made > _MOST_VALUES:
             return self._leave_out(where)
         if any(find_type(part) == "object" for part in parts):
             return self._make_object(parts, where, depth)
         for part in parts:
             if (given := self.find(part)) is not None:
-                return self.take(given, where, schema)
+                return self.use_given(given, where, schema)
         typed = (part for part in parts if "type" in part or "items" in part)
         return self._make_typed(next(typed, parts[0]), where, depth)
 
@@ -91,7 +91,7 @@ class ExampleMaker:
                 return some[0]
         return None
 
-    def take(self, given: Any, where: str, schema: Any) -> Any:
+    def use_given(self, given: Any, where: str, schema: Any) -> Any:
         """A value that the document gives, as long as there is room for it; text where that has to be."""
         if self.made > _MOST_VALUES:
             return self._leave_out(where)

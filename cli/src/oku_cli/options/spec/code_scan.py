@@ -20,7 +20,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.spec import USER_CODE_ENGINES, Engine
 from oku_core.spec.values.file_reference import CODE_PATH, REFERENCE_MARK, CodeFile, is_code_path
-from oku_core.spec.values.scalar import list_values
+from oku_core.spec.values.scalar import wrap_list
 
 _SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "hooks", "data"
 
@@ -77,7 +77,7 @@ def _collect(sources: list[Source]) -> dict[str, Source]:
 def _refuse_include_alone(given: Mapping[str, Source]) -> None:
     """Files that go along with a stored scenario have no folder of their own here."""
     source = given.get(_INCLUDE)
-    if source is None or not any(map(_is_path, list_values(source.values[_INCLUDE]))):
+    if source is None or not any(map(_is_path, wrap_list(source.values[_INCLUDE]))):
         return
     reason = "applies only to user code: a scenario or a locustfile"
     if _SCENARIO in given:
@@ -121,7 +121,7 @@ def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None)
     folder = named.path.parent
     found = {place: named._replace(path=path) for place, path in scenario.modules.items()}
     found = {named.path.name: named} | found
-    for item in list_values(including.values[_INCLUDE]) if including is not None else ():
+    for item in wrap_list(including.values[_INCLUDE]) if including is not None else ():
         assert including is not None
         included = _name(including, item, _INCLUDE)
         label = f"{including.place(_INCLUDE)}: {item}"

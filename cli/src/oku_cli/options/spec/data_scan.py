@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from oku_cli.follow.upload import LocalFile, read_local_file
-from oku_cli.options.spec.file_values import ReadSources, build_finder
+from oku_cli.options.spec.file_values import ReadSources, build_file_finder
 from oku_cli.options.spec.input_file import find_file
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import IN_HEADER
@@ -106,7 +106,7 @@ def _read_again(path: Path, name: str, reference: FileRef) -> LocalFile:
 def _find_use(sources: Sequence[Source], files: Sequence[LocalFile]) -> Use:
     """What the requests use of each row, by the keys that they are made of."""
     kept = [source.drop(source.written.keys() - _TEMPLATE_KEYS) for source in sources]
-    spec = SpecFiles(find=build_finder(files)).fill_in_bodies(parse_spec(*kept))
+    spec = SpecFiles(find=build_file_finder(files)).fill_in_bodies(parse_spec(*kept))
     if not spec.list_places():
         spec = msgspec.structs.replace(spec, urls=(_ANY_PLACE,))
     values = list_values(spec)

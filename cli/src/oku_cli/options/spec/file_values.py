@@ -147,7 +147,7 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
     return ReadSources(read, [*files, *bodies.files])
 
 
-def build_finder(files: Sequence[LocalFile]) -> FindFile:
+def build_file_finder(files: Sequence[LocalFile]) -> FindFile:
     """A function that gives the path of a file that is to be uploaded; `SpecFileError` for any other."""
     paths = {file.reference.digest: file.path for file in files}
 

@@ -11,7 +11,7 @@ import msgspec
 
 from oku_cli.report.charts.planned_load import PhaseBand
 from oku_cli.report.charts.scale import AxisTick
-from oku_cli.report.markup import Html, element, join
+from oku_cli.report.markup import Html, element, join_html
 from oku_core.summary.summary import Unit
 from oku_core.tables.formatting import in_units
 
@@ -148,14 +148,14 @@ def build_chart(chart: Chart) -> Html:
 
 def draw_line(points: Iterable[tuple[float, float]], class_: str) -> Html:
     """Draw a line through points whose coordinates go from 0 to 1, to the right and upwards."""
-    return element("path", class_=f"line {class_}", d=write_path(points))
+    return element("path", class_=f"line {class_}", d=write_path_data(points))
 
 
 def draw_area(
     upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], class_: str
 ) -> Html:
     """Draw the area between two lines."""
-    return element("path", class_=f"area {class_}", d=f"{write_path([*upper, *reversed(lower)])}Z")
+    return element("path", class_=f"area {class_}", d=f"{write_path_data([*upper, *reversed(lower)])}Z")
 
 
 def draw_boxes(
@@ -178,7 +178,7 @@ def draw_boxes(
     return element("path", class_=f"boxes {class_}", d="".join(pieces))
 
 
-def write_path(points: Iterable[tuple[float, float]]) -> str:
+def write_path_data(points: Iterable[tuple[float, float]]) -> str:
     """Write points as the data of an SVG path."""
     return "M" + "L".join(f"{x * BOX:.5g} {(1 - y) * BOX:.4g}" for x, y in points)
 
@@ -280,4 +280,4 @@ def _build_mark(mark: Mark) -> Html:
 
 def build_section(heading: str, *content: str, id_: str) -> Html:
     """Build a section of the page."""
-    return element("section", element("h2", heading), join(*content), id=id_)
+    return element("section", element("h2", heading), join_html(*content), id=id_)

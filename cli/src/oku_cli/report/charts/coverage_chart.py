@@ -8,7 +8,7 @@ from oku_cli.report.charts.over_time import RunOverTime
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.history_reader import Band, RunHistory
-from oku_cli.report.markup import Html, element, join
+from oku_cli.report.markup import Html, element, join_html
 from oku_core.accounting.interval import SliceState
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.tables.formatting import format_compact, format_count, format_share
@@ -35,7 +35,7 @@ def build_strips(history: RunHistory) -> Html:
     if any(part["again"] for part in parts):
         note = "Requests that may have been sent more than once, by their place in the request space."
         strips.append(_build_strip("again", note, parts, _draw_again))
-    return join(*strips)
+    return join_html(*strips)
 
 
 def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | None:

@@ -50,7 +50,7 @@ class ShownDistribution:
         return self.name.replace(" ", "-")
 
 
-def list_distributions(summary: Summary) -> list[ShownDistribution]:
+def list_shown_distributions(summary: Summary) -> list[ShownDistribution]:
     """List the distributions of a run that are not empty, its latencies first."""
     return [
         ShownDistribution(time.label, time.counted, histogram)
@@ -74,7 +74,7 @@ class Bars:
         return self.low_us + self.step_us * len(self.counts)
 
 
-def build_bars(latency: HistogramSnapshot) -> Bars:
+def build_chart_bars(latency: HistogramSnapshot) -> Bars:
     """Sort all but the slowest thousandth into at most about `MOST_BARS` bars of a round width.
 
     A bucket counts towards the bar in which it begins; bars are wide enough to hide this.
@@ -97,7 +97,7 @@ def build_bars(latency: HistogramSnapshot) -> Bars:
 
 def build_histogram_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
     """Build the chart of how often each latency occurred, on a linear scale, and its track."""
-    bars = build_bars(latency)
+    bars = build_chart_bars(latency)
     scale, steps = build_linear_scale(max(bars.counts))
     width = 1 / len(bars.counts)
     boxes = [

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, draw_boxes, draw_line
-from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
+from oku_cli.report.charts.over_time import TRACK, RunOverTime, describe, round_series, trace_values
 from oku_cli.report.charts.scale import AxisTick, build_log_scale, build_ticks, format_axis_latency
 from oku_cli.report.charts.timeline import build_columns
 from oku_cli.report.markup import Html
@@ -56,7 +56,7 @@ def build_quantile_chart(over_time: RunOverTime) -> Chart | None:
         bands=over_time.timeline.pauses,
         phases=over_time.phases,
         track=TRACK,
-        series=[collect(QUANTILE_LABELS[name], "ms", row) for name, row in reversed(values.items())],
+        series=[round_series(QUANTILE_LABELS[name], "ms", row) for name, row in reversed(values.items())],
     )
 
 
@@ -87,7 +87,7 @@ def build_due_chart(over_time: RunOverTime) -> Chart | None:
         phases=over_time.phases,
         track=TRACK,
         series=[
-            collect(
+            round_series(
                 f"{time.label} {QUANTILE_LABELS[name]}",
                 "ms",
                 _list_values(over_time, time.figure_prefix + name),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_area, draw_line
-from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
+from oku_cli.report.charts.over_time import TRACK, RunOverTime, describe, round_series, trace_values
 from oku_cli.report.charts.planned_load import Plan
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks
 from oku_cli.report.charts.timeline import Timeline
@@ -57,8 +57,8 @@ def build_rate_chart(over_time: RunOverTime) -> Chart:
         bands=over_time.timeline.pauses,
         phases=over_time.phases,
         track=TRACK,
-        series=[collect(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present]
-        + [collect(label, "/s", values) for _, label, values in extra if values],
+        series=[round_series(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present]
+        + [round_series(label, "/s", values) for _, label, values in extra if values],
     )
 
 
@@ -83,7 +83,9 @@ def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
         bands=over_time.timeline.pauses,
         phases=over_time.phases,
         track=TRACK,
-        series=[collect(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present],
+        series=[
+            round_series(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present
+        ],
     )
 
 
@@ -168,11 +170,11 @@ def build_in_flight_chart(over_time: RunOverTime) -> Chart:
         phases=over_time.phases,
         track=TRACK,
         series=[
-            collect("in flight", "", in_flight),
-            *([collect("plan", "", planned)] if planned else []),
-            *([collect("most allowed", "", limits)] if limits else []),
-            collect("workers", "", [sample.workers for sample in over_time.columns]),
-            collect("worst event loop lag", "ms", lags_ms),
+            round_series("in flight", "", in_flight),
+            *([round_series("plan", "", planned)] if planned else []),
+            *([round_series("most allowed", "", limits)] if limits else []),
+            round_series("workers", "", [sample.workers for sample in over_time.columns]),
+            round_series("worst event loop lag", "ms", lags_ms),
         ],
     )
 

@@ -116,7 +116,7 @@ def trace_values(
     return over_time.trace(read)
 
 
-def collect(label: str, unit: str, values: Sequence[float | None]) -> Series:
+def round_series(label: str, unit: str, values: Sequence[float | None]) -> Series:
     """Build a series with its numbers rounded to four significant digits."""
     return Series(label, unit, [None if value is None else float(f"{value:.4g}") for value in values])
 

@@ -16,7 +16,7 @@ import msgspec
 from oku_cli.report.charts.scale import AxisTick
 from oku_cli.report.history_reader import Band
 from oku_core.accounting.lease_state import LeaseState
-from oku_core.results.sample import Sample, merge
+from oku_core.results.sample import Sample, merge_samples
 from oku_core.tables.formatting import format_since
 
 MOST_COLUMNS = 480
@@ -123,7 +123,7 @@ def clip_start(samples: Sequence[Sample], starts_at: float) -> Sequence[Sample]:
     begin = samples[first : first + joined]
     if not begin or begin[-1].at - starts_at < _SHORTEST_S:
         return samples[first:]
-    whole = merge(begin)
+    whole = merge_samples(begin)
     seconds = min(whole.seconds, whole.at - starts_at)
     return [msgspec.structs.replace(whole, seconds=seconds), *samples[first + joined :]]
 
@@ -146,7 +146,7 @@ def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOS
         groups = list(steps.values())
         if len(groups) > 1 and _measure_s(groups[-1]) < _measure_s(groups[-2]) / 2:
             groups[-2:] = [[*groups[-2], *groups[-1]]]
-        columns += [merge(group) for group in groups]
+        columns += [merge_samples(group) for group in groups]
     return columns
 
 

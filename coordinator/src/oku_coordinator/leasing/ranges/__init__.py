@@ -1,1 +1,1 @@
-"""How a closed run is dealt: how large leases are, each worker's share, and what moves between workers."""
+"""Dealing of closed runs: sizes of leases, shares of workers, and work that moves between them."""

@@ -1,7 +1,6 @@
-"""Deals out a closed run to workers whose backlog is not full, and moves work among them.
+"""Deals a closed run to workers whose backlog is not full, and moves work among them.
 
-Each worker is visited about once a second, and when its checkpoints have come; all of them are when little is
-left.
+Each worker is visited about once a second and after its checkpoints; all of them when little is left.
 """
 
 import asyncio
@@ -38,33 +37,33 @@ from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
 
 _VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
-"""All are visited so often, but that takes at most this share of the time."""
+"""Interval of visits to all workers, and the most time that these may take."""
 _SPARE_S, _SPARE_WINDOWS = 2.0, 2
-"""Spare work for each worker, in seconds and in windows, so that none runs dry before the end of a run."""
+"""Spare work of each worker, in seconds and in windows, so that none runs dry before the end of a run."""
 _BATCH = 100
-"""Leases dealt in one transaction; then others have their turn."""
+"""Leases dealt in one transaction; then the loop yields."""
 _DUE_AT_ONCE = 2 * _BATCH
-"""Workers visited for their news in one step: no more leases are dealt in it than would fill them."""
+"""Workers visited early in one step: no more than fill its leases."""
 _VISITED_AT_ONCE = 500
-"""Workers visited before others have their turn; it takes a few milliseconds."""
+"""Workers visited before the loop yields; it takes a few milliseconds."""
 
 
 @dataclass(kw_only=True)
 class RangeDealer:
-    """Cuts ranges of one run for workers as they can take them.
+    """Cuts ranges of one run for its workers.
 
     Args:
         ledger: the truth.
-        assignment: which workers the run has.
-        delivery: takes leases to workers, and asks them to shorten these.
-        pace: says how far workers may go ahead.
+        assignment: the workers of the run.
+        delivery: sends leases to workers, and orders to shorten them.
+        pace: the allowances of workers.
         expiry: follows the leases that are sent.
         time_limit: ends a run that lasts for a time.
         shares: divide a limit for all among the workers.
         cpu_clock: seconds of processor time of this thread.
 
     Attributes:
-        has_more: whether there was more to deal than one visit does; who calls sets it back.
+        has_more: whether a visit left work to deal; the caller resets it.
     """
 
     ledger: Ledger
@@ -77,20 +76,20 @@ class RangeDealer:
     cpu_clock: Clock = time.thread_time
     has_more: bool = field(default=False, init=False)
     _next_visit: float = field(default=-math.inf, init=False)
-    """When all are visited."""
+    """The time of the next visit to all."""
     _due: dict[str, None] = field(default_factory=dict, init=False)
     """Workers to visit before the next visit of all."""
     _weight: float = field(default=0.0, init=False)
-    """Of all workers together, at the last visit of all."""
+    """The weight of all workers together at the last visit to all."""
     _is_guess: bool = field(default=True, init=False)
     """Whether no rate was known then."""
 
     def schedule_visit(self, worker: str) -> None:
-        """Visit a worker with the next step: its checkpoints have come, or it has."""
+        """Visit a worker in the next step: it is new, or its checkpoints have come."""
         self._due[worker] = None
 
     async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
-        """Deal out a running run to the workers that are due.
+        """Deal a running run to the workers that are due.
 
         Args:
             run: the run.
@@ -104,7 +103,7 @@ class RangeDealer:
         sees_all = visits_all or self._is_running_out(run)
         backlogs = await self._fetch_backlogs(run, self._find_due(run, sees_all=sees_all))
         if not visits_all and self._is_guess and find_mean_rate(backlogs) is not None:
-            # A rate beside guesses of the others would be nearly all of the weight.
+            # One known rate among guesses would be nearly all of the weight.
             visits_all = True
             backlogs = await self._fetch_backlogs(run, self._find_due(run, sees_all=True))
         with self.ledger.read() as t:
@@ -121,7 +120,7 @@ class RangeDealer:
             self.has_more = bool(self._due)
 
     def _find_left_s(self, run: RunRecord, now: float, wall_now: float) -> float:
-        """For how many seconds the run is still dealt; workers that share it are told of their shares."""
+        """For how many seconds the run is still dealt; also sends workers their shares."""
         if not run.spec.has_clock and not is_shared(run.spec):
             return math.inf
         workers = self.assignment.workers(run.run)
@@ -130,7 +129,7 @@ class RangeDealer:
         return self.time_limit.find_left_s(run, len(workers), now, wall_now)
 
     def _is_running_out(self, run: RunRecord) -> bool:
-        """Whether less is left than the backlogs of all workers hold: then who asks first may be slow."""
+        """Whether less is left than the backlogs of all workers hold: then a slow worker could ask first."""
         room = estimate_room(
             self.assignment.count(run.run),
             self._weight,
@@ -142,7 +141,7 @@ class RangeDealer:
         return 0 < pending <= room
 
     def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
-        """The workers to visit now, out of those that can take leases."""
+        """Find the workers to visit now, among those that can take leases."""
         if sees_all:
             self._due.clear()
             workers = self.assignment.workers(run.run)
@@ -168,9 +167,9 @@ class RangeDealer:
         return run.spec.find_window(max(1, self.assignment.count(run.run)))
 
     def _move(self, run: RunRecord, backlogs: Sequence[Backlog], *, is_dealt_out: bool) -> None:
-        """Ask for work back of which others have too little, until the workers have answered.
+        """Shorten the leases of workers with too much work while others have too little.
 
-        Leases whose size the spec fixes are no wrong guess.
+        Leases of a size that the spec fixes stay as they are.
         """
         asked = {} if run.spec.range_size else find_excess(backlogs)
         if is_dealt_out:
@@ -217,7 +216,7 @@ def _bound_pending(pending: int, backlogs: Sequence[Backlog], left_s: float) -> 
     """
     if left_s == math.inf:
         return pending
-    # What one has too much of is of no use to another who has nothing.
+    # The surplus of one worker does not help another that has none.
     rest = sum(
         max(0.0, each.most_rps * (left_s + _SPARE_S) + _SPARE_WINDOWS * each.window - each.untaken)
         for each in backlogs

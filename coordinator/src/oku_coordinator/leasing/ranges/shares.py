@@ -1,8 +1,8 @@
-"""Which share of a run each worker has, where all workers have one concurrency or one highest rate together.
+"""Each worker's share of a concurrency or a maximum rate that all workers have together.
 
-A share is a worker's place among those that live, and their number. It is sent when it changes, with each
-answer to a checkpoint, and every few seconds: any message may be lost. All of them change when a worker comes
-or goes, so where there are many they change less often; one that has just come has none and sends nothing.
+A share is a worker's place among the live ones, and their number. It is sent when it changes, with each
+answer to a checkpoint, and every few seconds: any message may be lost. All shares change when a worker joins
+or leaves, so they change less often where there are many. A new worker has none and sends nothing.
 """
 
 import math
@@ -17,16 +17,16 @@ Share = tuple[int, int]
 
 _REPEAT_S = 3.0
 _PER_SECOND = 500
-"""So many workers are told their shares in a second."""
+"""The number of shares sent in a second."""
 
 
 def is_shared(spec: Spec) -> bool:
-    """Whether the workers of a run must know their shares; in open runs their waves tell them."""
+    """Whether the workers of a run need shares; in open runs, waves contain them."""
     return not spec.is_open and (spec.max_rate is not None or spec.shares_concurrency)
 
 
 class Shares:
-    """The shares of one run; the event loop changes them, and any thread may ask."""
+    """The shares of one run; the event loop changes them, and any thread may read them."""
 
     def __init__(self) -> None:
         self._by_incarnation: dict[str, Share] = {}
@@ -34,11 +34,11 @@ class Shares:
         self._next_change = -math.inf
 
     def find(self, incarnation: str) -> Share | None:
-        """The share of a process of a worker; None where nothing is shared."""
+        """The share of a worker process; None if nothing is shared."""
         return self._by_incarnation.get(incarnation)
 
     def assign(self, spec: Spec, workers: Sequence[WorkerState], now: float) -> list[Control]:
-        """Share a run among workers; gives what is to be sent now, at `now` in monotonic seconds."""
+        """Divide a run among workers; returns the messages to send at `now`, in monotonic seconds."""
         if not is_shared(spec) or now < self._next_change:
             return []
         ordered = sorted(workers, key=lambda worker: worker.name)

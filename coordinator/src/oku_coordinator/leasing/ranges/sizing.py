@@ -1,11 +1,10 @@
-"""How much work a worker is given, and who gives some back: pure rules.
+"""How much work a worker gets, and which worker returns some: pure rules.
 
-A worker's backlog is full with about ten seconds of untaken work. A lease is meant to last about as long;
-while the rate is unknown it is a window or what doubles the work done so far, but no more than ten seconds of
-what can be at most, when answers are long in coming. Near the end of the space leases shrink, so that all
-workers end together (guided self-scheduling: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36,
-1987; here weighted by rate). A worker that is asked to shorten leases answers with the ends that it can still
-keep. Only that answer frees the rest.
+A full backlog is about ten seconds of untaken work, and a lease should last about as long. While the rate is
+unknown, a lease is a window, or doubles the work done so far, limited to ten seconds at the highest possible
+rate. Near the end of the space leases shrink, so that all workers end together (guided self-scheduling:
+Polychronopoulos and Kuck, IEEE Transactions on Computers C-36, 1987; here weighted by rate). A worker that is
+asked to shorten leases answers with the ends that it can still keep. Only that answer frees the rest.
 """
 
 import math
@@ -21,19 +20,19 @@ from oku_core.messaging.lease import MOST_LEASES
 
 
 class Backlog(NamedTuple):
-    """What one process of one worker has yet to do of a run.
+    """The remaining work of one worker process in a run.
 
     Attributes:
         worker: its name.
         incarnation: its process.
         window: the requests that it may have in flight.
-        leases: the positions of each open lease that were not taken when the worker was last heard, by the
-            id of the lease, in the order in which it works on them.
-        rate_rps: what it does in a second; None while that is unknown.
-        most_rps: what it does in a second at most, as far as is known.
-        taken: what it has taken of the run so far.
-        ahead: how many positions its limits let it take beyond those that the ledger knows it has taken.
-        silence_s: how old what is known of it may be.
+        leases: the untaken positions of each open lease as of its last message, by the id of the lease, in
+            the order of work.
+        rate_rps: its requests per second; None while unknown.
+        most_rps: its highest rate, as far as known.
+        taken: the indices that it has taken of the run so far.
+        ahead: how many positions its limits allow beyond those that the ledger knows.
+        silence_s: the longest age of its last message.
     """
 
     worker: str
@@ -48,12 +47,12 @@ class Backlog(NamedTuple):
 
     @property
     def untaken(self) -> int:
-        """How many indices it has yet to take; leases that only wait for their last answers have none."""
+        """How many indices it has not taken yet; a lease that only waits for its last responses has none."""
         return sum(end - taken for taken, end in self.leases.values())
 
 
 def build_backlog(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, window: int) -> Backlog:
-    """Put together what ledger and heartbeats know of a worker in a run, with its window there."""
+    """Build the backlog of a worker in a run from the ledger and its heartbeats."""
     told = worker.leases
     untaken: dict[str, Range] = {}
     ahead = 0
@@ -77,29 +76,29 @@ def build_backlog(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, 
 
 
 LEASE_S = 10.0
-"""What a lease is meant to last, and the work of a full backlog."""
+"""The intended length of a lease, and the work of a full backlog."""
 _USUAL_SILENCE_S, _LONGEST_UNHEARD_S = 1.0, 10.0
-"""Where many workers speak less often than usual, a backlog holds what may be done unheard as well."""
+"""Where many workers report less often than usual, a backlog also covers the time between reports."""
 MAX_SIZE = 2_000_000
-"""No lease is larger, whatever the rate."""
+"""The largest lease, at any rate."""
 _USUALLY_HELD = 300
-"""Leases that one worker is given at a time, however small they are, as long as they fill its window."""
+"""Leases that one worker holds at a time, however small, as long as they fill its window."""
 _HELD_WINDOWS = 3
-"""Leases that a spec makes small may be more: one window of them is in flight, and two can be taken."""
+"""Small leases may be more than that: one window of them is in flight, and two can be taken."""
 _FEWEST_WINDOWS = 2
-"""Untaken work that keeps the window full until more has come."""
+"""Untaken work that keeps the window full until the next lease arrives."""
 _FIRST_WINDOWS = 4
 _SMALLEST_WINDOWS = 0.1
 _SMALLEST_S = 0.5
-"""Near the end of the space leases are not smaller than this, or messages would outweigh requests."""
+"""The smallest lease near the end of the space, or messages would cost more than requests."""
 _MOST_KEPT_S = 30.0
-"""Nobody keeps more work than this; it was given on a wrong guess of the rate."""
+"""No worker keeps more work than this; it was dealt on a wrong guess of the rate."""
 _KEPT_S = 15.0
 _MOST_WINDOWS = 3
 """A backlog that was not quite full with two windows may get a lease of one more."""
 _KEPT_WINDOWS = 2
 _MARGIN_S = 1.0
-"""Work that is not worth the messages."""
+"""Work too small to move."""
 
 
 def find_full(backlog: Backlog) -> int:
@@ -110,7 +109,7 @@ def find_full(backlog: Backlog) -> int:
 
 
 def size_lease(backlog: Backlog, share: int) -> int:
-    """How many requests the next lease of a worker should have, out of its share of what is left."""
+    """The size of a worker's next lease, from its share of the remaining requests."""
     goal = max(backlog.window, _bound_goal(backlog, backlog.window, backlog.taken // 2))
     if backlog.rate_rps is None:
         smallest = math.ceil(_SMALLEST_WINDOWS * backlog.window)
@@ -120,7 +119,7 @@ def size_lease(backlog: Backlog, share: int) -> int:
 
 
 def find_most_held(window: int, range_size: int | None) -> int:
-    """How many leases a worker may have at a time."""
+    """The most leases of a worker at a time."""
     needed = math.ceil(_HELD_WINDOWS * window / range_size) if range_size else 0
     return min(MOST_LEASES, max(_USUALLY_HELD, needed))
 
@@ -128,12 +127,12 @@ def find_most_held(window: int, range_size: int | None) -> int:
 def choose_sizes(
     backlogs: Sequence[Backlog], pending: int, *, weight: float, range_size: int | None, most: int
 ) -> list[tuple[Backlog, int]]:
-    """Who gets leases of which size, those first who would be done soonest.
+    """Choose the recipients and sizes of new leases, the workers that would run dry first in front.
 
     Args:
-        backlogs: of workers that can take leases.
-        pending: requests that are in no lease.
-        weight: the sum of the weights of all workers of the run, as `find_weight` gives them.
+        backlogs: the workers that can take leases.
+        pending: unleased requests.
+        weight: the sum of the weights of all workers of the run, from `find_weight`.
         range_size: the size of each lease, if the spec fixes it.
         most: how many leases at most.
     """
@@ -162,11 +161,11 @@ def choose_sizes(
 
 
 def estimate_room(workers: int, weight: float, *, window: int, range_size: int | None) -> int:
-    """How much untaken work about fills the backlogs of all workers, and a lease more for each.
+    """About how much untaken work fills the backlogs of all workers, plus a lease for each.
 
     Args:
         workers: how many there are.
-        weight: the sum of their weights, as `find_weight` gives them.
+        weight: the sum of their weights, from `find_weight`.
         window: the requests that each may have in flight.
         range_size: the size of each lease, if the spec fixes it.
     """
@@ -175,20 +174,20 @@ def estimate_room(workers: int, weight: float, *, window: int, range_size: int |
 
 
 def find_mean_rate(backlogs: Sequence[Backlog]) -> float | None:
-    """The mean rate of those whose rate is known, in requests per second."""
+    """The mean of the known rates, in requests per second."""
     rates = [each.rate_rps for each in backlogs if each.rate_rps is not None]
     return sum(rates) / len(rates) if rates else None
 
 
 def find_weight(backlog: Backlog, mean_rps: float | None) -> float:
-    """The rate of a worker for comparing it with others: the mean where its own is unknown, else a guess."""
+    """The rate of a worker in comparisons: the mean if its own is unknown, else a guess."""
     if backlog.rate_rps is not None:
         return backlog.rate_rps
     return float(backlog.window) if mean_rps is None else mean_rps
 
 
 def _bound_goal(backlog: Backlog, *guesses: int) -> int:
-    """Ten seconds of work, or the largest guess while the rate is unknown, if it can be done in that time."""
+    """Ten seconds of work; while the rate is unknown, the largest guess within that time."""
     if backlog.rate_rps is not None:
         return math.ceil(LEASE_S * backlog.rate_rps)
     guess, most = max(guesses), LEASE_S * backlog.most_rps
@@ -196,7 +195,7 @@ def _bound_goal(backlog: Backlog, *guesses: int) -> int:
 
 
 def find_excess(backlogs: Sequence[Backlog]) -> AskedEnds:
-    """Shorten those who have far more work than was meant; what they keep is still a full backlog."""
+    """Shorten the leases of workers with far more work than intended; they keep a full backlog."""
     asked: AskedEnds = {}
     for each in backlogs:
         if each.untaken > max(_MOST_WINDOWS * each.window, _MOST_KEPT_S * each.most_rps):
@@ -205,7 +204,7 @@ def find_excess(backlogs: Sequence[Backlog]) -> AskedEnds:
 
 
 def find_uneven(backlogs: Sequence[Backlog]) -> AskedEnds:
-    """Shorten those who would end later than all would together, when nothing is left to deal out."""
+    """Shorten the leases of workers that would end later than average, when nothing is left to deal."""
     mean_rps = find_mean_rate(backlogs)
     weights = [find_weight(each, mean_rps) for each in backlogs]
     if not (total := sum(weights)):
@@ -219,7 +218,7 @@ def find_uneven(backlogs: Sequence[Backlog]) -> AskedEnds:
 
 
 def trim_backlog(backlog: Backlog, keep: int) -> AskedEnds:
-    """Ask a worker to keep only so much of its untaken work, that which it would do first."""
+    """Shorten the leases of a worker to this much untaken work, beginning with the last one."""
     ends: dict[str, int] = {}
     for lease, (taken, end) in backlog.leases.items():
         kept = min(end - taken, keep)

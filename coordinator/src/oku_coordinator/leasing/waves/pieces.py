@@ -1,4 +1,4 @@
-"""Which lanes the pending requests of an open run are in, and which of them are past: pure rules.
+"""Sorts the pending requests of an open run by lane, and finds those that are past: pure rules.
 
 A piece is dealt as one lease, so it stays in one lane of one wave.
 """
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 def cut_pieces(waves: Iterable[Wave], pending: Iterable[Range]) -> Iterator[Piece]:
-    """The pieces that pending coordinates make up, in rising order; those in no wave are left out.
+    """Cut pending coordinates into pieces, in rising order; coordinates in no wave are left out.
 
     Args:
         waves: in rising order.
@@ -69,7 +69,7 @@ def _split_by_lane(wave: Wave, ranges: Iterable[Range]) -> Iterator[Piece]:
 
 
 def split_at(schedule: Schedule, piece: Piece, time_s: float) -> tuple[list[Range], list[Range]]:
-    """The coordinates of a piece that are due before a time of the schedule, and those that are due later."""
+    """Split a piece into the coordinates that are due before a time of the schedule, and the later ones."""
     begin_s, end_s = measure_span(schedule, piece.wave)
     if time_s <= begin_s:
         return [], list(piece.ranges)
@@ -82,7 +82,7 @@ def split_at(schedule: Schedule, piece: Piece, time_s: float) -> tuple[list[Rang
 
 
 def find_earliest_due(schedule: Schedule, pieces: Iterable[Piece]) -> float:
-    """The time of the schedule at which the first request of some pieces is due; infinite without any."""
+    """When the first request of some pieces is due, in seconds of the schedule; infinite without any."""
     earliest = math.inf
     for piece in pieces:
         if measure_span(schedule, piece.wave)[0] < earliest:
@@ -93,5 +93,5 @@ def find_earliest_due(schedule: Schedule, pieces: Iterable[Piece]) -> float:
 
 
 def measure_span(schedule: Schedule, wave: Wave) -> tuple[float, float]:
-    """Where a wave begins and ends, in seconds of the schedule."""
+    """The start and end of a wave, in seconds of the schedule."""
     return float(schedule.block_begin_s(wave.block)), float(schedule.block_begin_s(wave.next_block))

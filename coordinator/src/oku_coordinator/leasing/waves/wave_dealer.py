@@ -1,6 +1,6 @@
-"""Deals out an open run: cuts its schedule into waves ahead of time, and deals again what has come back.
+"""Deals an open run: cuts its schedule into waves ahead of time, and deals returned work again.
 
-What nobody has and can't be sent in time any more is accounted here.
+It accounts requests that no worker holds and that are too late to send.
 """
 
 import math
@@ -18,22 +18,22 @@ from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, Perio
 from oku_coordinator.workers.assignment import Assignment
 
 _LEAD_S = 1.0
-"""A period starts so long after it was opened: the first leases reach their workers before it."""
+"""The delay from opening a period to its start: the first leases reach their workers before it."""
 _REWIND_S = 15.0
-"""When a run goes on, what was in flight is due again if it was due so long before the end of the period."""
+"""When a run continues, requests in flight are due again if they were due this long before the stop."""
 _VISIT_EVERY_S, _ACCOUNT_EVERY_S = 0.2, 1.0
 _HEARD_S, _UNHEARD_AHEAD_S = 3.0, 5.0
-"""A coordinator that has just started and hears workers again deals less ahead: there may soon be more."""
+"""After a restart, a coordinator deals less ahead while workers reconnect: there may soon be more."""
 
 
 @dataclass(kw_only=True)
 class WaveDealer:
-    """Deals out one open run.
+    """Deals one open run.
 
     Args:
         ledger: the truth.
-        assignment: which workers the run has.
-        delivery: takes leases to workers.
+        assignment: the workers of the run.
+        delivery: sends leases to workers.
         expiry: follows the leases that are sent.
         clock: the clock of the run.
     """
@@ -49,7 +49,7 @@ class WaveDealer:
     """Since when there has been a worker to deal to."""
 
     def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
-        """Deal what there is to deal of a running run.
+        """Deal the next part of a running run.
 
         Args:
             run: the run.
@@ -93,7 +93,7 @@ class WaveDealer:
         self, run: RunRecord, plan: WavePlan, wall_now: float, *, workers: int
     ) -> PeriodRecord | None:
         def find_offset_s(stop_s: float) -> float:
-            """What was in flight when the clock stopped is due again, so nothing is late."""
+            """The offset after a stop: requests that were in flight are due again, so none is late."""
             with self.ledger.read() as t:
                 dealing = waves.fetch_dealing(t, run.run)
             pieces = cut_pieces(dealing.waves, dealing.pending)
@@ -109,7 +109,7 @@ class WaveDealer:
         )
 
     def _account(self, run: RunRecord, plan: WavePlan, clock_s: float, wall_now: float) -> None:
-        """Account what can't be sent any more, and forget the waves of which all is accounted."""
+        """Account requests that are too late to send, and delete waves that are fully accounted."""
         with self.ledger.read() as t:
             dealing = waves.fetch_dealing(t, run.run)
         past = plan.find_past(dealing, clock_s)

@@ -1,8 +1,8 @@
-"""What of an open run is dealt to whom, as its clock goes on: a pure rule.
+"""The next leases of an open run, as its clock advances: a pure rule.
 
-About ten seconds of the schedule are dealt ahead, so that the load goes on while a coordinator restarts. Each
-lane is a lease; the longer lanes come first, so the workers take turns. What has come back is dealt again as
-far as it can still be in time. A wave that nobody has yet is cut anew for the workers that live now.
+About ten seconds of the schedule are dealt ahead, so that the load continues while a coordinator restarts.
+Each lane is a lease; longer lanes come first, so workers take turns. Returned work is dealt again if it can
+still be on time. A wave that no worker holds yet is cut again for the live workers.
 """
 
 import math
@@ -20,13 +20,13 @@ from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 
 AHEAD_S = 10.0
-"""So much of the schedule is dealt ahead: a coordinator may be away for 8 s."""
+"""How much of the schedule is dealt ahead: a coordinator may be down for 8 s."""
 REPEAT_AHEAD_S = 5.0
-"""So much of what has come back is dealt again: the worker that had it may soon be there again."""
+"""How much returned work is dealt ahead: its worker may soon be back."""
 LEAD_S = 0.3
-"""What is dealt again reaches its worker within this time."""
+"""Work that is dealt again reaches its worker within this time."""
 MOST_PLANS = 8
-"""How many rules are kept; the specs of more runs than these are seldom needed at a time."""
+"""How many rules are cached; specs of more runs are rarely needed at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class WavePlan:
 
     Attributes:
         schedule: when its requests are due.
-        late_s: how late they may be sent; infinite if they are sent however late.
+        late_s: how late they may be sent; infinite without a limit.
     """
 
     schedule: Schedule
@@ -44,12 +44,12 @@ class WavePlan:
     def plan(
         self, dealing: Dealing, takers: Sequence[WorkerState], clock_s: float, ahead_s: float = AHEAD_S
     ) -> Deal | None:
-        """What is to be dealt now; None if nothing is.
+        """The next leases; None if none is due.
 
         Args:
-            dealing: how far the run is dealt.
-            takers: the workers that can take leases; without any, waves are cut once they are past.
-            clock_s: what the schedule's clock says.
+            dealing: the state of dealing.
+            takers: the workers that can take leases; without any, only past waves are cut.
+            clock_s: the time of the schedule's clock.
             ahead_s: how much of the schedule is dealt ahead.
         """
         kept, next_block = self._keep(dealing, takers, clock_s)
@@ -65,18 +65,18 @@ class WavePlan:
         return Deal(dropped=dropped, waves=waves, next_block=next_block, orders=orders)
 
     def find_past(self, dealing: Dealing, clock_s: float) -> list[Range]:
-        """What nobody has and cannot be sent in time any more, as coordinates."""
+        """The coordinates that no worker holds and that are too late to send."""
         pieces = cut_pieces(dealing.waves, dealing.pending)
         return [each for piece in pieces for each in split_at(self.schedule, piece, clock_s - self.late_s)[0]]
 
     def find_lost(self, piece: Piece, clock_s: float) -> list[Range]:
-        """What of a piece that a dead worker had cannot be dealt again in time."""
+        """The part of a dead worker's piece that is too late to deal again."""
         return split_at(self.schedule, piece, clock_s + LEAD_S - self.late_s)[0]
 
     def _keep(
         self, dealing: Dealing, takers: Sequence[WorkerState], clock_s: float
     ) -> tuple[Sequence[Wave], int]:
-        """The waves that stay as they are, and the first block behind them."""
+        """The waves that stay, and the first block after them."""
         kept, next_block = list(dealing.waves), dealing.next_block
         pending = list(dealing.pending)
         while takers and kept and pending and pending[-1][0] <= kept[-1].begin:
@@ -89,7 +89,7 @@ class WavePlan:
         return kept, next_block
 
     def _cut(self, block: int, takers: Sequence[WorkerState], until_s: float) -> Iterator[Wave]:
-        """The next waves, from a block on, that begin before a time of the schedule."""
+        """Cut the next waves, from a block on, that start before a time of the schedule."""
         while wave := plan_wave(self.schedule, block, max(1, len(takers))):
             if measure_span(self.schedule, wave)[0] >= until_s:
                 return
@@ -99,7 +99,7 @@ class WavePlan:
     def _order(
         self, pieces: Iterable[Piece], takers: Sequence[WorkerState], clock_s: float, *, turn: int
     ) -> Iterator[PieceOrder]:
-        """Leases of the pieces, as far as they can be in time; the workers take turns."""
+        """Order leases of the pieces that can be on time; the workers take turns."""
         earliest_s = clock_s + LEAD_S - self.late_s
         for number, piece in enumerate(pieces, turn):
             if ranges := split_at(self.schedule, piece, earliest_s)[1]:

@@ -1,1 +1,1 @@
-"""What a message, a state or the loss of a worker changes in the ledger, and the law that holds after it."""
+"""The rules of the ledger: how messages, states and lost workers change it, and the law of conservation."""

@@ -1,7 +1,7 @@
-"""The first law, checked on the ledger at every commit and whenever a run is looked at.
+"""The law of conservation, checked at every commit and whenever a run is read.
 
-Once this process has checked all of a run, and as long as nobody else writes, a commit is checked by what it
-changed; otherwise, and at each change of state, by all rows of the run. A run that breaks the law fails.
+Once this process has checked all rows of a run, and while no other process writes, a commit is checked by its
+changes; otherwise, and at each change of state, by all rows of the run. A run that breaks the law fails.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ from oku_core.accounting.run_state import ACTIVE_STATES
 
 
 def finish(transaction: Transaction) -> None:
-    """End a change: write accounts and seconds, and check every run that was touched or has changed."""
+    """Finish a change: write accounts and seconds, and check every run that was touched or has changed."""
     write_accounts(transaction)
     write_series(transaction)
     changed = {run for run, tally in transaction.tallies.items() if tally.has_changed}
@@ -42,10 +42,10 @@ def finish(transaction: Transaction) -> None:
 
 
 def _leave(transaction: Transaction, run: str) -> None:
-    """No more checkpoints come for a run.
+    """Unload the accounts of runs that get no more checkpoints.
 
-    Of the runs that are not active, two accounts stay: its own, because its summary is due, and that of the
-    run that has its turn and is about to begin.
+    Two accounts of inactive runs stay: that of the given run, because its summary is due, and that of the run
+    that has its turn and is about to start.
     """
     transaction.tallies.pop(run, None)
     kept = {run, *fetch_live_runs(transaction)[:1]}
@@ -75,7 +75,7 @@ def _check_changes(transaction: Transaction, run: str, tally: RowTally) -> None:
 
 
 def check_run(transaction: Transaction, run: str, account: RunAccount) -> Lengths:
-    """Check all rows of a run, whose account was fetched; gives how much of it is in each state.
+    """Check all rows of a run against its account; returns how much of it is in each state.
 
     Raises:
         BreachError: the slices do not partition the request space, the leased ones do not match the open
@@ -85,7 +85,7 @@ def check_run(transaction: Transaction, run: str, account: RunAccount) -> Length
 
 
 def fetch_lengths(transaction: Transaction, run: str, account: RunAccount) -> Lengths:
-    """The same, but without all rows while the commits of this process are checked by what they change."""
+    """The same, but by changes while the commits of this process are checked that way."""
     tally = transaction.tallies.get(run)
     return check_run(transaction, run, account) if tally is None else tally.lengths
 

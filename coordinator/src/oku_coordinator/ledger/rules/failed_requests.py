@@ -1,7 +1,7 @@
-"""Which requests of a run have failed: kept as leases end, and read as ranges of indices.
+"""The failed requests of a run: stored when leases end, and read as ranges of indices.
 
-Leases have coordinates. In a closed run these are the indices; in an open run the wave that a lease lies in
-says which index each of them has, so it is kept with them.
+Leases have coordinates. In a closed run these are the indices; in an open run, the wave of a lease maps them
+to indices, so it is stored with them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,11 +32,11 @@ from oku_core.schedule.stage import Arrivals
 from oku_core.schedule.wave import Wave
 
 _MOST_STEPS = 5 * MOST_RANGES
-"""How many indices are searched for spans: a fast run may have billions that it could not send."""
+"""The number of indices searched for spans: a fast run may have billions of unsent ones."""
 
 
 class FailedSpan(NamedTuple):
-    """The indices `start <= i < stop`, which all failed in one way."""
+    """The indices `start <= i < stop`, which all failed in the same way."""
 
     start: int
     stop: int
@@ -46,11 +46,11 @@ class FailedSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class FailedRequests:
-    """Which requests of a run are accounted and not ok, at one instant.
+    """The accounted requests of a run that are not ok, at one instant.
 
     Attributes:
-        spans: their indices, in rising order; each span failed in one way.
-        requests: how many they are, also those that are in no span, as there was no room for them.
+        spans: their indices, in rising order; each span failed in the same way.
+        requests: their number, including those for which there was no room in the spans.
     """
 
     spans: list[FailedSpan]
@@ -58,18 +58,18 @@ class FailedRequests:
 
     @property
     def unlisted(self) -> int:
-        """How many are in no span."""
+        """The number of requests outside all spans."""
         return self.requests - sum(span.stop - span.start for span in self.spans)
 
 
 def fetch_failed_requests(transaction: Transaction, run: str) -> FailedRequests:
-    """The failed requests of a run; `UnknownRunError` when there is none with that id."""
+    """The failed requests of a run; `UnknownRunError` if there is no such run."""
     requests = count_failed(transaction, run)
     return FailedRequests(list(read_failed(transaction, run)), requests)
 
 
 def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:
-    """Keep what has failed of a lease that is about to end; its parts are still there."""
+    """Store the failed requests of a lease that is about to end; its parts are still there."""
     if sum(lease.outcomes) == lease.outcomes[0]:
         return
     for failed in _list_failed(transaction, lease):
@@ -77,33 +77,33 @@ def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:
 
 
 def keep_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Sequence[Range]) -> None:
-    """Keep requests of an open run that the coordinator has accounted for by itself."""
+    """Store requests of an open run that the coordinator has accounted by itself."""
     for wave, pieces in split_at_waves(sorted(ranges), schedule_table.fetch_waves(transaction, run)):
         add_failed(transaction, run, FailedRanges("", outcome, wave, pieces))
 
 
 def build_index_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int], int]:
-    """What gives the index of a position of a lease."""
+    """Build the function from positions of a lease to indices."""
     if lease.wave is None:
         return lease.ranges.index_at
     wave = _find_wave(transaction, lease)
     schedule = build_phase_plan(fetch_spec(transaction, lease.run)).schedule
-    if wave is None or schedule is None:  # only of a ledger that somebody has changed
+    if wave is None or schedule is None:  # only in a ledger that was edited by hand
         return lease.ranges.index_at
     return lambda position: _find_index(schedule, wave, lease.ranges.index_at(position))
 
 
 def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
-    """What has failed of a run, by index; the open leases are as their last checkpoints have them.
+    """Read the failed requests of a run, by index; open leases are as of their last checkpoints.
 
-    A range of coordinates may have as many spans as it is long: at most `MOST_RANGES` are listed, and at most
+    A range of coordinates may have a span per coordinate: at most `MOST_RANGES` are listed, and at most
     `_MOST_STEPS` indices are searched for them.
     """
     return islice(_iter_failed(transaction, run), MOST_RANGES)
 
 
 def count_failed(transaction: Transaction, run: str) -> int:
-    """How many requests of a run have failed, whether they are listed or not."""
+    """The number of failed requests of a run, listed or not."""
     outcomes = fetch_account(transaction, run).outcomes
     return sum(outcomes) - outcomes[0]
 
@@ -154,7 +154,7 @@ def _list_spans(failed: Iterable[FailedRanges]) -> Iterator[FailedSpan]:
 
 
 def _iter_indices(schedule: Schedule, failed: FailedRanges) -> Iterable[FailedSpan]:
-    """The indices of coordinates in one wave; those that no wave was made of are their own."""
+    """The indices of coordinates in one wave; coordinates without a wave are their own indices."""
     wave = failed.wave
     if wave is None or failed.ranges == [(wave.begin, wave.stop)]:
         return _list_spans([failed])
@@ -162,7 +162,7 @@ def _iter_indices(schedule: Schedule, failed: FailedRanges) -> Iterable[FailedSp
 
 
 def _iter_lane(schedule: Schedule, wave: Wave, number: int, failed: FailedRanges) -> Iterator[FailedSpan]:
-    """The indices of those coordinates that are in one lane, in rising order."""
+    """The indices of the coordinates in one lane, in rising order."""
     lane = Lane(schedule, wave, number)
     if not (wanted := clip_ranges(failed.ranges, lane.start, lane.stop)):
         return
@@ -175,7 +175,7 @@ def _iter_lane(schedule: Schedule, wave: Wave, number: int, failed: FailedRanges
 
 
 def _join(spans: Iterable[FailedSpan]) -> Iterator[FailedSpan]:
-    """Spans in rising order, those joined that touch and failed in the same way."""
+    """Join adjacent spans that failed in the same way, in rising order."""
     pending: FailedSpan | None = None
     for span in spans:
         if pending is not None and span.start == pending.stop and span[2:] == pending[2:]:

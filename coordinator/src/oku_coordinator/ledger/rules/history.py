@@ -1,4 +1,4 @@
-"""The history of a run: its seconds, its events, and the lines that are made of both."""
+"""The history of a run: its seconds, its events, and the lines built from both."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from oku_core.summary.validity import Flag
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """How a run went: samples and events, oldest first."""
+    """The samples and events of a run, oldest first."""
 
     samples: list[Sample]
     events: list[Event]
@@ -33,15 +33,14 @@ _NO_PARTS: Mapping[LineKind, Iterable[Fields]] = MappingProxyType({})
 def keep_second(
     transaction: Transaction, run: str, sample: Sample, state: str = "", settled_to: float = -math.inf
 ) -> None:
-    """Keep a second of a run, and put the lines of seconds that are complete into the outbox.
+    """Store a second of a run, and put the lines of complete seconds into the outbox.
 
     Args:
         transaction: to write in.
         run: its id.
-        sample: the second; outcomes that it has count in addition to those of the series.
-        state: that the run is in.
-        settled_to: samples that end by this time get their ticks now, with all that the series has of
-            their seconds.
+        sample: the second; its outcomes count in addition to the series.
+        state: the state of the run.
+        settled_to: samples that end by this time get their ticks now, with the counts of the series.
     """
     history_table.keep_sample(transaction, run, sample, state)
     tick_lines.put_settled(transaction, run, settled_to)
@@ -49,13 +48,13 @@ def keep_second(
 
 
 def keep_events(transaction: Transaction, run: str, events: Iterable[Event]) -> None:
-    """Keep events of a run."""
+    """Store events of a run."""
     for event in events:
         history_table.record_event(transaction, run, event)
 
 
 def put_coverage(transaction: Transaction, run: str, at: float, lines: Iterable[Fields]) -> None:
-    """Keep lines of coverage for Loki, unless the run has come to rest since: it has lines of its end."""
+    """Put lines of coverage into the outbox, unless the run came to rest: it has final lines then."""
     if run_table.fetch_state(transaction, run) in ACTIVE_STATES:
         outbox_table.put(transaction, run, LineKind.COVERAGE, at, lines)
 
@@ -68,12 +67,13 @@ def put_summary(
     now: float,
     parts: Mapping[LineKind, Iterable[Fields]] = _NO_PARTS,
 ) -> bool:
-    """Put the summary of a run at rest, its phases and targets, and its flags as events, once each rest.
+    """Put the summary of a run at rest into the outbox with its parts, and its flags as events, once per
+    rest.
 
-    So are the ticks of its last seconds, if the coordinator that made these could not put them there.
+    The ticks of its last seconds follow, if the coordinator that made them could not write them.
 
     Returns:
-        Whether it was owed: the run is published, and its summary was not there yet.
+        Whether it was due: the run is published, and its summary was not there yet.
     """
     if not run_table.mark_summary_published(transaction, run):
         return False
@@ -102,16 +102,16 @@ def record_lost_threshold(transaction: Transaction, run: str, number: int, now: 
         run: its id.
         number: the place of the threshold in its spec, from 0.
         now: Unix time.
-        text: says which one.
+        text: describes the threshold.
     """
     if threshold_table.insert_loss(transaction, run, number, now):
         history_table.record_event(transaction, run, Event(at=now, type=EventType.THRESHOLD_LOST, text=text))
 
 
 def record_stretches(transaction: Transaction, run: str, kept: Mapping[int, ThresholdRecord]) -> None:
-    """Keep the state of thresholds over some seconds in a row, by their places in the spec.
+    """Store the state of thresholds over consecutive seconds, by their places in the spec.
 
-    When they were lost is not changed.
+    The times of their losses do not change.
     """
     for number, record in kept.items():
         threshold_table.write_stretch(transaction, run, number, record)

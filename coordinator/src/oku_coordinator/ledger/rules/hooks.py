@@ -1,7 +1,7 @@
-"""The hooks of a run: one worker calls `setup` before its first lease, one `teardown` before it is over.
+"""The hooks of a run: one worker calls `setup` before its first lease, another `teardown` at its end.
 
-The ledger names the attempt that counts before its worker hears of it. A report counts if it is of that
-attempt and comes from that process, once; any other one changes nothing.
+The ledger records the current attempt before its worker receives the order. A report counts once, if it
+belongs to that attempt and comes from that process; any other report changes nothing.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from oku_core.spec.spec import Hook
 from oku_core.summary.summary import HookState
 
 MOST_TRIES = 5
-"""A hook whose worker or process was lost so often in a row has failed."""
+"""A hook has failed after this many attempts in a row whose worker or process was lost."""
 _STATES = {Hook.SETUP: RunState.RUNNING, Hook.TEARDOWN: RunState.TEARING_DOWN}
 """The state of a run in which a hook is called."""
 
@@ -27,7 +27,7 @@ _STATES = {Hook.SETUP: RunState.RUNNING, Hook.TEARDOWN: RunState.TEARING_DOWN}
 def start_attempt(
     transaction: Transaction, run: str, hook: Hook, worker: str, incarnation: str, now: float
 ) -> HookRecord | None:
-    """Give a new attempt to a process of a worker; None if the run does not want it any more."""
+    """Assign a new attempt to a process of a worker; None if the run no longer needs one."""
     before = hook_table.fetch_hook(transaction, run, hook)
     if fetch_state(transaction, run) != _STATES[hook] or (before and before.is_settled):
         return None
@@ -43,14 +43,14 @@ def start_attempt(
 def record_report(
     transaction: Transaction, worker: str, incarnation: str, report: HookReport, now: float
 ) -> bool:
-    """Enter what came of an attempt; whether it counts."""
+    """Record the result of an attempt; returns whether it counts."""
     run, hook = report.attempt.run, report.attempt.hook
     record = hook_table.fetch_hook(transaction, run, hook)
     if (
         record is None
         or record.state != HookState.BEGUN
         or (record.attempt, record.worker, record.incarnation) != (report.attempt.number, worker, incarnation)
-        or fetch_state(transaction, run) is None  # it was deleted, and its hooks have not gone yet
+        or fetch_state(transaction, run) is None  # it was deleted, and its hooks are still being removed
     ):
         return False
     _settle(transaction, record, report, now)
@@ -58,14 +58,14 @@ def record_report(
 
 
 def lose_attempt(transaction: Transaction, attempt: HookAttempt, why: str, now: float) -> None:
-    """The worker that had an attempt is lost; does nothing if the attempt has ended meanwhile."""
+    """Record that the worker of an attempt is lost; does nothing if the attempt has ended meanwhile."""
     record = hook_table.fetch_hook(transaction, attempt.run, attempt.hook)
     if record is not None and record.state == HookState.BEGUN and record.attempt == attempt.number:
         _settle(transaction, record, HookReport(attempt=attempt, error=why, is_lost=True), now)
 
 
 def give_up_teardown(transaction: Transaction, run: str, why: str, now: float) -> None:
-    """Let a run be over without waiting for its teardown; does nothing if it does not wait for it."""
+    """End a run that waits for its teardown without it; does nothing for any other."""
     if fetch_state(transaction, run) != RunState.TEARING_DOWN:
         return
     hook_table.give_up(transaction, run, Hook.TEARDOWN, why, now)
@@ -92,7 +92,7 @@ def _settle(transaction: Transaction, record: HookRecord, report: HookReport, no
 
 
 def _end(transaction: Transaction, run: str, trouble: str, now: float) -> None:
-    """The teardown of a run is over: enter the state that it was to have, whatever came of the teardown."""
+    """Enter the end state of a run after its teardown, with any result."""
     teardown = hook_table.fetch_hook(transaction, run, Hook.TEARDOWN)
     if teardown is None or teardown.end_state is None or fetch_run(transaction, run).is_at_rest:
         return
@@ -121,7 +121,7 @@ def _is_current(transaction: Transaction, incarnation: str, attempt: HookAttempt
 
 
 def is_returned(transaction: Transaction, incarnation: str, attempt: HookAttempt) -> bool:
-    """Whether the ledger has the result of an attempt, as the process that had it reported it."""
+    """Whether the ledger has the result of an attempt, as reported by its process."""
     record = hook_table.fetch_hook(transaction, attempt.run, attempt.hook)
     return (
         record is not None
@@ -131,7 +131,7 @@ def is_returned(transaction: Transaction, incarnation: str, attempt: HookAttempt
 
 
 def list_holders(transaction: Transaction, run: str) -> list[tuple[str, str]]:
-    """The processes that have an attempt at a hook of a run, each as its incarnation and its worker."""
+    """The processes with a running attempt at a hook of a run, as incarnation and worker."""
     return [
         (record.incarnation, record.worker)
         for record in hook_table.fetch_hooks(transaction, run)

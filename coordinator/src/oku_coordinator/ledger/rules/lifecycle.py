@@ -1,7 +1,7 @@
 """The lifecycle of a run: how it enters the states of `oku_core.accounting.run_state`, each with its event.
 
-The periods of time in which it was active open when a worker begins, and close when it leaves those states.
-The clock of a schedule stops half a second after it is asked to, so that all workers stop at one time.
+A period of activity opens when a worker starts, and closes when the run leaves the active states. The clock
+of a schedule stops half a second after the order, so that all workers stop at the same time.
 """
 
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -28,23 +28,23 @@ from oku_core.spec.spec_digest import digest_spec
 from oku_core.summary.validity import Flag
 
 STOP_AHEAD_S = 0.5
-"""Workers hear of the end of a period before it comes."""
+"""How far ahead workers are told of the end of a period."""
 _TOLD_WITHIN_S = 1.0
-"""The last request of a run that is stopped is told of so soon; an older one was followed by a silence."""
+"""A stopped run reports its last request within this time; an older one was followed by a silence."""
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
 
 
 def create_run(
     transaction: Transaction, run: str, spec: Spec, now: float, key: str | None = None
 ) -> RunRecord:
-    """Enter a new run; its whole request space is pending.
+    """Insert a new run; its whole request space is pending.
 
     Args:
         transaction: to write in.
         run: its id.
         spec: its spec.
         now: Unix time.
-        key: with which it is submitted, if it is; no run of the ledger has had it.
+        key: its idempotency key, if any, which is new.
     """
     run_table.insert_run(transaction, run, spec, now)
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
@@ -57,11 +57,11 @@ def create_run(
 def change_state(
     transaction: Transaction, run: str, state: RunState, now: float, reason: str = ""
 ) -> RunRecord:
-    """Put a run into another state, and then into the one that follows by itself.
+    """Put a run into another state, and then into the automatic next one.
 
     Raises:
-        UnknownRunError: there is none.
-        TransitionError: it cannot get there from where it is.
+        UnknownRunError: there is no such run.
+        TransitionError: the transition is not allowed.
     """
     if state == RunState.PENDING:
         run_table.set_published(transaction, run)
@@ -73,11 +73,11 @@ def change_state(
 def start_run(
     transaction: Transaction, run: str, now: float, missing: int = 0, reason: str = ""
 ) -> RunRecord:
-    """Let a pending run begin, and keep the reason if it does so without some of its workers.
+    """Start a pending run; the reason is recorded if it starts without some of its workers.
 
     Raises:
-        UnknownRunError: there is none.
-        TransitionError: it is not pending any more.
+        UnknownRunError: there is no such run.
+        TransitionError: it is no longer pending.
     """
     enter_state(transaction, run, RunState.RUNNING, now)
     if hook_table.is_teardown_due(transaction, run):
@@ -88,11 +88,10 @@ def start_run(
 
 
 def end_time(transaction: Transaction, run: str, now: float) -> bool:
-    """Complete an active run that is bounded by time: as many requests as are accounted were all of it.
+    """Complete an active run with a time limit: its accounted requests were all of it.
 
     Returns:
-        Whether the run is over. It is not as long as leases are open, and nothing has changed then; nor is it
-        before its teardown has been called.
+        Whether the run is over. While leases are open, nothing changes; a due teardown is called first.
     """
     record = fetch_run(transaction, run)
     if record.state not in SENDING_STATES or not record.spec.is_timed or has_open_leases(transaction, run):
@@ -103,16 +102,16 @@ def end_time(transaction: Transaction, run: str, now: float) -> bool:
 
 
 def check_entry(record: RunRecord, state: RunState) -> None:
-    """Check whether a run can get into another state from where it is; `TransitionError` if it cannot."""
+    """Check whether a run may enter another state; `TransitionError` if not."""
     check_transition(record.run, record.state, state)
     if record.is_broken:
         raise TransitionError(record.run, record.state, state)  # its account is wrong, and stays so
 
 
 def enter_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str = "") -> None:
-    """Put a run into another state; `TransitionError` when it cannot get there from where it is.
+    """Put a run into another state; `TransitionError` if that is not allowed.
 
-    A run that is to be over and owes its teardown enters `tearing_down` first.
+    A run with a due teardown enters `tearing_down` before its end.
     """
     record = fetch_run(transaction, run)
     check_entry(record, state)
@@ -145,7 +144,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
 def _schedule_teardown(
     transaction: Transaction, record: RunRecord, end_state: RunState, now: float, reason: str
 ) -> None:
-    """Keep what a run is to be after its teardown; one that has not its turn waits for those that have."""
+    """Store the state of a run after its teardown; without a turn, it waits for the active runs."""
     check_transition(record.run, record.state, RunState.TEARING_DOWN)
     hook_table.schedule_teardown(transaction, record.run, end_state, reason, now)
     if record.state not in SENDING_STATES:
@@ -153,36 +152,36 @@ def _schedule_teardown(
 
 
 def leave_rest_unused(transaction: Transaction, run: str) -> None:
-    """Leave what is pending unused: as many requests as are accounted were all of the run."""
+    """Mark pending requests as unused: the accounted ones were all of the run."""
     mark_pending_unused(transaction, run)
     run_table.set_requests(transaction, run, sum_lengths(transaction, run).accounted)
 
 
 def record_submission(transaction: Transaction, run: str, now: float) -> None:
-    """Note that a run was submitted: it begins pending."""
+    """Record that a run was submitted; it starts as pending."""
     _record_state(transaction, run, RunState.PENDING, now, "")
 
 
 def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None:
-    """Put a pending run at the end of the queue; does nothing if it is not pending any more."""
+    """Move a pending run to the end of the queue; does nothing for any other."""
     if fetch_run(transaction, run).state != RunState.PENDING:
         return
     run_table.add_queued_time(transaction, run, now)
     run_table.move_to_queue_end(transaction, run, now)
-    transaction.accounts.pop(run, None)  # or those of the whole queue would come into memory
+    transaction.accounts.pop(run, None)  # or the accounts of the whole queue would be in memory
     text = f"the run gives its turn to the next: {reason}"
     record_event(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
 
 
 def record_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
-    """Note that a run begins without some of the workers that it had asked for."""
+    """Record that a run starts without some of its workers."""
     work_table.add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
     text = f"the run begins with {reason}"
     record_event(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
 
 
 def enter_next_state(transaction: Transaction, run: str, now: float) -> None:
-    """Enter the state that follows by itself once no lease is open."""
+    """Enter the automatic next state once no lease is open."""
     record = fetch_run(transaction, run)
     if record.state not in SENDING_STATES:
         return
@@ -195,14 +194,14 @@ def enter_next_state(transaction: Transaction, run: str, now: float) -> None:
 
 
 def _enter_rest(transaction: Transaction, record: RunRecord, now: float) -> None:
-    """Enter the state that follows a closing one; a pause for a reason is a failure if nothing was ok."""
+    """Enter the state after a closing one; a pause for a reason is a failure if nothing was ok."""
     has_failed = record.state == RunState.PAUSING and bool(record.reason) and not record.outcomes[0]
     state = RunState.FAILED if has_failed else _CLOSING_STATES[record.state]
     enter_state(transaction, record.run, state, now, record.reason)
 
 
 def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
-    """Fail a run because a check found a breach, past all transitions; a run that is over stays as it is."""
+    """Fail a run because of a breach, from any state; a run that is over stays as it is."""
     record = fetch_run(transaction, run)
     if record.state in FINAL_STATES:
         return
@@ -223,7 +222,7 @@ def _record_state(transaction: Transaction, run: str, state: RunState, now: floa
 
 
 def stop_clock(transaction: Transaction, record: RunRecord, at: float) -> None:
-    """Let the clock of a run stop at a Unix time, or when its time is over; one that is stopped stays so."""
+    """Stop the clock of a run at a Unix time, or at its time limit; a stopped one stays as it is."""
     period = schedule_table.fetch_period(transaction, record.run)
     if period is not None:
         schedule_table.stop_period(transaction, record.run, _bound(record, period, at))
@@ -234,7 +233,7 @@ def end_active_period(transaction: Transaction, record: RunRecord, now: float, *
 
     Args:
         transaction: to write in.
-        record: the run, with what it was before it was stopped.
+        record: the run as it was before it was stopped.
         now: Unix time.
         is_complete: whether all requests of the run are accounted.
     """
@@ -255,13 +254,13 @@ def end_active_period(transaction: Transaction, record: RunRecord, now: float, *
 
 
 def _ends_with_request(record: RunRecord) -> bool:
-    """Whether a run that is complete has come to its last request before its time was over."""
+    """Whether a complete run has reached its last request before its time limit."""
     if record.spec.is_open:
         return False  # its schedule says how long it lasts
     return record.spec.length_s is None or record.requests == record.spec.requests
 
 
 def _bound(record: RunRecord, period: PeriodRecord, at: float) -> float:
-    """A time, or the end of the time of a run if that comes first."""
+    """A time, at most the time limit of a run."""
     length_s = record.spec.length_s
     return at if length_s is None else min(at, period.build_period().unix_time(float(length_s)))

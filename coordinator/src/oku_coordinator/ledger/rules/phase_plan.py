@@ -1,4 +1,4 @@
-"""Which phases and targets the requests of a run may be of, and which figures come of them."""
+"""The phases and targets that the requests of a run may have, and the figures for them."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +13,7 @@ from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
 
 MOST_PLANS = 8
-"""How many plans are kept; the specs of more runs than these are seldom needed at a time."""
+"""How many plans are cached; specs of more runs are rarely needed at a time."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PhasePlan:
         return self.schedule.find_phase(index)
 
     def find_fault(self, lease: LeaseRecord, part: Part) -> str | None:
-        """Say why a part of a lease of this run cannot be true; None if it can.
+        """Find why a part of a lease of this run cannot be true; None if it can.
 
         The requests of a lease of an open run are all due in one phase.
         """
@@ -59,7 +59,7 @@ class PhasePlan:
         return find_time_fault(part.times, part.outcomes, is_open=True)
 
     def find_inner_fault(self, part: Part) -> str | None:
-        """Say why inner requests of a lease of this run cannot be; None if they can."""
+        """Find why inner requests of a lease of this run cannot be true; None if they can."""
         if not self.has_inner:
             return "the run has no inner requests"
         return None if part.phase in self.names else f"the run has no phase {part.phase!r}"

@@ -1,7 +1,7 @@
-"""A run over exactly the failed requests of another one: its request space is the same, the rest is unused.
+"""A run over exactly the failed requests of another one: the request space is the same, the rest is unused.
 
-So the request of index i is what it was. A run with a rate, or that ends after a time, is tried again without
-them, with as many in flight as it may have. Its thresholds are about all of its requests: a retry has none.
+So the request of index i is the same. A retry of a run with a rate or a time limit has neither; it keeps as
+many requests in flight as the original may have. Thresholds cover all requests of a run: a retry has none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ from oku_core.spec.spec import OPEN_END, Spec
 
 
 def create_retry(transaction: Transaction, run: str, retried: str, now: float) -> RunRecord:
-    """Enter a new run over the failed requests of a run at rest.
+    """Insert a new run over the failed requests of a run at rest.
 
     Args:
         transaction: to write in.
         run: the id of the new run.
-        retried: the id of the other one; `UnknownRunError` when there is none.
+        retried: the id of the other run; `UnknownRunError` if it does not exist.
         now: Unix time.
 
     Raises:
@@ -65,7 +65,7 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float) -
 
 
 def build_retry_spec(spec: Spec, stop: int) -> Spec:
-    """What a run is that sends requests of another one again, none of them from index `stop` on."""
+    """The spec of a retry of requests of another run, all below index `stop`."""
     requests = stop if spec.requests == OPEN_END else spec.requests
     if spec.is_open:
         requests = build_schedule(spec).requests

@@ -1,4 +1,4 @@
-"""Reads of a whole run at one instant, as far as it is kept in several tables."""
+"""Reads of a whole run at one instant, over several tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from oku_core.summary.validity import Flag
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How far a run is at one instant, without reading all of its rows.
+    """The progress of a run at one instant, without reading all of its rows.
 
     Attributes:
         record: its row and its spec.
@@ -60,13 +60,13 @@ class Standing:
 
 
 class StretchBasis(NamedTuple):
-    """What thresholds over some seconds in a row are judged by while a run goes on.
+    """The data of an active run that thresholds over consecutive seconds are judged by.
 
     Attributes:
         series: its seconds, from some time on.
         periods: its periods of activity, the oldest first; none if it has no clock.
         leases: its open leases.
-        pending: how many requests are in no lease, and were not sent.
+        pending: the number of its unleased requests.
     """
 
     series: Sequence[SeriesRow]
@@ -76,20 +76,20 @@ class StretchBasis(NamedTuple):
 
     @property
     def untaken(self) -> int:
-        """How many requests were left to be sent when the newest checkpoints were made."""
+        """The number of unsent requests as of the newest checkpoints."""
         return self.pending + sum(lease.end - lease.done for lease in self.leases)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdBasis:
-    """What the thresholds of a run are judged by.
+    """The data that the thresholds of a run are judged by.
 
     Attributes:
         record: its row and its spec.
-        accounts: what its requests sum to, by phase and name.
+        accounts: its account, by phase and name.
         flags: each with how many requests it concerns and its worst figure.
-        thresholds: what is kept of them, by their places in the spec.
-        course: how the run went by the clock; None while it goes on, or if no threshold asks for it.
+        thresholds: their records, by their places in the spec.
+        course: its course by the clock; None while it is active, or if no threshold needs it.
     """
 
     record: RunRecord
@@ -101,23 +101,23 @@ class ThresholdBasis:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A run with everything that is kept for it, at one instant.
+    """A run with all of its data at one instant.
 
     Attributes:
         record: its row and its spec.
         lengths: how much of it is in each state.
-        accounts: what its requests sum to, by phase and name.
-        workers: what each worker did.
+        accounts: its account, by phase and name.
+        workers: the work of each worker.
         processes: the peak memory of the other processes.
         flags: each with how many requests it concerns and its worst figure.
         breach: why the run does not balance; None when it does.
-        course: how it went by the clock; None without a rate.
-        thresholds: what is kept of its thresholds, by their places in the spec.
-        retry: what it sends again; None if it is no retry.
-        tracebacks: where exceptions of user code came from, by their reasons.
-        hooks: what became of those of its scenario.
-        closed_course: how a run without a rate that is at rest went by the clock; None unless thresholds over
-            some seconds are judged by it.
+        course: its course by the clock; None without a rate.
+        thresholds: the records of its thresholds, by their places in the spec.
+        retry: the run that it retries; None if it is no retry.
+        tracebacks: the tracebacks of exceptions of user code, by reason.
+        hooks: the state of its hooks.
+        closed_course: the course of a run without a rate at rest; None unless thresholds over consecutive
+            seconds need it.
     """
 
     record: RunRecord
@@ -136,12 +136,12 @@ class Snapshot:
 
     @cached_property
     def account(self) -> Account:
-        """What all its requests sum to."""
+        """The account of all its requests."""
         return self.accounts.parts.fetch_whole()
 
 
 class RunFrame(NamedTuple):
-    """All that a summary tells of a run at rest, but its accounts: these are as they were if it is."""
+    """The content of a summary of a run at rest except its accounts: these are unchanged if it is."""
 
     record: RunRecord
     workers: list[WorkerSummary]
@@ -164,7 +164,7 @@ def fetch_frame(transaction: Transaction, run: str) -> RunFrame:
 
 
 def fetch_standing(transaction: Transaction, run: str) -> Standing:
-    """How far a run is; takes the same time however long the run is."""
+    """The progress of a run, in constant time."""
     return Standing(
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
@@ -176,7 +176,7 @@ def fetch_standing(transaction: Transaction, run: str) -> Standing:
 
 
 def fetch_snapshot(transaction: Transaction, run: str) -> Snapshot:
-    """A run with everything that is kept for it at one instant, also while another process writes."""
+    """Read all data of a run at one instant, even while another process writes."""
     record = run_table.fetch_run(transaction, run)
     breach = record.reason if record.is_broken else None
     accounts = RunAccount()
@@ -205,13 +205,13 @@ def fetch_snapshot(transaction: Transaction, run: str) -> Snapshot:
 
 
 def _wants_course(record: RunRecord, breach: str | None) -> bool:
-    """Whether thresholds over some seconds of a run without a rate are judged by its series."""
+    """Whether thresholds over consecutive seconds of a run without a rate are judged by its series."""
     has_stretches = any(threshold.over_s is not None for threshold in record.spec.thresholds)
     return has_stretches and not record.spec.is_open and breach is None and record.is_at_rest
 
 
 def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
-    """How a run without a rate that is at rest went, as far as requests were left to be sent."""
+    """The course of a run without a rate at rest, up to its last unsent request."""
     run, periods = record.run, schedule_table.fetch_periods(transaction, record.run)
     if not record.spec.has_clock and record.state is RunState.COMPLETED and record.periods == 1:
         periods = [PeriodRecord(record.started_at or 0.0, 0.0)]
@@ -221,7 +221,7 @@ def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
 
 
 def fetch_stretch_basis(transaction: Transaction, run: str, since: int) -> StretchBasis:
-    """The data by which thresholds over some seconds in a row are judged, with the seconds from one on."""
+    """The data that thresholds over consecutive seconds are judged by, from a second on."""
     return StretchBasis(
         series=series_table.fetch_series(transaction, run, since),
         periods=schedule_table.fetch_periods(transaction, run),
@@ -231,7 +231,7 @@ def fetch_stretch_basis(transaction: Transaction, run: str, since: int) -> Stret
 
 
 def fetch_threshold_basis(transaction: Transaction, run: str) -> ThresholdBasis:
-    """The data by which the thresholds of a run are judged, to be read before the transaction ends."""
+    """The data that the thresholds of a run are judged by; use it within the transaction."""
     return ThresholdBasis(
         record=run_table.fetch_run(transaction, run),
         accounts=account_table.fetch_account(transaction, run),

@@ -1,8 +1,8 @@
-"""The lines of ticks: when they are put into the outbox, and with which counts.
+"""The lines of ticks: when they enter the outbox, and with which counts.
 
-A tick has its line once the workers have reported past its second, with what the series has of it. Counts
-that come later have a line of their own for the same second. Line and mark are one transaction, so all lines
-of a run sum to what the series had in all, which is the account once the run is at rest.
+A tick gets its line once the workers have reported past its second, with the counts of the series. Later
+counts get their own line for the same second. Line and mark are one transaction, so all lines of a run sum to
+its series, which is the account once the run is at rest.
 """
 
 import math
@@ -36,8 +36,8 @@ class PlannedSeconds:
     """The plan of a run by Unix time.
 
     Args:
-        plan: by the run's clock.
-        periods: when that went on, the oldest first.
+        plan: the plan by the run's clock.
+        periods: the periods of that clock, oldest first.
     """
 
     def __init__(self, plan: LoadPlan, periods: Iterable[ClockPeriod]) -> None:
@@ -45,9 +45,9 @@ class PlannedSeconds:
         self._periods = tuple(periods)
 
     def count(self, first: float, stop: float) -> int | None:
-        """How many requests the rate makes in `[first, stop)`; None without a rate.
+        """The number of requests planned in `[first, stop)`; None without a rate.
 
-        Where the clock was set back, as the run went on, nothing counts for a second time.
+        Where the clock was set back when the run continued, nothing counts twice.
         """
         return self._plan.count(self._read_most_s(first), self._read_most_s(stop))
 
@@ -63,7 +63,7 @@ class PlannedSeconds:
         )
 
     def measure_progress(self, sample: Sample) -> TimeProgress:
-        """How far the run was at the end of a sample, if it has a rate or ends after a time."""
+        """The progress of the run at the end of a sample, if it has a rate or a time limit."""
         if (length_s := self._plan.length_s) is None:
             return NO_TIME
         clock_s = min(length_s, self._read_s(sample.at))
@@ -73,12 +73,12 @@ class PlannedSeconds:
         return read_clock_s(self._periods, at)
 
     def _read_most_s(self, at: float) -> float:
-        """The most that the clock has said until then."""
+        """The highest time of the clock until then."""
         return max((period.measure_s(at) for period in self._periods if period.starts_at <= at), default=0.0)
 
 
 def find_whole(at: float) -> float:
-    """The whole second that a tick was due at; the time itself if it was not on time."""
+    """The whole second at which a tick was due; the time itself if it was not on time."""
     whole = round(at)
     return whole if abs(at - whole) < _MOST_LATE_S else at
 
@@ -90,12 +90,12 @@ def fetch_planned_seconds(transaction: Transaction, run: str) -> PlannedSeconds:
 
 
 def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
-    """Put the ticks of a run into the outbox that end by `settled_to`, and counts of earlier ones.
+    """Put the ticks that end by `settled_to` into the outbox, and later counts of earlier ones.
 
     Args:
-        transaction: to do it in.
+        transaction: to write in.
         run: its id; a run that is not published has no lines.
-        settled_to: Unix time; `math.inf` for a run at rest, of which nothing may be left.
+        settled_to: Unix time; `math.inf` for a run at rest, to leave nothing behind.
     """
     row = transaction.select_one("SELECT published_to, late_lines FROM histories WHERE run = ?", run)
     published_to, late_lines = (row["published_to"], row["late_lines"]) if row else (0.0, 0)
@@ -113,7 +113,7 @@ def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
         late = list(_build_late(transaction, run, chain.from_iterable(unseen.values()), late_lines, planned))
         outbox_table.enter(transaction, run, LineKind.TICK, late)
         late_lines += len(late)
-    # Should a run be published later, its lines begin then: what it has now counts as published.
+    # If a run is published later, its lines start then: the current counts count as published.
     if due or increments:
         transaction.execute(
             "INSERT INTO histories (run, published_to, late_lines) VALUES (?1, ?2, ?3)"
@@ -134,14 +134,14 @@ def _fetch_due(
 def _build_late(
     transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int, planned: PlannedSeconds
 ) -> Iterator[tuple[int, Fields]]:
-    """A line for each row, at its end; the number of the line is in its time, so no other line has it.
+    """A line for each row, at its end; its time contains the number of the line, so times are unique.
 
     `before` is how many such lines there were.
     """
     for number, row in enumerate(rows, before + 1):
         end = row.second + row.seconds
         sample = _find_sample(transaction, run, row.second)
-        # The length of a second is in one line alone: that of its sample, or its first one.
+        # Only one line has the length of a second: the line of its sample, or its first one.
         is_seen = sample is not None and find_seconds([sample])[0][0] <= row.second
         seconds = 0 if is_seen or not row.is_new else row.seconds
         since_s = 0.0 if sample is None else max(0.0, sample.at - (end if seconds else row.second))

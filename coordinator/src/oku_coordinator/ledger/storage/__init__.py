@@ -1,1 +1,1 @@
-"""The file of the ledger: its schema, its transactions, what they sum up, and its rows as types."""
+"""The file of the ledger: its schema, its transactions, its running sums, and its rows as types."""

@@ -1,4 +1,4 @@
-"""Leases as the ledger has them, and how their rows are written."""
+"""Lease rows as types, with their encoding."""
 
 import sqlite3
 from array import array
@@ -17,27 +17,27 @@ from oku_core.messaging.checkpoint import CheckpointBatch, LeaseFigures
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease as the ledger has it; all positions are those of its ranges.
+    """A lease in the ledger; its positions refer to its ranges.
 
     Attributes:
         id: its id.
-        run: the run that it is of.
+        run: the id of its run.
         ranges: its ranges.
         worker: the name of its worker.
-        incarnation: the process of that worker that it was given to.
-        state: what became of it.
+        incarnation: the process of that worker.
+        state: its state.
         reason: why it has expired; empty otherwise.
         cut_at: when it was dealt.
-        limit: the first position that the worker must not take; it never falls, and only counts up to `end`.
-        end: the first position that is not leased, or is not any more.
+        limit: the first position that the worker must not take; it never falls, and counts up to `end`.
+        end: the first position that is not leased, or no longer is.
         done: the first position that was not taken, as committed.
-        in_flight: the positions below `done` that had no outcome, packed where there are any.
-        untouched: those of them that were given back and certainly never sent, packed as well.
-        reported_end: the end by its newest checkpoint; its worker may not have heard of a lower one.
-        sequence: that of its newest checkpoint; 0 if none came yet.
-        outcomes: the counts of outcomes of what is covered.
-        figures: those of its newest checkpoint.
-        wave: of an open run, the first coordinate of the wave that it lies in; None in closed runs.
+        in_flight: the positions below `done` without an outcome, packed if there are any.
+        untouched: the ones among these that were given back and never sent, also packed.
+        reported_end: the end in its newest checkpoint; its worker may not have received a lower one.
+        sequence: the number of its newest checkpoint; 0 without one.
+        outcomes: the counts of outcomes of covered positions.
+        figures: the figures of its newest checkpoint.
+        wave: in an open run, the first coordinate of its wave; None in closed runs.
         lane: the lane of that wave.
     """
 
@@ -63,31 +63,31 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def length(self) -> int:
-        """How many requests it was dealt with."""
+        """The number of its requests when it was dealt."""
         return self.ranges.length
 
     @property
     def covered(self) -> int:
-        """How many requests have an outcome."""
+        """The number of its requests with an outcome."""
         return self.done - len(self.in_flight)
 
     @property
     def bound(self) -> int:
-        """The first position that the worker must not take, whatever it has heard."""
+        """The first position that the worker must not take, with or without the newest limit."""
         return min(self.limit, self.end)
 
     @property
     def at_risk(self) -> int:
-        """How many requests may have been sent although no outcome of theirs is committed."""
+        """The number of requests that may have been sent without a committed outcome."""
         return self.sent_in_flight + self.bound - self.done
 
     @property
     def sent_in_flight(self) -> int:
-        """How many of those in flight may have been sent: all but those that were given back untouched."""
+        """The number of requests in flight that may have been sent: all but the untouched ones."""
         return len(self.in_flight) - len(self.untouched)
 
     def list_at_risk(self) -> list[Range]:
-        """The ranges of these requests; those in flight come first."""
+        """The ranges of the requests at risk, in-flight ones first."""
         untouched = set(self.untouched)
         sent = [position for position in self.in_flight if position not in untouched]
         in_flight = [(index, index + 1) for index in self.ranges.list_indices(sent)]
@@ -105,13 +105,13 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseOrder(NamedTuple):
-    """A lease that is to be dealt.
+    """A lease to be dealt.
 
     Attributes:
         worker: the name of the worker.
         incarnation: its process.
-        size: how many requests it is to have; it has fewer if fewer are pending, or if these are scattered.
-        allowance: how many requests its process may take of all leases that are dealt together.
+        size: the intended number of requests; fewer if fewer are pending, or if these are scattered.
+        allowance: how many requests its process may take of all leases dealt together.
     """
 
     worker: str
@@ -122,14 +122,14 @@ class LeaseOrder(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What the ledger made of a batch of checkpoints, and what its worker is to hear of it.
+    """The result of a batch of checkpoints, with the answer for its worker.
 
     Attributes:
         batch: the batch.
         verdicts: on each of its checkpoints.
         confirmed: for each lease, the highest sequence number that is dealt with.
-        limits: the limits of open leases of this process that it may not have heard of.
-        ends: where its leases should end, as far as it says otherwise.
+        limits: the limits of open leases that this process may not have received.
+        ends: the ends of its leases where its report differs.
     """
 
     batch: CheckpointBatch
@@ -140,28 +140,28 @@ class Receipt:
 
 
 GROWING_COLUMNS = '"limit", "end", done, in_flight, untouched, reported_end, sequence, outcomes, figures'
-"""Of `leases`: what checkpoints and the coordinator change while the lease is open."""
+"""The columns of `leases` that change while the lease is open."""
 GROWING_MARKS = ", ".join("?" * (GROWING_COLUMNS.count(",") + 1))
 _GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
 _decode_ranges = build_own_decoder(list[Range])
 _decode_positions = build_own_decoder(list[int])
 _decode_figures = build_own_decoder(LeaseFigures)
 decode_counts = build_own_decoder(list[int])
-"""Decodes counts of outcomes as they stand in columns."""
+"""Decodes a column of outcome counts."""
 
 
 def pack_positions(positions: list[int]) -> Sequence[int]:
-    """The same positions in 8 bytes each: ten thousand workers may have a thousand in flight each."""
+    """The positions in 8 bytes each: ten thousand workers may have a thousand in flight each."""
     return array("q", positions) if positions else ()
 
 
 def encode_counts(counts: Sequence[int]) -> str:
-    """Encode counts of outcomes, or positions, as they stand in columns."""
+    """Encode outcome counts, or positions, for a column."""
     return msgspec.json.encode(counts).decode()
 
 
 def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
-    """A row of `leases`, with its `ranges` if it has several; `BreachError` if it cannot be read."""
+    """Build a lease from its row and its `ranges`, if it has several; `BreachError` if unreadable."""
     with breaching(row["run"]):
         ranges = _decode_ranges(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
         lease = LeaseRecord(
@@ -174,7 +174,7 @@ def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
 
 
 def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:
-    """A lease with other `GROWING_COLUMNS`; one of `UNREADABLE` if they cannot be read."""
+    """The lease with other `GROWING_COLUMNS`; raises one of `UNREADABLE` if they are invalid."""
     limit, end, done, in_flight, untouched, reported_end, sequence, outcomes, figures = columns
     return msgspec.structs.replace(
         lease, limit=limit, end=end, done=done, in_flight=pack_positions(_decode_positions(in_flight)),

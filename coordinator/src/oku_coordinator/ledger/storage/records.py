@@ -33,7 +33,7 @@ class BreachError(ConservationError):
 
     Args:
         run: its id.
-        detail: what does not agree.
+        detail: the contradiction.
     """
 
     def __init__(self, run: str, detail: str) -> None:
@@ -48,18 +48,18 @@ class RunRow:
 
     Attributes:
         target: scheme, host and port of its first URL; empty for Oku's own delay servers.
-        load: at which rate, or with how many in flight, and for how long it sends, in words.
-        outcomes: what is accounted, in the order of `OUTCOMES`.
+        load: its rate or number of requests in flight, and its duration, in words.
+        outcomes: the accounted requests, in the order of `OUTCOMES`.
         periods: how many periods of activity it has had.
         active_since: when the open period began.
         queued_at: when it last went to the end of the queue.
         queued_s: how long it was in the queue before that.
-        watched_s: how many seconds of its workers were watched for how full their windows were.
-        underfilled_s: in how many of them a window was not full although indices were untaken.
-        count_name: the name under which delay servers count its requests. It is random, and nothing shows it:
-            anyone who knew it could send requests that count for the run.
+        watched_s: the worker seconds in which the fill of the window was observed.
+        underfilled_s: how many of them had an underfilled window despite untaken indices.
+        count_name: the name under which delay servers count its requests. It is random and secret: anyone who
+            knew it could send requests that count for the run.
         drops_in_flight: whether its requests in flight get no time to finish once it is stopped.
-        last_ended_at: when the last request ended that a checkpoint told of; None before the first.
+        last_ended_at: when the last reported request ended; None before the first.
         number: orders runs that were created at the same time.
     """
 
@@ -94,42 +94,42 @@ class RunRow:
 
     @property
     def accounted(self) -> int:
-        """How many requests have an outcome."""
+        """The number of its requests with an outcome."""
         return sum(self.outcomes)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it sends nothing and waits for nothing: it is over or paused."""
+        """Whether it sends nothing and is not queued: it is over or paused."""
         return self.state in REST_STATES
 
     @property
     def is_active(self) -> bool:
-        """Whether its leases may be out."""
+        """Whether it may have open leases."""
         return self.state in ACTIVE_STATES
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it was cancelled because it had no worker: what it has done is no test of anything."""
+        """Whether it was cancelled for lack of workers: its results are no test of anything."""
         return self.state == RunState.CANCELLED and self.reason.startswith(NO_WORKER)
 
     @property
     def cursor(self) -> str:
-        """Where a list of runs goes on behind this one."""
+        """Its cursor in lists of runs, for the page after it."""
         return f"{self.created_at!r}_{self.number}"
 
     def measure_queued_s(self, now: float) -> float:
-        """Seconds until `now` in which it was pending, over all its turns."""
+        """The seconds until `now` in which it was pending, over all its turns."""
         waits_s = max(0.0, now - self.queued_at) if self.state == RunState.PENDING else 0.0
         return self.queued_s + waits_s
 
     def measure_active_s(self, now: float) -> float:
-        """Seconds of activity until `now`, the open period included."""
+        """The seconds of activity until `now`, the open period included."""
         open_s = 0.0 if self.active_since is None else max(0.0, now - self.active_since)
         return self.active_s + open_s
 
 
 NO_WORKER = "no worker for "
-"""So begins the reason of a run that is cancelled because it has had no worker for too long."""
+"""The start of the reason of a run that is cancelled because it had no worker for too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,28 +139,28 @@ class RunRecord(RunRow):
     spec: Spec
 
     def measure_active_s(self, now: float) -> float:
-        """Seconds of activity until `now`; a closed run only waits for answers once its time is over."""
+        """The seconds of activity until `now`; a closed run past its time limit only waits for responses."""
         active_s, length_s = super().measure_active_s(now), self.spec.length_s
         return active_s if length_s is None or self.spec.is_open else min(active_s, float(length_s))
 
     @property
     def drain_s(self) -> float:
-        """How many seconds its requests in flight may take to finish once it is stopped."""
+        """How many seconds its requests in flight may take to finish after a stop."""
         return 0.0 if self.drops_in_flight else self.spec.drain_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookRecord:
-    """What became of a hook of a run; what it returned is kept beside it.
+    """The state of a hook of a run; its return value is stored separately.
 
     Attributes:
-        hook: which one.
-        state: what became of it.
+        hook: the hook.
+        state: its state.
         attempt: the number of the newest call; rises as long as the run exists.
-        tries: how many calls there were since the run began, or was resumed after a failure.
+        tries: the number of calls since the run started, or was resumed after a failure.
         worker: the name of the worker that has the newest call.
         incarnation: the process of that worker.
-        since: when that call was given to it, or since when a teardown is owed.
+        since: when that call was assigned, or since when a teardown is due.
         ended_at: when the newest call ended.
         error: why it failed, or was lost.
         traceback: where it failed.
@@ -183,19 +183,19 @@ class HookRecord:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is under way, or is not to be called any more."""
+        """Whether it is running, or will not be called any more."""
         return self.state not in (HookState.OWED, HookState.LOST)
 
 
 class KeyRecord(NamedTuple):
-    """What is kept of a key with which a run was submitted.
+    """The record of an idempotency key.
 
     Attributes:
         key: the key.
-        digest: of the spec that was submitted with it.
+        digest: the digest of the spec that was submitted with it.
         run: the run.
-        deleted_at: when the run was deleted; None while it is there.
-        summary: of a deleted run, how it stood, as JSON.
+        deleted_at: when the run was deleted; None while it exists.
+        summary: the last summary of a deleted run, as JSON.
     """
 
     key: str
@@ -206,11 +206,11 @@ class KeyRecord(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """What is kept of a deleted run that was submitted with a key.
+    """The record of a deleted run that was submitted with a key.
 
     Attributes:
         deleted_at: when it was deleted.
-        summary: how it stood then, as JSON.
+        summary: its last summary, as JSON.
     """
 
     deleted_at: float
@@ -218,14 +218,14 @@ class RunEnd(NamedTuple):
 
 
 class RetryRecord(NamedTuple):
-    """What a run completes that sends what failed in another one.
+    """The totals of a run and its retries.
 
     Attributes:
         retried: the run whose failed requests it sends.
         origin: the first run of them all.
-        requests: how many that one has.
+        requests: the number of its requests.
         ok: how many of them were ok before this run.
-        unlisted: how many had failed that are not sent, as they were not listed.
+        unlisted: how many had failed and are not sent, because they were not listed.
     """
 
     retried: str
@@ -236,13 +236,13 @@ class RetryRecord(NamedTuple):
 
 
 class ThresholdRecord(NamedTuple):
-    """What is kept of a threshold beside the account.
+    """The record of a threshold beside the account.
 
     Attributes:
-        lost_at: when it was seen to be lost for certain; None if it is not.
-        worst: of one over some seconds in a row, the worst of these; None if none was judged.
-        loss: the first of these in which it did not hold; None if there is none.
-        longest_s: for how long the longest row of seconds was that it could look at.
+        lost_at: when it was certainly lost; None if it is not.
+        worst: over consecutive seconds, the worst value; None if none was judged.
+        loss: the first value that did not hold; None if there is none.
+        longest_s: the length of the longest row of seconds that could be judged.
     """
 
     lost_at: float | None = None
@@ -252,12 +252,12 @@ class ThresholdRecord(NamedTuple):
 
 
 UNREADABLE = (ValueError, OverflowError, msgspec.MsgspecError)
-"""What is raised for columns that cannot be read."""
+"""The errors of unreadable columns."""
 
 
 @contextmanager
 def breaching(run: str) -> Iterator[None]:
-    """Raise whatever does not balance, or cannot be read, as the breach of a run."""
+    """Raise a contradiction or an unreadable column as the breach of a run."""
     try:
         yield
     except BreachError:

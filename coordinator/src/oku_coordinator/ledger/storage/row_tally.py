@@ -1,8 +1,7 @@
-"""What the slices, leases, workers and seconds of a run sum to, kept in memory and updated row by row.
+"""The sums of a run's slices, leases, workers and seconds, kept in memory and updated row by row.
 
-A `RowWatch` tells it of each row. So a commit is checked by what it changed, and costs the same however many
-leases are out. When another process has written, or a transaction was rolled back, the tally is made anew
-from all rows.
+A `RowWatch` reports each changed row. So a commit is checked by its changes, and costs the same for any
+number of leases. After a write by another process, or a rollback, the tally is rebuilt from all rows.
 """
 
 import operator
@@ -18,10 +17,10 @@ _T = TypeVar("_T")
 
 
 class RowTally:
-    """The sums of one run, made from all its rows after these have been checked.
+    """The sums of one run, built from all its rows after these have been checked.
 
     Args:
-        lengths: how much of the run is in each state, as slices have it.
+        lengths: how much of the run is in each state, by its slices.
         leases: its open leases, in the order in which they were dealt.
         parts: how many requests the parts of each open lease cover.
         worker_requests: the sum of its workers' requests.
@@ -72,7 +71,7 @@ class RowTally:
             _add(self._ranges, (start, stop), sign)
 
     def open_lease(self, lease: LeaseRecord) -> None:
-        """Count a lease that was dealt."""
+        """Add a lease that was dealt."""
         self._add_lease(lease)
         self._count_ranges(lease.ranges.cut(0, lease.end), -1)
         self._grown.add(lease.id)
@@ -83,20 +82,20 @@ class RowTally:
         self._covered += lease.covered
 
     def update_lease(self, lease: LeaseRecord) -> None:
-        """Put the newer state of an open lease in the place of the one before."""
+        """Replace an open lease by its newer state."""
         before = self.leases[lease.id]
         self.leases[lease.id] = self.fleet[lease.incarnation][lease.id] = lease
         self._covered += lease.covered - before.covered
         self._grown.add(lease.id)
         if lease.end != before.end:
-            # Only the ranges from the one on that has the lower of both ends can differ.
+            # Only ranges from the lower end on can differ.
             lower = min(lease.end, before.end)
             begin = lease.ranges.offset(lease.ranges.find_range(lower)) if lower < lease.length else lower
             self._count_ranges(before.ranges.cut(begin, before.end), 1)
             self._count_ranges(lease.ranges.cut(begin, lease.end), -1)
 
     def close_lease(self, name: str) -> None:
-        """Count a lease that is not open any more."""
+        """Remove a lease that is no longer open."""
         lease = self.leases.pop(name, None)
         if lease is None:
             return
@@ -113,7 +112,7 @@ class RowTally:
             _add(self._ranges, piece, count)
 
     def count_part(self, lease: str, added: int) -> None:
-        """Count more requests that the parts of an open lease cover."""
+        """Count more covered requests in the parts of an open lease."""
         _add(self._parts, lease, added)
         self._grown.add(lease)
 
@@ -122,16 +121,16 @@ class RowTally:
         self.worker_requests += added
 
     def count_second(self, sign: int, outcomes: Sequence[int]) -> None:
-        """Count the outcomes of a second that were added, or with a `sign` of -1 removed."""
+        """Count outcomes of a second that were added, or with a `sign` of -1 removed."""
         for place, count in enumerate(outcomes):
             self.series[place] += sign * count
 
     def check(self) -> Lengths:
-        """Check the first law over what has changed since the last check.
+        """Check conservation over the changes since the last check.
 
         Raises:
-            ConservationError: the slices do not partition the request space any more, the leased ones do not
-                match the open leases, or an open lease contradicts itself.
+            ConservationError: the slices no longer partition the request space, the leased ones do not match
+                the open leases, or an open lease contradicts itself.
         """
         lengths = self.lengths
         check_replacement(self._list_slices(-1), self._list_slices(1))
@@ -159,21 +158,21 @@ class RowTally:
 
 
 def move_covered(lengths: Lengths, covered: int) -> Lengths:
-    """The lengths of a run whose open leases cover so many requests of the leased slices."""
+    """Move the covered requests of open leases from leased to accounted."""
     return lengths._replace(leased=lengths.leased - covered, accounted=lengths.accounted + covered)
 
 
 def check_lease(name: str, lease: LeaseRecord | None, in_parts: int) -> None:
-    """Check an open lease by itself.
+    """Check a single open lease.
 
     Args:
         name: its id.
-        lease: the lease; None if it is not open any more.
+        lease: the lease; None if it is no longer open.
         in_parts: how many requests its parts cover.
 
     Raises:
-        ConservationError: its positions are out of order, or its parts or outcomes do not sum to what it
-            covers.
+        ConservationError: its positions are out of order, or its parts or outcomes do not sum to its covered
+            requests.
     """
     covered = 0 if lease is None else lease.covered
     if in_parts != covered:
@@ -195,13 +194,13 @@ def check_lease(name: str, lease: LeaseRecord | None, in_parts: int) -> None:
 
 
 def check_worker_requests(requests: int, seen: int) -> None:
-    """Raise a `ConservationError` unless the workers' requests sum to what they have told of."""
+    """Raise a `ConservationError` unless the workers' requests sum to the reported ones."""
     if requests != seen:
         raise ConservationError(f"the workers' requests sum to {requests}, but {seen} are accounted")
 
 
 def _add(counter: Counter[_T], key: _T, count: int) -> None:
-    """Add to a counter, which keeps no zeros."""
+    """Add to a counter without zeros."""
     if total := counter[key] + count:
         counter[key] = total
     else:

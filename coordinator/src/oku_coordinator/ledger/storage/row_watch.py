@@ -1,7 +1,7 @@
-"""Tells the tallies of each row that this process inserts, changes or deletes, whichever statement did it.
+"""Reports each row that this process inserts, changes or deletes to the tallies, for any statement.
 
-Triggers call these methods inside of the database. A row that cannot be read makes it
-forget the tally of its run, so that all rows are checked at the end of the change.
+Triggers call these methods inside the database. An unreadable row makes it forget the tally of its run, so
+that all rows are checked at the end of the change.
 """
 
 import sqlite3
@@ -70,11 +70,11 @@ CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
 CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
     SELECT forget_run(old.run); END;
 """
-"""Each row that this connection adds, removes or changes calls a method of `RowWatch`."""
+"""Each row that this connection inserts, changes or deletes calls a method of `RowWatch`."""
 
 
 class RowWatch:
-    """Keeps `tallies` right, and drops changed specs from `specs`.
+    """Keeps `tallies` up to date, and drops changed specs from `specs`.
 
     Args:
         tallies: the tallies of runs.
@@ -86,7 +86,7 @@ class RowWatch:
         self._specs = specs
 
     def install(self, database: sqlite3.Connection) -> None:
-        """Watch whatever this connection does to rows."""
+        """Install the triggers in this connection."""
         for function, arguments in (
             (self.count_slice, 5), (self.open_lease, len(_LEASE_COLUMNS)), (self.update_lease, 11),
             (self.close_lease, 2), (self.count_part, 3), (self.count_worker, 2), (self.count_second, 3),
@@ -96,12 +96,12 @@ class RowWatch:
         database.executescript(_TRIGGERS)
 
     def count_slice(self, sign: int, run: str, start: int, stop: int, state: str) -> None:
-        """A slice was added, or with a `sign` of -1 removed."""
+        """Count a slice that was added, or with a `sign` of -1 removed."""
         if tally := self._tallies.get(run):
             tally.count_slice(sign, start, stop, state)
 
     def open_lease(self, *columns: Any) -> None:
-        """A lease was dealt."""
+        """Add a lease that was dealt."""
         row = dict(zip(_LEASE_COLUMNS, columns, strict=True))
         if tally := self._tallies.get(row["run"]):
             try:
@@ -110,7 +110,7 @@ class RowWatch:
                 self.forget_run(row["run"])
 
     def update_lease(self, name: str, run: str, *columns: Any) -> None:
-        """An open lease has changed."""
+        """Update an open lease that has changed."""
         if tally := self._tallies.get(run):
             try:
                 tally.update_lease(decode_growth(tally.leases[name], columns))
@@ -118,22 +118,22 @@ class RowWatch:
                 self.forget_run(run)
 
     def close_lease(self, name: str, run: str) -> None:
-        """A lease is not open any more."""
+        """Remove a lease that is no longer open."""
         if tally := self._tallies.get(run):
             tally.close_lease(name)
 
     def count_part(self, run: str, lease: str, added: int) -> None:
-        """The parts of a lease cover more requests."""
+        """Count more covered requests in the parts of a lease."""
         if tally := self._tallies.get(run):
             tally.count_part(lease, added)
 
     def count_worker(self, run: str, added: int) -> None:
-        """A worker has more requests."""
+        """Count more requests of a worker."""
         if tally := self._tallies.get(run):
             tally.count_requests(added)
 
     def count_second(self, sign: int, run: str, outcomes: str) -> None:
-        """Outcomes of a second were added, or with a `sign` of -1 removed."""
+        """Count outcomes of a second that were added, or with a `sign` of -1 removed."""
         if tally := self._tallies.get(run):
             try:
                 tally.count_second(sign, decode_counts(outcomes))
@@ -141,6 +141,6 @@ class RowWatch:
                 self.forget_run(run)
 
     def forget_run(self, run: str) -> None:
-        """What is known of a run may not hold any more."""
+        """Forget a run whose data in memory may be outdated."""
         self._tallies.pop(run, None)
         self._specs.pop(run, None)

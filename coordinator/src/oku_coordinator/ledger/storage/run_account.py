@@ -1,7 +1,7 @@
-"""The account of a run: what its checkpoints sum to, kept apart by phase and by name of requests.
+"""The account of a run: the sums of its checkpoints, by phase and by name of requests.
 
-Beside these parts it has their totals by phase, by name and of all that is measured. They are made when
-somebody first asks for one, and grow with the parts from then on: nothing is summed up anew each second.
+It also has totals by phase, by name, and over all that is measured. These are built on the first access, and
+grow with the parts from then on: nothing is summed again each second.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,11 +20,11 @@ _Key = TypeVar("_Key")
 
 
 class _Totals(Generic[_Key]):
-    """The totals of accounts by some key; that of a single account is this account itself.
+    """The totals of accounts by a key; the total of a single account is that account itself.
 
     Args:
-        members: the accounts by the keys under which they count.
-        sums: fewer that sum to the same, if there are any.
+        members: the accounts by their keys.
+        sums: fewer accounts with the same sum, if there are any.
     """
 
     def __init__(
@@ -32,14 +32,14 @@ class _Totals(Generic[_Key]):
     ) -> None:
         self._totals = {key: sum_accounts(accounts) for key, accounts in (sums or members).items()}
         self._alone = {key for key, accounts in members.items() if len(accounts) == 1}
-        """The keys under which a single account counts."""
+        """The keys with a single account."""
         for key, accounts in members.items():
             if key not in self._alone:
                 for account in accounts:
                     account.totals += (self._totals[key],)
 
     def include(self, key: _Key, account: Account) -> None:
-        """Let a new account, of which nothing has come yet, count under a key."""
+        """Add a new, empty account to the total of a key."""
         if key not in self._totals:
             self._totals[key] = account
             self._alone.add(key)
@@ -52,16 +52,16 @@ class _Totals(Generic[_Key]):
         account.totals += (self._totals[key],)
 
     def get(self, key: _Key) -> Account:
-        """The total of a key, to read only."""
+        """The total of a key, read-only."""
         return self._totals.get(key, NO_REQUESTS)
 
     def freeze(self) -> "_Totals[_Key]":
-        """The same, as accounts that do not grow."""
+        """A copy with accounts that do not grow."""
         return _Totals({key: [total.freeze()] for key, total in self._totals.items()})
 
 
 class _Sums(NamedTuple):
-    """All totals of parts; what the warm-up has is not measured."""
+    """All totals of parts; the warm-up is not measured."""
 
     phases: _Totals[str]
     names: _Totals[str]
@@ -82,18 +82,18 @@ class PartAccounts(dict[PartName, Account]):
     """Accounts by phase and name, with their totals.
 
     Args:
-        parts: those that there are.
-        sums: their totals, if these are known.
+        parts: the existing parts.
+        sums: their totals, if known.
     """
 
     def __init__(self, parts: Mapping[PartName, Account] | None = None, sums: _Sums | None = None) -> None:
         super().__init__(parts or {})
         self.names = {name for _, name in self}
-        """The names of all of them."""
+        """The names of all parts."""
         self._sums = sums
 
     def open(self, name: PartName) -> Account:
-        """The account of a part, to fold into; a new one if nothing has come of it yet."""
+        """The account of a part, to fold into; created if the part is new."""
         account = self.get(name)
         if account is None:
             account = self[name] = Account()
@@ -117,25 +117,25 @@ class PartAccounts(dict[PartName, Account]):
         return sum_accounts(account for account in both if account is not NO_REQUESTS)
 
     def list_all(self) -> list[Account]:
-        """Two accounts that sum to all: that of the warm-up, and what is measured."""
+        """Two accounts that sum to all: the warm-up and the measured rest."""
         return [self.fetch_phase(WARM_UP), self.fetch_measured()]
 
     def list_named(self, name: str) -> list[Account]:
-        """Two accounts that sum to those of a name: that of the warm-up, and what is measured."""
+        """Two accounts that sum to a name: its warm-up and the measured rest."""
         return [self.get((WARM_UP, name), NO_REQUESTS), self.fetch_measured(name)]
 
     def list_fewest(self) -> Collection[Account]:
-        """Accounts that sum to all: two totals if these are known, else each by itself."""
+        """Accounts that sum to all: two totals if they are known, else all parts."""
         return self.values() if self._sums is None else self.list_all()
 
     def freeze(self) -> "PartAccounts":
-        """The same, to read only; what is gained later does not change it."""
+        """A read-only copy, unaffected by later growth."""
         return PartAccounts(
             {name: account.freeze() for name, account in self.items()}, self._sum_up().freeze()
         )
 
     def freeze_totals(self) -> "PartAccounts":
-        """The same without the parts, but for those of the warm-up: enough for the figures of names."""
+        """The same with totals only, and the parts of the warm-up: enough for the figures of names."""
         warm_up = {name: account.freeze() for name, account in self.items() if name[0] == WARM_UP}
         totals = PartAccounts(warm_up, self._sum_up().freeze())
         totals.names = set(self.names)
@@ -158,12 +158,12 @@ class PartAccounts(dict[PartName, Account]):
 
 @dataclass
 class RunAccount:
-    """What all requests of a run sum to, by phase and name.
+    """The account of all requests of a run, by phase and name.
 
     Attributes:
-        parts: what is accounted.
-        inner: beside it, the inner requests that user code has made within iterations.
-        is_checked: whether each part was checked by itself since it was read.
+        parts: the accounted requests.
+        inner: the inner requests of user code within iterations.
+        is_checked: whether each part was checked since it was read.
     """
 
     parts: PartAccounts = field(default_factory=PartAccounts)
@@ -171,11 +171,11 @@ class RunAccount:
     is_checked: bool = False
 
     def freeze(self) -> "RunAccount":
-        """The same, to read only; later checkpoints do not change it."""
+        """A read-only copy, unaffected by later checkpoints."""
         return RunAccount(self.parts.freeze(), self.inner.freeze())
 
     def freeze_totals(self) -> "RunAccount":
-        """The same as far as totals go."""
+        """A read-only copy of the totals."""
         return RunAccount(self.parts.freeze_totals(), self.inner.freeze_totals())
 
     @property
@@ -185,7 +185,7 @@ class RunAccount:
 
     @property
     def accounted(self) -> int:
-        """How many requests have an outcome."""
+        """The number of requests with an outcome."""
         return sum(self.outcomes)
 
     @property
@@ -196,7 +196,7 @@ class RunAccount:
 
     @property
     def seen(self) -> int:
-        """How many requests workers have told of; the coordinator has accounted for the rest by itself."""
+        """The number of requests reported by workers; the coordinator has accounted the rest by itself."""
         outcomes = self.outcomes
         return sum(outcomes) - outcomes[LOST] - self.not_sent[NOT_DEALT]
 
@@ -216,16 +216,16 @@ class RunAccount:
         spec: Spec,
         changed: Collection[PartName] | None = None,
     ) -> None:
-        """Check the first law: each part by itself, and that they sum to what is accounted.
+        """Check conservation: each part is consistent, and they sum to the accounted requests.
 
         Args:
             lengths: how much of the run is in each state.
             series: the outcomes of all its seconds together, which are those of the run.
-            spec: of the run.
-            changed: the parts to check by themselves; all if it is None.
+            spec: the spec of the run.
+            changed: the parts to check individually; all if None.
 
         Raises:
-            ConservationError: they do not.
+            ConservationError: a check has failed.
         """
         outcomes = self.outcomes
         if sum(outcomes) != lengths.accounted:
@@ -237,7 +237,7 @@ class RunAccount:
         self.check_parts(spec, changed)
 
     def check_parts(self, spec: Spec, names: Collection[PartName] | None = None) -> None:
-        """Check parts by themselves, all if no names are given; `ConservationError` if one is wrong."""
+        """Check parts individually, all if no names are given; `ConservationError` if one is wrong."""
         for phase, name in self.parts if names is None else names:
             try:
                 self.parts[phase, name].check(is_open=spec.is_open, has_statuses=not spec.runs_user_code)

@@ -1,4 +1,4 @@
-"""What the ledger keeps of the schedules of runs, as types: their periods, and how their waves are dealt."""
+"""The schedules of runs in the ledger, as types: their periods, and the dealing of their waves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from oku_core.schedule.wave import ActivePeriod, Wave
 
 
 class PeriodRecord(NamedTuple):
-    """A period in which the clock of a schedule runs; times are of the coordinator's steady clock.
+    """A period of a schedule's clock; times are of the coordinator's steady clock.
 
     Attributes:
-        starts_at: the Unix time at which it begins.
-        offset_s: what the schedule's clock says then.
-        stop_s: what it says at the end; None while that is not known.
+        starts_at: the Unix time of its start.
+        offset_s: the time of the schedule's clock then.
+        stop_s: its time at the end; None while unknown.
     """
 
     starts_at: float
@@ -23,34 +23,34 @@ class PeriodRecord(NamedTuple):
     stop_s: float | None = None
 
     def measure_s(self, now: float) -> float:
-        """What the schedule's clock says at a Unix time; it stands still before the period and after it."""
+        """The time of the schedule's clock at a Unix time; it stands still before and after the period."""
         return max(self.offset_s, self.count_s(now))
 
     def count_s(self, now: float) -> float:
-        """What the schedule's clock says at a Unix time, as if it went before the period, too.
+        """The time of the schedule's clock at a Unix time, as if it also ran before the period.
 
-        What is due when the period begins can still be in time before that.
+        Requests that are due at the start of the period can still be in time before it.
         """
         running_s = self.offset_s + now - self.starts_at
         return running_s if self.stop_s is None else min(running_s, self.stop_s)
 
     def find_end(self) -> float | None:
-        """The Unix time at which it ends; None while that is not known."""
+        """The Unix time of its end; None while unknown."""
         return None if self.stop_s is None else self.build_period().unix_time(self.stop_s)
 
     def build_period(self) -> ActivePeriod:
-        """The period as workers get it."""
+        """The period in messages to workers."""
         return ActivePeriod(self.starts_at, self.offset_s)
 
 
 class Course(NamedTuple):
-    """How a run went by the clock.
+    """The course of a run by the clock.
 
     Attributes:
         series: its seconds, in order of time.
         periods: its periods of activity, the oldest first.
-        settled_to: the Unix time up to which workers have told what they did, or without a rate, up to which
-            requests were left to be sent; infinite for a run at rest that had some until its clock ended it.
+        settled_to: the Unix time up to which workers have reported, or without a rate, up to which unsent
+            requests were left; infinite for a run at rest that had some until its time limit.
     """
 
     series: Sequence[SeriesRow]
@@ -60,13 +60,13 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Dealing:
-    """How far an open run is dealt.
+    """The state of dealing of an open run.
 
     Attributes:
-        waves: those that are not accounted, in rising order.
-        cut: how many waves were cut so far.
+        waves: the unaccounted waves, in rising order.
+        cut: the number of waves cut so far.
         next_block: the first block of the schedule that is in none of them.
-        pending: the coordinates in these waves that nobody has.
+        pending: the unleased coordinates in these waves.
     """
 
     waves: Sequence[Wave]
@@ -76,12 +76,12 @@ class Dealing:
 
 
 class PieceOrder(NamedTuple):
-    """A lease of an open run that is to be dealt.
+    """A lease of an open run to be dealt.
 
     Attributes:
         worker: the name of the worker.
         incarnation: its process.
-        wave: the first coordinate of the wave that it lies in.
+        wave: the first coordinate of its wave.
         lane: its lane of that wave.
         ranges: its coordinates; all of them are pending.
     """
@@ -95,11 +95,11 @@ class PieceOrder(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Deal:
-    """What changes in the waves of an open run.
+    """Changes to the waves of an open run.
 
     Attributes:
-        dropped: the first coordinates of waves that are cut anew.
-        waves: those that are cut now.
+        dropped: the first coordinates of waves to cut again.
+        waves: the new waves.
         next_block: the first block of the schedule that is then in no wave.
         orders: the leases to deal.
     """

@@ -1,4 +1,4 @@
-"""The tables of the ledger, and how its file is opened.
+"""The schema of the ledger, and the opening of its file.
 
 The tables are in schema.sql. SQLite is in WAL mode with full synchronisation: a commit that was acknowledged
 survives the process and the machine. One process writes at a time; it holds a `FileLock` as long as it lives.
@@ -20,9 +20,9 @@ from oku_core.process.private_files import (
 APPLICATION_ID = int.from_bytes(b"OKU1")
 """Marks the file as a ledger (PRAGMA application_id); those from before 0.1 have none."""
 VERSION = 2
-"""Of the tables, kept in the file. It rises with each change of them."""
+"""The version of the tables, stored in the file. It rises with each change of them."""
 UPGRADES: dict[int, str] = {}
-"""SQL that leads the tables from a version to the next. Empty until 0.1.0: older ledgers are refused."""
+"""SQL that upgrades the tables from a version to the next. Empty until 0.1.0: older ledgers are rejected."""
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _TABLES_BEFORE = {"runs", "slices", "leases"}
@@ -34,11 +34,11 @@ BUSY_TIMEOUT_S = 10.0
 def open_database(
     path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
 ) -> sqlite3.Connection:
-    """Open the ledger's file: a new one gets its tables, an older one is upgraded if that is possible.
+    """Open the ledger's file: a new one gets its tables, an older one is upgraded if possible.
 
     Args:
-        path: where it is.
-        read_only: whether nothing is to be written.
+        path: the file.
+        read_only: whether to open it read-only.
         busy_timeout_s: how long to wait for another process that writes.
 
     Raises:
@@ -63,7 +63,7 @@ def open_database(
 
 
 def _read_version(path: Path) -> int:
-    """Read the version of a ledger without changing anything; 0 if there is no file, or one without tables.
+    """Read the version of a ledger without changing the file; 0 without a file, or without tables.
 
     Raises:
         UserError: the file is a database, but not a ledger that this Oku could read.
@@ -76,16 +76,16 @@ def _read_version(path: Path) -> int:
             return int(database.execute("PRAGMA user_version").fetchone()[0])
         tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_schema")}
     if not tables and application_id == 0:
-        return 0  # a coordinator was killed while it made the file
+        return 0  # a coordinator was killed while it created the file
     if application_id == 0 and tables >= _TABLES_BEFORE:
         raise UserError(f"{path}: made before Oku 0.1: {_describe_way_out(path)}")
     raise UserError(f"{path}: is not a ledger: it is the database of another program")
 
 
 def _find_read_mode(path: Path) -> str:
-    """The parameters of SQLite's URI that leave the file, and what lies beside it, unchanged.
+    """The parameters of SQLite's URI that leave the file and its side files unchanged.
 
-    Of an immutable file, SQLite ignores the WAL; of one with a WAL, it makes the index if there is none.
+    For an immutable file, SQLite ignores the WAL; for one with a WAL, it creates a missing index.
     """
     wal = path.with_name(f"{path.name}-wal")
     return "mode=ro" if wal.exists() and wal.stat().st_size else "mode=ro&immutable=1"
@@ -106,7 +106,7 @@ def _check_version(path: Path, version: int, *, read_only: bool) -> None:
 
 
 def _describe_way_out(path: Path) -> str:
-    # The folder of a local run can be moved, the root of a volume cannot: so its contents are.
+    # The folder of a local run can be moved; of a volume, only the contents can.
     return f"read it with the commit that wrote it, or move the contents of {path.absolute().parent} away"
 
 
@@ -125,7 +125,7 @@ def _prepare(database: sqlite3.Connection, version: int, *, read_only: bool) -> 
         database.execute("PRAGMA query_only = ON")
         return
     if version == 0:
-        # Works on a file without tables only, and lets the space of deleted runs be given back later.
+        # Only effective in a file without tables; lets the space of deleted runs be freed later.
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -138,7 +138,7 @@ def _prepare(database: sqlite3.Connection, version: int, *, read_only: bool) -> 
 
 
 def _close_to_others(path: Path) -> None:
-    """Make the file unless it is there; the files that SQLite puts beside it get the same mode."""
+    """Create the file unless it exists; SQLite gives its side files the same mode."""
     try:
         prepare_private_file(path)
         for suffix in _BESIDE:
@@ -148,10 +148,10 @@ def _close_to_others(path: Path) -> None:
 
 
 def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:
-    """Acquire the right to write the ledger at `path`; its folder is made.
+    """Acquire the right to write the ledger at `path`; its folder is created.
 
     Raises:
-        UserError: another process holds it, or others may write the folder and it is not to be trusted.
+        UserError: another process holds it, or other users may write the untrusted folder.
     """
     try:
         make_data_folder(path.parent, is_trusted=trusts_folder)

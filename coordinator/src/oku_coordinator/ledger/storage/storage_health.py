@@ -1,7 +1,7 @@
-"""Whether the ledger's file can be used: the last fault that SQLite met, and whether there is space left.
+"""The health of the ledger's file: the last fault of SQLite, and whether there is space left.
 
-A fault passes by itself. Every caller that meets it tries again, so nothing here has to be reset: the next
-change that reaches the disk ends the fault.
+A fault passes by itself. Every caller that meets it retries, so nothing here needs a reset: the next change
+that reaches the disk ends the fault.
 """
 
 import enum
@@ -18,9 +18,9 @@ from oku_core.process.clock import Clock
 LEAST_FREE_BYTES = 1 << 20
 """With less space the disk counts as full: small changes may still succeed, but the next large one fails."""
 STEADY_S = 3.0
-"""The shortest time of a fault: on a full disk a small change may succeed between two that fail."""
+"""The shortest time of a fault: on a full disk, a small change may succeed between two failures."""
 _PRIMARY = 0xFF
-"""The bits of an extended result code that say its kind (sqlite.org/rescode.html)."""
+"""The bits of the primary result code in an extended one (sqlite.org/rescode.html)."""
 
 
 class StorageFault(enum.StrEnum):
@@ -58,7 +58,7 @@ class Space(NamedTuple):
 
     Attributes:
         free_bytes: how much this process may still write.
-        size_bytes: how large it is.
+        size_bytes: its size.
     """
 
     free_bytes: int
@@ -69,7 +69,7 @@ class StorageError(sqlite3.OperationalError):
     """The file cannot be used now; nothing was changed.
 
     Args:
-        fault: why not.
+        fault: the reason.
         said: SQLite's own message.
     """
 
@@ -97,11 +97,11 @@ class StorageHealth:
         self._failed_at = 0.0
         self._is_short = False
         self.written_at = clock()
-        """When a change was last known to have reached the disk, in monotonic seconds."""
+        """When a change last reached the disk, in monotonic seconds."""
 
     @property
     def trouble(self) -> str:
-        """Why the ledger cannot be used, in a few words; empty while it can be."""
+        """Why the ledger cannot be used, in a few words; empty if it can."""
         return self._trouble or (_TEXTS[StorageFault.DISK_FULL] if self._is_short else "")
 
     @contextmanager
@@ -126,7 +126,7 @@ class StorageHealth:
             self._trouble = ""
 
     def record_space(self, space: Space | None) -> None:
-        """Record how much space is left for the file; None if that is not known."""
+        """Record the free space for the file; None if unknown."""
         is_short = space is not None and space.free_bytes < LEAST_FREE_BYTES
         if is_short and not self.trouble:
             self._count(StorageFault.DISK_FULL)
@@ -139,16 +139,16 @@ class StorageHealth:
 
 
 def find_storage_error(error: sqlite3.OperationalError) -> StorageError | None:
-    """The fault of the file behind an error; None if it is about something else, such as wrong SQL."""
+    """The fault of the file behind an error; None for other errors, such as wrong SQL."""
     if isinstance(error, StorageError):
         return error
-    code: int | None = getattr(error, "sqlite_errorcode", None)  # only errors of SQLite itself have one
+    code: int | None = getattr(error, "sqlite_errorcode", None)  # only SQLite's own errors have one
     fault = None if code is None else _FAULTS.get(code) or _FAULTS.get(code & _PRIMARY)
     return None if fault is None else StorageError(fault, str(error))
 
 
 def measure_space(path: Path) -> Space | None:
-    """The space where a file or folder is; None if the file system does not say."""
+    """The space of the file system of a path; None if unknown."""
     try:
         found = os.statvfs(path)
     except OSError:

@@ -1,7 +1,7 @@
-"""The file of the ledger and its transactions: one at a time, whatever thread asks for it.
+"""The file of the ledger and its transactions: one at a time, from any thread.
 
-A change ends with a check; if that or anything else fails, all of it is rolled back. A change that has
-returned survives the process and the machine.
+A change ends with a check; if that or anything else fails, it is rolled back. A change that has returned
+survives the process and the machine.
 """
 
 import sqlite3
@@ -21,14 +21,14 @@ from oku_core.accounting.interval import ConservationError
 from oku_core.spec.spec import Spec
 
 _PAGES_AT_ONCE = 50
-"""Of 4 KiB; giving them back takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
+"""Of 4 KiB; freeing them takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
 _LONGEST_CHANGE_S = 1.0
-"""How long a thread that computes waits for a change."""
+"""The longest time that a computing thread waits for a change."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of rows as long as nobody else writes them, by run.
+    """Decoded rows by run, valid while no other process writes.
 
     Attributes:
         accounts: the folded accounts.
@@ -41,19 +41,19 @@ class Memory:
     specs: dict[str, Spec] = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Read everything anew."""
+        """Forget everything."""
         self.accounts.clear()
         self.tallies.clear()
         self.specs.clear()
 
 
 class Transaction:
-    """What one change, or several reads of one state, see of the file.
+    """The state of one change, or of several reads of one snapshot.
 
     Args:
         database: the open file.
-        memory: what is kept from one transaction to the next.
-        publishes: whether lines of the runs that are created or resumed in it are kept for Loki.
+        memory: the data kept from one transaction to the next.
+        publishes: whether runs created or resumed in it have their lines stored for Loki.
     """
 
     def __init__(self, database: sqlite3.Connection, memory: Memory, *, publishes: bool) -> None:
@@ -66,13 +66,11 @@ class Transaction:
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed; they are checked at the end."""
         self.folded: dict[str, dict[PartName, None]] = {}
-        """The parts of runs whose accounts have changed, in the order of their first change: their rows keep
-        it. They are written and checked at the end."""
+        """Parts with changed accounts by run, in the order of their rows; written and checked at the end."""
         self.folded_inner: dict[str, dict[PartName, None]] = {}
         """The same of inner requests."""
         self.seconds: dict[str, dict[int, list[int]]] = {}
-        """What the seconds of runs have gained: counts of outcomes, and behind them how many requests were
-        sent. It is written at the end."""
+        """Growth of seconds by run: counts of outcomes, then of sent requests; written at the end."""
 
     @property
     def has_changed(self) -> bool:
@@ -81,7 +79,7 @@ class Transaction:
         return is_folded or self._database.total_changes != self._changes_before
 
     def execute(self, sql: str, *values: Any) -> int:
-        """Change rows; gives how many were changed."""
+        """Change rows; returns the number of changed ones."""
         return self._database.execute(sql, values).rowcount
 
     def execute_each(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -102,10 +100,10 @@ class LedgerFile:
     """An open ledger file. Safe to use from several threads, one transaction at a time.
 
     Args:
-        path: where the file is.
-        read_only: whether only `read` will be called; another process may write meanwhile.
-        publishes: whether lines of the runs that are created or resumed here are kept for Loki.
-        storage: records whether the file can be used.
+        path: the file.
+        read_only: whether only `read` will be called; another process may write.
+        publishes: whether runs created or resumed here have their lines stored for Loki.
+        storage: records the health of the file.
         busy_timeout_s: how long to wait for another process that writes.
     """
 
@@ -125,25 +123,25 @@ class LedgerFile:
         self._mutex = threading.RLock()
         self._memory = Memory()
         self._is_busy = False
-        """Whether a transaction is open, which another one would end."""
+        """Whether a transaction is open."""
         self._is_unchanged = threading.Event()
-        """Set while no change is going on."""
+        """Set while no change is in progress."""
         self._is_unchanged.set()
         if not read_only:
             RowWatch(self._memory.tallies, self._memory.specs).install(self._database)
         self._version = self._read_version()
 
     def close(self) -> None:
-        """Close the file as soon as nobody uses it."""
+        """Close the file when it is no longer in use."""
         with self._mutex:
             self._database.close()
 
     def finish(self, transaction: Transaction) -> None:
-        """End a change, before it is committed; it is rolled back if this raises."""
+        """Finish a change before its commit; an error rolls it back."""
 
     @contextmanager
     def change(self) -> Iterator[Transaction]:
-        """One durable transaction, in which all of it is changed or, if the block raises, nothing.
+        """One durable transaction: all changes, or none if the block raises.
 
         Raises:
             StorageError: the file cannot be written; nothing was changed.
@@ -156,7 +154,7 @@ class LedgerFile:
                 self.finish(transaction)
                 self._database.execute("COMMIT")
             except BaseException as error:
-                # A refusal has changed nothing. A statement that failed may have changed tallies.
+                # A rejected change has no effect. A failed statement may have changed tallies.
                 if transaction.has_changed or isinstance(error, (ConservationError, sqlite3.Error)):
                     self._memory.forget()
                 self._roll_back()
@@ -169,7 +167,7 @@ class LedgerFile:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """One state of the file, which is only read; `StorageError` if it cannot be read."""
+        """One read-only snapshot of the file; `StorageError` if it cannot be read."""
         with self._mutex:
             try:
                 transaction = self._begin("BEGIN")
@@ -183,15 +181,15 @@ class LedgerFile:
                 raise
 
     def yield_to_change(self) -> None:
-        """Wait in a thread that computes for a change that is going on.
+        """Wait, in a computing thread, for a change in progress.
 
-        SQLite gives the interpreter away at each statement, and a thread that computes gives it back late: a
-        change of a few hundred rows would take several times as long.
+        SQLite releases the interpreter at each statement, and a computing thread returns it late: a change of
+        a few hundred rows would take several times as long.
         """
         self._is_unchanged.wait(_LONGEST_CHANGE_S)
 
     def try_writing(self) -> None:
-        """Write a page with unchanged content, and measure how much space is left.
+        """Write a page with unchanged content, and measure the free space.
 
         Raises:
             StorageError: the file cannot be written.
@@ -209,7 +207,7 @@ class LedgerFile:
             self.storage.record_write()
 
     def give_back(self) -> bool:
-        """Give some free space back to the file system; gives whether there may be more."""
+        """Return some free space to the file system; returns whether more may be left."""
         with self._mutex, self.storage.watching():
             before = self._count_free()
             if before == 0:
@@ -226,7 +224,7 @@ class LedgerFile:
             raise RuntimeError("a transaction of this ledger is open already")
         self._roll_back()
         self._database.execute(statement)
-        # What is in memory holds only as long as nobody else has written.
+        # Data in memory is valid only while no other process has written.
         if (version := self._read_version()) != self._version:
             self._version = version
             self._memory.forget()
@@ -238,6 +236,6 @@ class LedgerFile:
         return int(self._database.execute("PRAGMA data_version").fetchone()[0])
 
     def _roll_back(self) -> None:
-        # A COMMIT that failed may have ended the transaction already, and a ROLLBACK that failed has not.
+        # A failed COMMIT may have ended the transaction already; a failed ROLLBACK has not.
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")

@@ -1,1 +1,1 @@
-"""The rows of the ledger: all SQL that reads or writes them, a module for each kind."""
+"""The rows of the ledger: all SQL that reads or writes them, one module per kind."""

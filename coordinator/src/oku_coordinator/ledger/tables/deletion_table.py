@@ -1,7 +1,7 @@
 """Deletes runs: the row of a run goes at once, everything else in batches.
 
-So nobody finds the run after the first transaction, no transaction takes long, and whoever opens the ledger
-next removes what a crash left behind.
+So the run is invisible after the first transaction, no transaction takes long, and the next process that
+opens the ledger removes the remains of a crash.
 """
 
 from oku_coordinator.ledger.storage.records import RunEnd, RunInUseError
@@ -16,7 +16,7 @@ _ROWS = {
     "events": ("id", "run = ?1"),
     "slices": ("start", "run = ?1"),
     "workers": ("worker", "run = ?1"),
-    # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
+    # The id of a lease is the id of its run, a dot, and more: "/" is the character after the dot.
     "accounts": ("(phase, name)", "run = ?1"),
     "inner_accounts": ("(phase, name)", "run = ?1"),
     "tracebacks": ("reason", "run = ?1"),
@@ -36,25 +36,25 @@ _ROWS = {
     "hooks": ("hook", "run = ?1"),
     "run_files": ("digest", "run = ?1"),
 }
-"""For each table, the key of its rows and the condition that selects those of a run."""
+"""For each table, the key of its rows and the condition that selects the rows of a run."""
 _STATEMENTS = [
     f"DELETE FROM {table} WHERE {rows} AND {key} IN"  # noqa: S608  # names of our own
     f" (SELECT {key.strip('()')} FROM {table} WHERE {rows} LIMIT ?2)"
     for table, (key, rows) in _ROWS.items()
 ]
-"""Each of them removes a limited number of rows of a run."""
+"""Each removes a limited number of rows of a run."""
 
 
 def begin_deletion(transaction: Transaction, run: str, end: RunEnd | None = None) -> int:
-    """Remove a run, so that nobody finds it; `delete_some` removes the rest of it.
+    """Remove the row of a run; `delete_some` removes the rest.
 
     Args:
         transaction: to write in.
         run: its id.
-        end: kept of it; must be given if it was submitted with a key.
+        end: its lasting record; required if it was submitted with a key.
 
     Returns:
-        How many of its lines still waited for Loki, which does not get them.
+        How many of its lines were still waiting for Loki; they are dropped.
 
     Raises:
         UnknownRunError: there is none.
@@ -72,13 +72,13 @@ def begin_deletion(transaction: Transaction, run: str, end: RunEnd | None = None
 
 
 def find_deletion(transaction: Transaction) -> str | None:
-    """A deleted run that still has rows; None when there is none."""
+    """A deleted run that still has rows; None if there is none."""
     row = transaction.select_one("SELECT run FROM deletions LIMIT 1")
     return row["run"] if row else None
 
 
 def delete_some(transaction: Transaction, run: str, most: int = DELETED_AT_ONCE) -> bool:
-    """Remove at most so many rows of a deleted run; gives whether some may be left."""
+    """Remove at most this many rows of a deleted run; returns whether some may be left."""
     left = most - outbox_table.remove_some(transaction, run, most)
     for statement in _STATEMENTS:
         if left <= 0:
@@ -91,9 +91,9 @@ def delete_some(transaction: Transaction, run: str, most: int = DELETED_AT_ONCE)
 
 
 def find_surplus(transaction: Transaction, most: int | None, ended_before: float | None) -> list[str]:
-    """Runs that ended before a time, or that are over in excess of `most`; the oldest first.
+    """Runs that ended before a time, or that are over in excess of `most`; oldest first.
 
-    Runs whose lines still wait for Loki are not among them.
+    Runs with lines that wait for Loki are left out.
     """
     rows = transaction.select(
         "SELECT run FROM (SELECT run, ended_at, owes_summary, row_number() OVER (ORDER BY ended_at DESC) AS"

@@ -1,4 +1,4 @@
-"""The history of runs in the ledger: samples, events, and what became of each lease."""
+"""The history of runs in the ledger: samples, events, and the results of leases."""
 
 import math
 import sqlite3
@@ -23,14 +23,14 @@ from oku_core.results.sample import (
     encode_kept,
     merge_steps,
 )
-from oku_core.results.series import join
+from oku_core.results.series import join_series
 
 MOST_EVENTS = 10_000
-"""Kept for one run. Loki gets further ones all the same."""
+"""Events stored of one run. Loki gets further ones all the same."""
 _MOST_AT_END = 120
-"""Samples: so many are looked at for when a run ran out of requests; its last answers may take a while."""
+"""Samples searched for the time when a run ran out of requests; its last responses may take a while."""
 _MERGED_AT_ONCE = 64
-"""Samples; merging them takes a few milliseconds."""
+"""Samples merged in one step; it takes a few milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
 _decode_ranges = build_own_decoder(list[Range])
@@ -38,7 +38,7 @@ _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
 def record_event(transaction: Transaction, run: str, event: Event) -> None:
-    """Keep an event and put it into the outbox, unless its run was deleted."""
+    """Store an event and put it into the outbox, unless its run was deleted."""
     if fetch_state(transaction, run) is None:
         return
     transaction.execute(
@@ -51,7 +51,7 @@ def record_event(transaction: Transaction, run: str, event: Event) -> None:
 
 
 def keep_sample(transaction: Transaction, run: str, sample: Sample, state: str) -> None:
-    """Keep a sample of a run that is in this state; the series has the outcomes that it does not have."""
+    """Store a sample of a run in this state; its remaining outcomes are in the series."""
     _insert_samples(transaction, run, [sample], state)
     transaction.execute(
         "INSERT INTO histories (run, samples) VALUES (?, 1) ON CONFLICT DO UPDATE SET samples = samples + 1",
@@ -60,9 +60,9 @@ def keep_sample(transaction: Transaction, run: str, sample: Sample, state: str) 
 
 
 def thin_out(transaction: Transaction, run: str) -> None:
-    """Merge a few samples of a run that has too many, until there are half as many.
+    """Merge some samples of a run with too many, until half are left.
 
-    The seconds of its series are merged along the same steps. To merge all at once would take half a second.
+    The seconds of its series are merged in the same steps. Merging all at once would take half a second.
     """
     history = _fetch_history(transaction, run)
     if history["step_s"]:
@@ -80,9 +80,9 @@ def _begin_merging(transaction: Transaction, run: str) -> None:
 
 
 def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> None:
-    """Merge the oldest samples that have not been merged yet.
+    """Merge the oldest unmerged samples.
 
-    The last merged sample is merged again next time: its step may go on in the samples that follow.
+    The last merged sample is merged again next time: its step may continue in the following samples.
     """
     rows = transaction.select(
         "SELECT at, body FROM samples WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
@@ -114,19 +114,19 @@ def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
     samples = [decode_kept(row["body"]) for row in rows]
     row = transaction.select_one("SELECT requests FROM runs WHERE run = ?", run)
-    return join(samples, series_table.fetch_series(transaction, run), row["requests"] if row else 0)
+    return join_series(samples, series_table.fetch_series(transaction, run), row["requests"] if row else 0)
 
 
 def fetch_busy_to(transaction: Transaction, run: str) -> float:
-    """Up to when requests of a run were certainly left to be sent; minus infinity if nobody has seen it."""
+    """Up to when requests of a run were certainly left to send; minus infinity if unknown."""
     rows = transaction.select(
         "SELECT body FROM samples WHERE run = ? ORDER BY at DESC LIMIT ?", run, _MOST_AT_END
     )
-    return max((active_seconds.find_busy_to(decode_kept(row["body"])) for row in rows), default=-math.inf)
+    return max((active_seconds.find_busy_end(decode_kept(row["body"])) for row in rows), default=-math.inf)
 
 
 def fetch_settled_to(transaction: Transaction, run: str) -> float:
-    """Until which Unix time the seconds of a run have ticks; all workers had told of them."""
+    """The Unix time up to which the seconds of a run have ticks, because all workers had reported them."""
     row = transaction.select_one("SELECT published_to FROM histories WHERE run = ?", run)
     return float(row["published_to"]) if row else 0.0
 
@@ -138,7 +138,7 @@ def fetch_events(transaction: Transaction, run: str) -> list[Event]:
 
 
 def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int) -> list[LeaseSpan]:
-    """What became of the next leases of a run, in the order of their ids and so of their cuts.
+    """The next leases of a run with their results, in the order of their ids and so of their dealing.
 
     Args:
         transaction: to read in.
@@ -147,7 +147,7 @@ def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int)
         most: the largest number of leases.
     """
     rows = transaction.select(
-        # The id of a lease is that of its run, a dot, and more; "/" is the character after the dot.
+        # The id of a lease is the id of its run, a dot, and more; "/" is the character after the dot.
         "SELECT id, start, stop, ranges, state, reason, worker, covered, cut_at, closed_at FROM leases"
         " LEFT JOIN lease_ranges ON lease = id"
         " WHERE id > ? AND id < ? AND leases.run = ? ORDER BY id LIMIT ?",

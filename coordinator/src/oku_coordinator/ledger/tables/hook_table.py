@@ -1,4 +1,4 @@
-"""The rows of hooks: what became of `setup` and `teardown` of a run."""
+"""The rows of hooks: the attempts at `setup` and `teardown` of a run, and their results."""
 
 import sqlite3
 
@@ -17,7 +17,7 @@ _OVER = frozenset({HookState.DONE, HookState.FAILED, HookState.GIVEN_UP})
 
 
 def fetch_hook(transaction: Transaction, run: str, hook: Hook) -> HookRecord | None:
-    """What became of a hook; None if nothing has yet. What it returned is not read."""
+    """The state of a hook; None if it was never due. Its return value is not read."""
     row = transaction.select_one(
         f"SELECT {_COLUMNS} FROM hooks WHERE run = ? AND hook = ?",  # noqa: S608  # names of our own
         run, hook,
@@ -26,7 +26,7 @@ def fetch_hook(transaction: Transaction, run: str, hook: Hook) -> HookRecord | N
 
 
 def fetch_hooks(transaction: Transaction, run: str) -> list[HookRecord]:
-    """What became of the hooks of a run, the setup first."""
+    """The states of the hooks of a run, the setup first."""
     rows = transaction.select(
         f"SELECT {_COLUMNS} FROM hooks WHERE run = ? ORDER BY hook",  # noqa: S608  # names of our own
         run,
@@ -42,7 +42,7 @@ def _build_record(row: sqlite3.Row) -> HookRecord:
 
 
 def fetch_setup_data(transaction: Transaction, run: str) -> SetupData:
-    """What the setup of a run returned; `NO_SETUP` if it has not."""
+    """The return value of a run's setup; `NO_SETUP` if it has not returned."""
     row = transaction.select_one(
         "SELECT attempt, value FROM hooks WHERE run = ? AND hook = ? AND state = ?",
         run, Hook.SETUP, HookState.DONE,
@@ -51,9 +51,9 @@ def fetch_setup_data(transaction: Transaction, run: str) -> SetupData:
 
 
 def needs_teardown(transaction: Transaction, record: RunRecord) -> bool:
-    """Whether the teardown of a run is to be called before the run is over.
+    """Whether the teardown of a run must be called before the run is over.
 
-    It is if its setup was done, or, without one, if any of it was ever dealt out; and only once.
+    It is called once, if its setup has succeeded, or, without a setup, if any lease was ever dealt.
     """
     if Hook.TEARDOWN not in record.spec.hooks:
         return False
@@ -68,7 +68,7 @@ def needs_teardown(transaction: Transaction, record: RunRecord) -> bool:
 
 
 def is_teardown_due(transaction: Transaction, run: str) -> bool:
-    """Whether the run has ended but for its teardown, which is not over."""
+    """Whether the run has ended except for its teardown."""
     teardown = fetch_hook(transaction, run, Hook.TEARDOWN)
     return teardown is not None and teardown.end_state is not None and teardown.state not in _OVER
 
@@ -76,7 +76,7 @@ def is_teardown_due(transaction: Transaction, run: str) -> bool:
 def schedule_teardown(
     transaction: Transaction, run: str, end_state: RunState, end_reason: str, now: float
 ) -> None:
-    """The run enters `end_state` after its teardown; what was said first holds."""
+    """Make a run enter `end_state` after its teardown; the first call wins."""
     transaction.execute(
         "INSERT INTO hooks (run, hook, state, since, end_state, end_reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
         " ON CONFLICT DO UPDATE SET state = ?3, since = ?4, tries = 0,"
@@ -89,7 +89,7 @@ def schedule_teardown(
 def insert_attempt(
     transaction: Transaction, run: str, hook: Hook, worker: str, incarnation: str, now: float
 ) -> None:
-    """Give a new attempt at a hook to a process of a worker."""
+    """Assign a new attempt at a hook to a process of a worker."""
     transaction.execute(
         "INSERT INTO hooks (run, hook, state, attempt, tries, worker, incarnation, since)"
         " VALUES (?1, ?2, ?3, 1, 1, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET state = ?3, attempt = attempt + 1,"
@@ -99,7 +99,7 @@ def insert_attempt(
 
 
 def end_attempt(transaction: Transaction, report: HookReport, state: HookState, now: float) -> None:
-    """Note what came of the newest attempt at a hook."""
+    """Record the result of the newest attempt at a hook."""
     transaction.execute(
         "UPDATE hooks SET state = ?, ended_at = ?, error = ?, traceback = ?, value = ?"
         " WHERE run = ? AND hook = ?",
@@ -108,14 +108,14 @@ def end_attempt(transaction: Transaction, report: HookReport, state: HookState, 
 
 
 def lose_attempts(transaction: Transaction, run: str) -> None:
-    """Nobody has the attempts any more that are under way."""
+    """Mark running attempts as lost."""
     transaction.execute(
         "UPDATE hooks SET state = ? WHERE run = ? AND state = ?", HookState.LOST, run, HookState.BEGUN
     )
 
 
 def give_up(transaction: Transaction, run: str, hook: Hook, error: str, now: float) -> None:
-    """A hook is not called any more."""
+    """Give up a hook: it is not called any more."""
     transaction.execute(
         "UPDATE hooks SET state = ?, ended_at = ?, error = ? WHERE run = ? AND hook = ?",
         HookState.GIVEN_UP, now, error, run, hook,
@@ -123,7 +123,7 @@ def give_up(transaction: Transaction, run: str, hook: Hook, error: str, now: flo
 
 
 def give_up_unfinished(transaction: Transaction, run: str, now: float) -> None:
-    """The run is over: nobody waits for what is under way, and nothing is called any more."""
+    """Give up the unfinished hooks of a run that is over."""
     transaction.execute(
         "UPDATE hooks SET state = ?, ended_at = ? WHERE run = ? AND state IN (?, ?, ?)",
         HookState.GIVEN_UP, now, run, HookState.OWED, HookState.BEGUN, HookState.LOST,
@@ -131,7 +131,7 @@ def give_up_unfinished(transaction: Transaction, run: str, now: float) -> None:
 
 
 def reset_hooks(transaction: Transaction, run: str) -> None:
-    """A failed run is resumed: its hooks are called again. Their attempts go on counting."""
+    """Make the hooks of a resumed run due again. Their attempts keep counting."""
     transaction.execute(
         "UPDATE hooks SET state = ?, tries = 0, error = '', traceback = '', value = 'null', end_state = '',"
         " end_reason = '', ended_at = NULL WHERE run = ?",

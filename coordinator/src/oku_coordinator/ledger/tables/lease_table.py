@@ -1,4 +1,4 @@
-"""The rows of leases in the ledger, with the ranges and the parts that some of them have beside their row."""
+"""The rows of leases in the ledger, with their additional ranges and parts."""
 
 import json
 from collections import Counter
@@ -36,9 +36,9 @@ _unpack_part = msgspec.msgpack.Decoder(Part).decode
 def deal_leases(
     transaction: Transaction, run: str, orders: Iterable[LeaseOrder], now: float
 ) -> list[LeaseRecord]:
-    """Lease the first pending indices of a run, one order after the other; none when it is not running.
+    """Lease the first pending indices of a run, one order after the other; none if it is not running.
 
-    The limits of the leases of one process come to its allowance at most; earlier ones go first.
+    The limits of the leases of one process sum to its allowance at most; earlier leases go first.
 
     Raises:
         UnknownRunError: there is no such run.
@@ -78,7 +78,7 @@ def deal_leases(
 def deal_pieces(
     transaction: Transaction, run: str, orders: Sequence[PieceOrder], now: float
 ) -> list[LeaseRecord]:
-    """Lease pieces of waves, which are pending; the whole of each may be taken at once."""
+    """Lease pending pieces of waves; each may be taken as a whole at once."""
     number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
     leases = []
     for order in orders:
@@ -121,19 +121,19 @@ def _insert_leases(transaction: Transaction, leases: Sequence[LeaseRecord]) -> N
 
 
 def find_lease(transaction: Transaction, name: str) -> LeaseRecord | None:
-    """A lease in whatever state; None when there is none with that id.
+    """A lease in any state; None if there is no such lease.
 
-    There is none either if it cannot be read and its run is over: the run has failed for that, and whoever
-    asks again must come to an end.
+    Also None if it is unreadable and its run is over: the run has failed because of it, and callers must not
+    repeat that.
 
     Raises:
-        BreachError: it cannot be read, and its run is not over.
+        BreachError: it is unreadable, and its run is not over.
     """
     for tally in transaction.tallies.values():
         if lease := tally.leases.get(name):
             return lease
     row = transaction.select_one(
-        # The leases of a run that is being deleted do not count any more.
+        # The leases of a run that is being deleted no longer count.
         f"SELECT {_COLUMNS} FROM leases JOIN runs USING (run) WHERE id = ?",  # noqa: S608  # names of our own
         name,
     )
@@ -155,7 +155,7 @@ def fetch_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
 
 
 def fetch_fleet(transaction: Transaction, run: str) -> dict[str, list[LeaseRecord]]:
-    """The open leases of a run by the process that has them, each in the order in which it begins them."""
+    """The open leases of a run by process, each in the order of work."""
     if tally := transaction.tallies.get(run):
         return {incarnation: list(leases.values()) for incarnation, leases in tally.fleet.items()}
     fleet: dict[str, list[LeaseRecord]] = {}
@@ -167,7 +167,7 @@ def fetch_fleet(transaction: Transaction, run: str) -> dict[str, list[LeaseRecor
 def fetch_held(
     transaction: Transaction, run: str, incarnations: Iterable[str]
 ) -> dict[str, list[LeaseRecord]]:
-    """The open leases that each of these processes has, in the order in which it begins them."""
+    """The open leases of each of these processes, in the order of work."""
     if tally := transaction.tallies.get(run):
         return {each: list(tally.fleet.get(each, {}).values()) for each in incarnations}
     fleet = fetch_fleet(transaction, run)
@@ -175,7 +175,7 @@ def fetch_held(
 
 
 def read_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The open leases of a run as its rows have them, whatever the tally says; ordered by their ids.
+    """The open leases of a run from its rows, without the tally; ordered by id.
 
     Raises:
         BreachError: a row contradicts itself.
@@ -199,12 +199,12 @@ def has_open_leases(transaction: Transaction, run: str) -> bool:
 
 
 def count_held(transaction: Transaction, run: str) -> Counter[str]:
-    """How many open leases each worker has."""
+    """The number of open leases of each worker."""
     return Counter(lease.worker for lease in fetch_open_leases(transaction, run))
 
 
 def find_void_leases(transaction: Transaction, leases: Iterable[str]) -> list[str]:
-    """Which of these leases are void: they have expired, or their run has failed."""
+    """The void ones of these leases: they have expired, or their run has failed."""
     rows = transaction.select(
         "SELECT id FROM leases JOIN runs USING (run) WHERE id IN (SELECT value FROM json_each(?))"
         " AND (leases.state = 'expired' OR leases.state = 'active' AND runs.state = 'failed')",
@@ -214,7 +214,7 @@ def find_void_leases(transaction: Transaction, leases: Iterable[str]) -> list[st
 
 
 def find_unclosed(transaction: Transaction, leases: Iterable[str]) -> set[str]:
-    """Which of these leases have not been closed by their workers: they are open, or have expired."""
+    """The leases that their workers have not closed: they are open, or have expired."""
     rows = transaction.select(
         "SELECT id FROM leases WHERE id IN (SELECT value FROM json_each(?)) AND state != ?",
         json.dumps(list(leases)), LeaseState.CLOSED,
@@ -223,7 +223,7 @@ def find_unclosed(transaction: Transaction, leases: Iterable[str]) -> set[str]:
 
 
 def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
-    """The ranges of a run that may have been sent in vain, `[start, stop)`; as many as `resent_at_most`."""
+    """The ranges of a run that may have been sent in vain, `[start, stop)`; in all `resent_at_most`."""
     rows = transaction.select(
         f"SELECT {_COLUMNS} FROM leases INDEXED BY resent_leases"  # noqa: S608  # names of our own
         " WHERE run = ? AND resent > 0",
@@ -233,7 +233,7 @@ def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
     for row in rows:
         lease = build_lease_record(row)
         at_risk = lease.list_at_risk()
-        # Of a lease that has closed, only what was in flight may have been sent.
+        # Of a closed lease, only requests in flight may have been sent.
         ranges += at_risk if lease.state == LeaseState.EXPIRED else at_risk[: lease.sent_in_flight]
     return ranges
 
@@ -250,7 +250,7 @@ def fetch_resent(transaction: Transaction, run: str, incarnations: Iterable[str]
 
 
 def write_resent(transaction: Transaction, lease: LeaseRecord) -> None:
-    """Write what is known by now of a lease that expired."""
+    """Write the newer knowledge about an expired lease."""
     transaction.execute(
         f"UPDATE leases SET (resent, {GROWING_COLUMNS}) = (?, {GROWING_MARKS}) WHERE id = ?",  # noqa: S608  # ours
         lease.at_risk, *encode_growth(lease), lease.id,
@@ -259,7 +259,7 @@ def write_resent(transaction: Transaction, lease: LeaseRecord) -> None:
 
 
 def write_growth(transaction: Transaction, lease: LeaseRecord) -> None:
-    """Write what checkpoints and the coordinator change of an open lease."""
+    """Write the changes of an open lease."""
     transaction.execute(
         f"UPDATE leases SET ({GROWING_COLUMNS}, covered) = ({GROWING_MARKS}, ?) WHERE id = ?",  # noqa: S608  # ours
         *encode_growth(lease), lease.covered, lease.id,
@@ -268,7 +268,7 @@ def write_growth(transaction: Transaction, lease: LeaseRecord) -> None:
 
 
 def write_end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:
-    """Write a lease that is not open any more; its parts go.
+    """Write a lease that is no longer open; its parts are deleted.
 
     Args:
         transaction: to write in.
@@ -287,16 +287,16 @@ def write_end(transaction: Transaction, lease: LeaseRecord, resent: int, now: fl
 
 
 def fetch_parts(transaction: Transaction, lease: LeaseRecord) -> dict[PartName, Part]:
-    """The parts of an open lease as its newest checkpoint left them; `BreachError` if they cannot be read."""
+    """The parts of an open lease as of its newest checkpoint; `BreachError` if they are unreadable."""
     rows = transaction.select("SELECT phase, name, body FROM lease_parts WHERE lease = ?", lease.id)
     with breaching(lease.run):
         return {(row["phase"], row["name"]): _unpack_part(row["body"]) for row in rows}
 
 
 def write_parts(transaction: Transaction, lease: LeaseRecord, parts: Iterable[Part]) -> None:
-    """Put the newest parts of an open lease in the place of those before."""
+    """Replace the parts of an open lease by the newest ones."""
     transaction.execute_each(
-        # Not INSERT OR REPLACE: what that removes, no trigger is told of.
+        # Not INSERT OR REPLACE: it removes rows without triggers.
         "INSERT INTO lease_parts (lease, phase, name, run, requests, body) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET requests = excluded.requests, body = excluded.body",
         [
@@ -308,7 +308,7 @@ def write_parts(transaction: Transaction, lease: LeaseRecord, parts: Iterable[Pa
 
 
 def sum_parts(transaction: Transaction, run: str) -> dict[str, int]:
-    """How many requests the parts of each lease of a run cover, by lease; of those that have any."""
+    """The number of covered requests in the parts of each lease of a run; leases without any are left out."""
     rows = transaction.select(
         "SELECT lease, sum(requests) AS requests FROM lease_parts WHERE run = ? GROUP BY lease", run
     )

@@ -1,6 +1,6 @@
-"""The outbox: lines for Loki, from the transaction that makes them true until Loki has taken them.
+"""The outbox: lines for Loki, from the transaction that makes them true until Loki has stored them.
 
-No other line of its stream has the time of a line, so Loki takes one that is sent twice for the same line.
+A line has a unique time in its stream, so Loki recognises a line that is sent twice.
 """
 
 import sqlite3
@@ -14,11 +14,11 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.results.lines import LineKind
 
 LATE_NS = 3600 * 10**9
-"""A line that is this much older than the newest of its stream, or than now, goes to the late stream."""
+"""A line this much older than the newest of its stream, or than now, goes to the late stream."""
 FUTURE_NS = 60 * 10**9
-"""A line that is this far ahead got its time from a clock that has been set back since."""
+"""A line this far ahead got its time from a clock that has been set back since."""
 _ROW_BYTES = 80
-"""Roughly what a row takes in addition to its line."""
+"""The approximate size of a row beside its line."""
 _DROPPED_AT_ONCE = 1000
 
 
@@ -29,8 +29,8 @@ class OutboxLine:
     Attributes:
         id: its place in the order of lines, the oldest first.
         run: the run that it is about.
-        name: the name of that run; empty when it has none.
-        kind: what it is about.
+        name: the name of that run; empty if it has none.
+        kind: its kind.
         at_ns: its Unix time in ns.
         text: the line itself.
         is_late: whether it goes to the late stream.
@@ -47,7 +47,7 @@ class OutboxLine:
 
 @dataclass(frozen=True, kw_only=True)
 class OutboxSize:
-    """How many lines wait, and roughly how many bytes they take in the ledger."""
+    """The number of waiting lines, and about how many bytes they take in the ledger."""
 
     lines: int
     bytes: int
@@ -58,7 +58,7 @@ def put(
 ) -> None:
     """Enter lines of one instant, each an object; fields that are None are left out.
 
-    Nothing is entered for a run that is not published.
+    Does nothing for a run that is not published.
     """
     if not is_published(transaction, run):
         return
@@ -80,7 +80,7 @@ def put(
 def enter(
     transaction: Transaction, run: str, kind: LineKind, lines: Iterable[tuple[int, Mapping[str, Any]]]
 ) -> int:
-    """Enter lines with their times in ns, which no other line of their stream has; gives how many."""
+    """Enter lines with their times in ns, which are unique in their stream; returns their number."""
     rows = [(run, kind, at_ns, _encode(line)) for at_ns, line in lines]
     transaction.execute_each("INSERT INTO outbox (run, kind, at_ns, line) VALUES (?, ?, ?, ?)", rows)
     _change_size(transaction, len(rows), sum(len(text) for _, _, _, text in rows))
@@ -88,7 +88,7 @@ def enter(
 
 
 def is_published(transaction: Transaction, run: str) -> bool:
-    """Whether lines of a run are kept for Loki."""
+    """Whether lines of a run are stored for Loki."""
     row = transaction.select_one("SELECT is_published FROM runs WHERE run = ?", run)
     return row is not None and bool(row["is_published"])
 
@@ -102,8 +102,8 @@ def fetch_batch(
 ) -> list[OutboxLine]:
     """The oldest lines, at least one if there is any.
 
-    When a line is taken for the first time, it gets its time by the wall clock, and its stream is decided. It
-    keeps both unless the wall clock is set back behind it.
+    On its first fetch, a line gets its time by the wall clock and its stream. It keeps both unless the wall
+    clock is set back behind it.
 
     Args:
         transaction: to change the lines in.
@@ -145,7 +145,7 @@ def fetch_batch(
 
 
 class _Stamps:
-    """Gives lines their times by the wall clock, and finds those that are too old for their stream."""
+    """Gives lines their times by the wall clock, and finds the ones that are too old for their stream."""
 
     def __init__(self, transaction: Transaction, now: float, wall_ahead_s: float) -> None:
         self._transaction = transaction
@@ -161,7 +161,7 @@ class _Stamps:
             return row["sent_ns"], bool(row["is_late"])
         at_ns = row["at_ns"] + self._ahead_ns
         if at_ns > latest_ns:
-            # Another process gave it a time by a clock that was ahead. The added number keeps lines apart.
+            # Another process gave it a time by a fast clock. The added number keeps lines apart.
             at_ns = self._now_ns + len(self._changed)
         newest_ns = self._fetch_newest(row)
         is_late = max(self._now_ns, newest_ns) - at_ns > LATE_NS
@@ -191,13 +191,13 @@ class _Stamps:
 
 
 def remove(transaction: Transaction, lines: Sequence[OutboxLine]) -> None:
-    """Remove lines, some of which may have been dropped already."""
+    """Remove lines; some may have been dropped already."""
     gone = [line for line in lines if transaction.execute("DELETE FROM outbox WHERE id = ?", line.id)]
     _change_size(transaction, -len(gone), -sum(len(line.text) for line in gone))
 
 
 def remove_some(transaction: Transaction, run: str, most: int) -> int:
-    """Remove at most so many lines of a run, of any kind; gives how many there were."""
+    """Remove at most this many lines of a run, of any kind; returns their number."""
     rows = transaction.select(
         "SELECT id, length(line) AS size FROM outbox INDEXED BY outbox_of_runs WHERE run = ? LIMIT ?",
         run, most,
@@ -208,26 +208,26 @@ def remove_some(transaction: Transaction, run: str, most: int) -> int:
 
 
 def count_lines(transaction: Transaction, run: str) -> int:
-    """How many lines of a run wait."""
+    """The number of waiting lines of a run."""
     rows = transaction.select("SELECT count(*) FROM outbox INDEXED BY outbox_of_runs WHERE run = ?", run)
     return int(rows[0][0])
 
 
 def measure(transaction: Transaction) -> OutboxSize:
-    """How much waits in the outbox."""
+    """Measure the size of the outbox."""
     row = transaction.select("SELECT lines, bytes FROM outbox_size")[0]
     return OutboxSize(lines=row["lines"], bytes=row["bytes"])
 
 
 def drop_oldest(transaction: Transaction, most_bytes: int) -> dict[str, int]:
-    """Drop some of the oldest lines that may be lost, until the rest takes at most `most_bytes`.
+    """Drop some of the oldest droppable lines, until the rest takes at most `most_bytes`.
 
-    Returns how many were dropped, by run; an empty mapping when there is nothing more to drop.
+    Returns the number of dropped lines by run; an empty mapping if there is nothing more to drop.
     """
     excess = measure(transaction).bytes - most_bytes
     if excess <= 0:
         return {}
-    # The index is named because SQLite would look at lines that are never dropped, which may be many.
+    # The index is named because SQLite would read the lines that are never dropped, which may be many.
     rows = transaction.select(
         "SELECT id, run, length(line) AS size FROM outbox INDEXED BY losable_lines"
         " WHERE kind IN ('latency', 'worker', 'coverage') ORDER BY id LIMIT ?",

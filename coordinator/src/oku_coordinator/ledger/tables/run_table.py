@@ -25,17 +25,17 @@ from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
 _COUNT_NAME_BYTES = 16
 MOST_SPECS = 8
-"""How many decoded specs are kept; with one more, they are forgotten."""
+"""How many decoded specs are cached; with one more, all are forgotten."""
 _COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name for field in fields(RunRow))
 """The columns of a `RunRow`; the histogram, which is large, is not among them."""
 _LIVE = "state IN ('running', 'pausing', 'cancelling', 'tearing_down', 'pending')"
-"""What the index `live_runs` holds; `rested_runs` has the states and the time that follow."""
+"""The condition of the index `live_runs`; `rested_runs` has the following states and time."""
 _AT_REST = "('paused', 'completed', 'cancelled', 'failed')"
 _RESTED_AT = "coalesce(ended_at, last_checkpoint_at)"
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float) -> None:
-    """Enter a new run; the slices of its request space are to be stored, too."""
+    """Insert a new run; the slices of its request space must be stored, too."""
     transaction.execute(
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
         " target, load, count_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -49,7 +49,7 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float) -> No
 
 
 def fetch_run(transaction: Transaction, run: str) -> RunRecord:
-    """One run; `UnknownRunError` when there is none with that id."""
+    """One run; `UnknownRunError` if there is no such run."""
     row = transaction.select_one(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", run)  # noqa: S608  # names of our own
     if row is None:
         raise UnknownRunError(run)
@@ -57,7 +57,7 @@ def fetch_run(transaction: Transaction, run: str) -> RunRecord:
 
 
 def fetch_spec(transaction: Transaction, run: str) -> Spec:
-    """The spec of a run, which must be there."""
+    """The spec of an existing run."""
     if spec := transaction.specs.get(run):
         return spec
     row = transaction.select("SELECT spec FROM specs WHERE run = ?", run)[0]
@@ -67,7 +67,7 @@ def fetch_spec(transaction: Transaction, run: str) -> Spec:
 
 
 def fetch_head(transaction: Transaction, run: str) -> RunHead:
-    """What a run is about, in words; it must be there."""
+    """The description of an existing run, in words."""
     row = transaction.select("SELECT load FROM runs WHERE run = ?", run)[0]
     return RunHead(target=describe_target(fetch_spec(transaction, run)), load=row["load"])
 
@@ -83,7 +83,7 @@ def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def fetch_state(transaction: Transaction, run: str) -> RunState | None:
-    """The state of a run; None when there is none with that id."""
+    """The state of a run; None if there is no such run."""
     row = transaction.select_one("SELECT state FROM runs WHERE run = ?", run)
     return RunState(row["state"]) if row else None
 
@@ -97,7 +97,7 @@ def fetch_runs(
         transaction: to read in.
         most: the largest number of runs; -1 for all.
         after: the `cursor` of the run before them; empty for the newest ones.
-        reference: what stands for the runs, as in `oku_core.results.run_api`; None for all.
+        reference: selects runs, as in `oku_core.results.run_api`; None for all.
 
     Raises:
         UserError: `after` is not a cursor.
@@ -113,7 +113,7 @@ def fetch_runs(
 
 
 def _choose_condition(transaction: Transaction, reference: str) -> str:
-    """SQL with one value, the reference, that holds for the runs that it stands for."""
+    """SQL with one value, the reference, that selects the matching runs."""
     if transaction.select("SELECT 1 FROM runs WHERE run = ?", reference):
         return "run = ?"
     if reference == LATEST:
@@ -139,7 +139,7 @@ def _read_cursor(text: str) -> tuple[float, int]:
 
 
 def _shorten(urls: Sequence[str]) -> str:
-    """Scheme, host and port of the first URL, without anything that may be a secret."""
+    """Scheme, host and port of the first URL, without any possible secret."""
     if not urls:
         return ""
     parts = urlsplit(urls[0])
@@ -147,7 +147,7 @@ def _shorten(urls: Sequence[str]) -> str:
 
 
 def fetch_current_run(transaction: Transaction) -> RunRecord | None:
-    """The active run, else the pending one that has waited longest; None when all runs are at rest."""
+    """The active run, else the pending one that has waited longest; None if all runs are at rest."""
     first = _select_live(transaction, 1)
     return fetch_run(transaction, first[0]) if first else None
 
@@ -158,12 +158,12 @@ def fetch_live_runs(transaction: Transaction) -> list[str]:
 
 
 def count_queued(transaction: Transaction) -> int:
-    """How many runs are pending or active."""
+    """The number of pending or active runs."""
     return len(fetch_live_runs(transaction))
 
 
 def fetch_recent(transaction: Transaction, rested_since: float, most: int) -> list[RunRow]:
-    """The active runs, then those that came to rest since a time, the newest first; at most `most`."""
+    """The active runs, then the ones that came to rest since a time, newest first; at most `most`."""
     active = (
         f"SELECT {_COLUMNS} FROM runs INDEXED BY live_runs WHERE {_LIVE} AND state != 'pending'"  # noqa: S608  # ours
         " ORDER BY queued_at DESC, rowid DESC LIMIT ?"
@@ -178,7 +178,7 @@ def fetch_recent(transaction: Transaction, rested_since: float, most: int) -> li
 
 
 def count_by_state(transaction: Transaction) -> dict[RunState, int]:
-    """How many runs are in each state; only indexes are read, for there may be very many runs at rest."""
+    """The number of runs in each state; only indexes are read, for there may be very many runs at rest."""
     rows = transaction.select(
         f"SELECT state, count(*) AS runs FROM runs INDEXED BY live_runs WHERE {_LIVE} GROUP BY state"  # noqa: S608  # ours
         " UNION ALL SELECT state, count(*) FROM runs INDEXED BY rested_runs"
@@ -188,7 +188,7 @@ def count_by_state(transaction: Transaction) -> dict[RunState, int]:
 
 
 def find_longest_queued_s(transaction: Transaction, now: float) -> float:
-    """How long the pending run that has been queued longest has been so by `now`; 0 without one."""
+    """The longest queueing time of a pending run by `now`; 0 without one."""
     row = transaction.select(
         "SELECT max(queued_s + max(0, ? - queued_at)) AS longest_s FROM runs INDEXED BY live_runs"  # noqa: S608  # ours
         f" WHERE {_LIVE} AND state = 'pending'",
@@ -199,9 +199,9 @@ def find_longest_queued_s(transaction: Transaction, now: float) -> float:
 
 def _select_live(transaction: Transaction, most: int) -> list[str]:
     rows = transaction.select(
-        # The index is named because SQLite might go through all runs that there ever were.
+        # The index is named because SQLite might scan all runs.
         f"SELECT run FROM runs INDEXED BY live_runs WHERE {_LIVE}"  # noqa: S608  # names of our own
-        # A paused run that is cancelled tears down after the run that has its turn.
+        # A paused run that is cancelled tears down after the active run.
         " ORDER BY state = 'pending', state = 'tearing_down', queued_at, rowid LIMIT ?",
         most,
     )
@@ -216,7 +216,7 @@ def add_resent(transaction: Transaction, run: str, count: int) -> None:
 def add_watched(
     transaction: Transaction, run: str, watched_s: float, underfilled_s: float, now: float
 ) -> None:
-    """Note that checkpoints came, and add the seconds that they tell of."""
+    """Record that checkpoints came, and add the seconds that they cover."""
     transaction.execute(
         "UPDATE runs SET watched_s = watched_s + ?, underfilled_s = underfilled_s + ?, last_checkpoint_at = ?"
         " WHERE run = ?",
@@ -225,49 +225,49 @@ def add_watched(
 
 
 def record_last_end(transaction: Transaction, run: str, ended_at: float) -> None:
-    """Note that a request of a run has ended at a Unix time; only the last one counts."""
+    """Record when a request of a run ended, in Unix time; only the latest counts."""
     transaction.execute(
         "UPDATE runs SET last_ended_at = ?1 WHERE run = ?2 AND coalesce(last_ended_at, 0) < ?1", ended_at, run
     )
 
 
 def set_requests(transaction: Transaction, run: str, requests: int) -> None:
-    """Note how many requests a run has; its spec may allow for more."""
+    """Set the number of requests of a run; its spec may allow for more."""
     transaction.execute("UPDATE runs SET requests = ? WHERE run = ?", requests, run)
 
 
 def set_load(transaction: Transaction, run: str, load: str) -> None:
-    """Keep what a list says of the load of a run, where its spec alone does not say it."""
+    """Set the load of a run in lists, if it does not follow from the spec alone."""
     transaction.execute("UPDATE runs SET load = ? WHERE run = ?", load, run)
 
 
 def set_served(transaction: Transaction, run: str, served: int) -> None:
-    """Keep what the delay servers counted for a run at rest; does nothing for any other."""
+    """Store the count of the delay servers for a run at rest; does nothing for any other."""
     if fetch_run(transaction, run).is_at_rest:
         transaction.execute("UPDATE runs SET served = ? WHERE run = ?", served, run)
 
 
 def set_published(transaction: Transaction, run: str) -> None:
-    """Decide whether lines of a run are kept for Loki from now on."""
+    """Decide whether lines of a run are stored for Loki from now on."""
     transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", transaction.publishes, run)
 
 
 def write_state(
     transaction: Transaction, run: str, state: RunState, reason: str, *, ended_at: float | None
 ) -> None:
-    """Put a run into a state, for a reason; `ended_at` says since when it is over, if it is."""
+    """Put a run into a state, for a reason; `ended_at` is the time of its end, if it is over."""
     transaction.execute(
         "UPDATE runs SET state = ?, reason = ?, ended_at = ? WHERE run = ?", state, reason, ended_at, run
     )
 
 
 def mark_broken(transaction: Transaction, run: str) -> None:
-    """Note that the account of a run does not balance."""
+    """Record that the account of a run does not balance."""
     transaction.execute("UPDATE runs SET is_broken = 1 WHERE run = ?", run)
 
 
 def add_queued_time(transaction: Transaction, run: str, now: float) -> None:
-    """Add the time since a pending run went to the end of the queue to that which it was queued for."""
+    """Add the time since a pending run was last queued to its queueing time."""
     transaction.execute(
         "UPDATE runs SET queued_s = queued_s + max(0, ?1 - queued_at) WHERE run = ?2 AND state = 'pending'",
         now, run,
@@ -280,17 +280,17 @@ def move_to_queue_end(transaction: Transaction, run: str, now: float) -> None:
 
 
 def drop_in_flight(transaction: Transaction, run: str) -> None:
-    """Note that the requests in flight of a run that is being cancelled get no time to finish."""
+    """Record that a run being cancelled drops its requests in flight."""
     transaction.execute("UPDATE runs SET drops_in_flight = 1 WHERE run = ? AND state = 'cancelling'", run)
 
 
 def forget_served(transaction: Transaction, run: str) -> None:
-    """Forget what the delay servers counted: the run is about to send more."""
+    """Delete the count of the delay servers: the run is about to send more."""
     transaction.execute("UPDATE runs SET served = NULL WHERE run = ?", run)
 
 
 def open_period(transaction: Transaction, run: str, begun_at: float) -> None:
-    """Open a period of activity, as a worker has begun; only for an active run without an open one."""
+    """Open a period of activity when a worker has started; only for an active run without an open one."""
     transaction.execute(
         "UPDATE runs SET active_since = ?1, periods = periods + 1, started_at = coalesce(started_at, ?1)"
         " WHERE run = ?2 AND active_since IS NULL AND state IN ('running', 'pausing', 'cancelling')",
@@ -299,7 +299,7 @@ def open_period(transaction: Transaction, run: str, begun_at: float) -> None:
 
 
 def close_period(transaction: Transaction, run: str, ended_at: float | None) -> None:
-    """Close the open period, if there is one; with None it counts for nothing."""
+    """Close the open period, if there is one; with None, it does not count."""
     transaction.execute(
         "UPDATE runs SET active_s = active_s + max(0, coalesce(?1, active_since) - active_since),"
         " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",
@@ -308,17 +308,17 @@ def close_period(transaction: Transaction, run: str, ended_at: float | None) -> 
 
 
 def schedule_summary(transaction: Transaction, run: str) -> None:
-    """Note that a run has come to rest: its summary is to be published, if its lines are."""
+    """Make the summary of a run at rest due, if its lines are published."""
     transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)
 
 
 def mark_summary_published(transaction: Transaction, run: str) -> bool:
-    """Note that the summary of a run is published; gives whether it was owed."""
+    """Record that the summary of a run is published; returns whether it was due."""
     settled = transaction.execute("UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run)
     return bool(settled)
 
 
 def list_due_summaries(transaction: Transaction) -> list[str]:
-    """The runs at rest whose summary has not been published yet."""
+    """The runs at rest with unpublished summaries."""
     rows = transaction.select("SELECT run FROM runs INDEXED BY owing_runs WHERE owes_summary = 1")
     return [row["run"] for row in rows]

@@ -1,4 +1,4 @@
-"""The schedules of runs: the periods in which their clocks run, and the waves that are dealt of them."""
+"""The schedules of runs: the periods of their clocks, and their waves."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from oku_core.schedule.wave import Wave
 
 
 def fetch_period(transaction: Transaction, run: str) -> PeriodRecord | None:
-    """The newest period of a run, which may have ended; None when there was none yet."""
+    """The newest period of a run, which may have ended; None without one."""
     row = transaction.select_one(
         "SELECT starts_at, offset_s, stop_s FROM active_periods WHERE run = ? ORDER BY ordinal DESC LIMIT 1",
         run,
@@ -29,7 +29,7 @@ def fetch_periods(transaction: Transaction, run: str) -> list[PeriodRecord]:
 
 
 def insert_period(transaction: Transaction, run: str, starts_at: float, offset_s: float) -> None:
-    """Open a period; the one before has ended."""
+    """Open a period; the previous one has ended."""
     transaction.execute(
         "INSERT INTO active_periods (run, ordinal, starts_at, offset_s)"
         " SELECT ?1, coalesce(max(ordinal), 0) + 1, ?2, ?3 FROM active_periods WHERE run = ?1",
@@ -38,7 +38,7 @@ def insert_period(transaction: Transaction, run: str, starts_at: float, offset_s
 
 
 def stop_period(transaction: Transaction, run: str, at: float) -> None:
-    """Let the open period of a run end at a Unix time, unless its end is known already."""
+    """Set the end of the open period of a run to a Unix time, unless it has one."""
     transaction.execute(
         "UPDATE active_periods SET stop_s = offset_s + max(0, ? - starts_at)"
         " WHERE run = ? AND stop_s IS NULL",
@@ -55,7 +55,7 @@ _unpack = msgspec.msgpack.Decoder(Wave).decode
 
 
 def fetch_waves(transaction: Transaction, run: str) -> list[Wave]:
-    """The waves of a run that are not accounted, in rising order; `BreachError` if one cannot be read."""
+    """The unaccounted waves of a run, in rising order; `BreachError` if one is unreadable."""
     rows = transaction.select("SELECT body FROM waves WHERE run = ? ORDER BY begin", run)
     with breaching(run):
         return [_unpack(row["body"]) for row in rows]
@@ -82,13 +82,13 @@ def forget_waves(transaction: Transaction, run: str) -> None:
 
 
 def fetch_cut(transaction: Transaction, run: str) -> tuple[int, int]:
-    """How many waves of a run were cut, and the first block of its schedule that is in none of them."""
+    """The number of waves of a run cut so far, and the first block of its schedule after them."""
     row = transaction.select_one("SELECT waves, next_block FROM schedules WHERE run = ?", run)
     return (row["waves"], row["next_block"]) if row else (0, 0)
 
 
 def write_cut(transaction: Transaction, run: str, waves: int, next_block: int) -> None:
-    """Note how many waves were cut, and up to where."""
+    """Set the number of waves cut, and the block after them."""
     transaction.execute(
         "INSERT INTO schedules (run, waves, next_block) VALUES (?1, ?2, ?3)"
         " ON CONFLICT DO UPDATE SET waves = ?2, next_block = ?3",

@@ -1,4 +1,4 @@
-"""The slices of a run in the ledger: how its request space is cut now."""
+"""The slices of a run in the ledger: the current partition of its request space."""
 
 import math
 import sqlite3
@@ -13,13 +13,13 @@ from oku_core.accounting.interval import ConservationError, Lengths, Slice, Slic
 from oku_core.spec.spec import OPEN_END
 
 _PAGE = 500
-"""Slices; at most so many are read at once."""
+"""Slices in one read, at most."""
 _FIRST_PAGE = 4
-"""A slice that changes, its neighbours, and one more, which shows that these are all."""
+"""A changing slice, its neighbours, and one more, which shows that these are all."""
 
 
 def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -> None:
-    """Store slices; `BreachError` when one of them begins where another one does."""
+    """Store slices; `BreachError` if two have the same start."""
     rows = [(run, *piece) for piece in slices]
     try:
         transaction.execute_each("INSERT INTO slices (run, start, stop, state) VALUES (?, ?, ?, ?)", rows)
@@ -28,13 +28,13 @@ def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -
 
 
 def fetch_slices(transaction: Transaction, run: str) -> list[Slice]:
-    """The request space of a run as it is cut now; `BreachError` when a state is unknown."""
+    """The current slices of a run; `BreachError` if a state is unknown."""
     rows = transaction.select("SELECT start, stop, state FROM slices WHERE run = ? ORDER BY start", run)
     return _build_slices(run, rows)
 
 
 def fetch_some_slices(transaction: Transaction, run: str, start: int, most: int) -> list[Slice]:
-    """The first slices that begin at `start` or later, `most` of them or fewer."""
+    """The first slices that start at `start` or later, at most `most`."""
     rows = transaction.select(
         "SELECT start, stop, state FROM slices WHERE run = ? AND start >= ? ORDER BY start LIMIT ?",
         run, start, most,
@@ -43,7 +43,7 @@ def fetch_some_slices(transaction: Transaction, run: str, start: int, most: int)
 
 
 def sum_lengths(transaction: Transaction, run: str) -> Lengths:
-    """How much is in each state, unchecked; what open leases cover is accounted."""
+    """How much is in each state, unchecked; covered positions of open leases are accounted."""
     if tally := transaction.tallies.get(run):
         return tally.lengths
     rows = transaction.select(
@@ -58,12 +58,12 @@ def sum_lengths(transaction: Transaction, run: str) -> Lengths:
 
 
 def count_pending(transaction: Transaction, run: str) -> int:
-    """How many requests of a run are pending."""
+    """The number of pending requests of a run."""
     return sum_lengths(transaction, run).pending
 
 
 def fetch_extent(transaction: Transaction, run: str, requests: int) -> int:
-    """The index behind the last one that was ever dealt, of a run that did not or may not use all of them.
+    """The index after the last one ever dealt, for a run that may not use all of them.
 
     Args:
         transaction: to read in.
@@ -79,9 +79,9 @@ def fetch_extent(transaction: Transaction, run: str, requests: int) -> int:
 
 
 class PendingSupply:
-    """The pending indices of a run, to be leased from the first one on.
+    """The pending indices of a run, leased from the first one on.
 
-    Slices are written at the end, by `write`: what many leases take of one slice changes it only once.
+    Slices are written at the end, by `write`: many leases from one slice change it only once.
     """
 
     def __init__(self, transaction: Transaction, run: str) -> None:
@@ -94,11 +94,11 @@ class PendingSupply:
         self._leased: list[Slice] = []
 
     def lease(self, size: int, most_ranges: int) -> list[Range]:
-        """Lease the first `size` pending indices, or fewer: in rising order, in at most so many ranges."""
+        """Lease the first `size` pending indices, or fewer, in at most `most_ranges` ranges."""
         ranges: list[Range] = []
         while size > 0 and self._has_more():
             if ranges and ranges[-1][1] == self._start:
-                begin = ranges.pop()[0]  # neighbours make one range
+                begin = ranges.pop()[0]  # adjacent slices make one range
             elif len(ranges) == most_ranges:
                 break
             else:
@@ -115,7 +115,7 @@ class PendingSupply:
             return True
         if not self._page:
             rows = self._transaction.select(
-                # The index is named because SQLite would go through all slices in their order.
+                # The index is named because SQLite would scan all slices in their order.
                 "SELECT start, stop FROM slices INDEXED BY pending_slices"
                 " WHERE run = ? AND state = 'pending' AND start > ? ORDER BY start LIMIT ?",
                 self._run, self._read_to, _PAGE,
@@ -129,7 +129,7 @@ class PendingSupply:
         return True
 
     def write(self) -> None:
-        """Write what was taken and what is left of the last slice."""
+        """Write the leased slices and the rest of the last one."""
         self._transaction.execute_each("DELETE FROM slices WHERE run = ? AND start = ?", self._emptied)
         rest = Slice(self._start, self._stop, SliceState.PENDING)
         insert_slices(self._transaction, self._run, [*self._leased, *([rest] if rest.length else [])])
@@ -138,7 +138,7 @@ class PendingSupply:
 
 
 def fetch_pending(transaction: Transaction, run: str, stop: int) -> list[Range]:
-    """The pending slices of a run that begin below `stop`, cut there."""
+    """The pending slices of a run that start below `stop`, cut there."""
     rows = transaction.select(
         "SELECT start, stop FROM slices INDEXED BY pending_slices"
         " WHERE run = ? AND state = 'pending' AND start < ? ORDER BY start",
@@ -152,12 +152,12 @@ def is_accounted(transaction: Transaction, run: str, start: int, stop: int) -> b
     row = transaction.select_one(
         "SELECT stop, state FROM slices WHERE run = ? AND start <= ? ORDER BY start DESC LIMIT 1", run, start
     )
-    # Neighbours of one state are joined.
+    # Adjacent slices of one state are joined.
     return row is not None and row["stop"] >= stop and row["state"] == SliceState.ACCOUNTED
 
 
 def replace_pending(transaction: Transaction, run: str, pieces: Sequence[Slice]) -> None:
-    """Put slices in the place of parts of pending ones, joined with their neighbours.
+    """Replace parts of pending slices, joining the new ones with their neighbours.
 
     Args:
         transaction: to write in.
@@ -186,7 +186,7 @@ def replace_pending(transaction: Transaction, run: str, pieces: Sequence[Slice])
 
 
 def _fetch_between(transaction: Transaction, run: str, start: int, stop: int) -> list[Slice]:
-    """The slices that have the indices `[start, stop)`, and their neighbours."""
+    """The slices that contain the indices `[start, stop)`, and their neighbours."""
     rows = transaction.select(
         "SELECT * FROM (SELECT start, stop, state FROM slices WHERE run = ?1 AND start <= ?2"
         " ORDER BY start DESC LIMIT 2)"
@@ -200,12 +200,12 @@ def _fetch_between(transaction: Transaction, run: str, start: int, stop: int) ->
 def replace_leased(
     transaction: Transaction, run: str, changes: Iterable[tuple[Range, Sequence[Slice]]]
 ) -> None:
-    """Put pieces in the place of leased slices, joined with their neighbours.
+    """Replace leased slices by pieces, joining these with their neighbours.
 
     Args:
         transaction: to write in.
         run: its id.
-        changes: leased slices `[start, stop)` in rising order, each with what it becomes.
+        changes: leased slices `[start, stop)` in rising order, each with its pieces.
 
     Raises:
         BreachError: there is no such slice, or it is not leased.
@@ -215,7 +215,7 @@ def replace_leased(
         transaction.touched.add(run)
     page = _FIRST_PAGE
     while left:
-        # Slices of others may lie between those that change, so it shows only now how many there are.
+        # Other slices may lie between the changing ones, so their number is only known now.
         before = _fetch_around(transaction, run, left[0][0][0], page)
         edge = before[-1].start if len(before) == page else math.inf
         replaced = dict[Range, Sequence[Slice]]()
@@ -227,12 +227,12 @@ def replace_leased(
 
 
 def account_pending(transaction: Transaction, run: str, start: int, stop: int) -> list[Range]:
-    """Make accounted what is pending of a range `[start, stop)`; gives what that is."""
+    """Account the pending parts of a range `[start, stop)`; returns these parts."""
     accounted: list[Range] = []
     page = _FIRST_PAGE
     while start < stop:
         before = _fetch_around(transaction, run, start, page)
-        # The last one of a full page may have a neighbour to be joined with: it is left to the next page.
+        # The last one of a full page may join with its neighbour: it is left to the next page.
         edge = min(stop, before[-1].start) if len(before) == page else stop
         after = [piece for each in before for piece in _account(each, start, edge)]
         for piece in before:
@@ -247,7 +247,7 @@ def account_pending(transaction: Transaction, run: str, start: int, stop: int) -
 
 
 def _account(piece: Slice, start: int, stop: int) -> Sequence[Slice]:
-    """What becomes of a slice when what is pending of a range is accounted."""
+    """The pieces of a slice after the pending part of a range is accounted."""
     begin, end = max(start, piece.start), min(stop, piece.stop)
     if piece.state != SliceState.PENDING or begin >= end:
         return [piece]
@@ -259,13 +259,13 @@ def _account(piece: Slice, start: int, stop: int) -> Sequence[Slice]:
 
 
 def mark_pending_unused(transaction: Transaction, run: str) -> None:
-    """Leave everything unused that is pending."""
+    """Mark all pending slices as unused."""
     transaction.execute("UPDATE slices SET state = 'unused' WHERE run = ? AND state = 'pending'", run)
     transaction.touched.add(run)
 
 
 def _fetch_around(transaction: Transaction, run: str, start: int, most: int) -> list[Slice]:
-    """The slice before one that begins at `start`, that one, and those behind it; `most` in all."""
+    """The slice before `start`, the one that starts there, and the following ones; `most` in all."""
     rows = transaction.select(
         "SELECT start, stop, state FROM slices WHERE run = ?1 AND start >= coalesce("
         " (SELECT max(start) FROM slices WHERE run = ?1 AND start < ?2), ?2) ORDER BY start LIMIT ?3",
@@ -277,7 +277,7 @@ def _fetch_around(transaction: Transaction, run: str, start: int, most: int) -> 
 def _rewrite(
     transaction: Transaction, run: str, before: Sequence[Slice], replaced: dict[Range, Sequence[Slice]]
 ) -> None:
-    """Write what becomes of adjacent slices if some are replaced."""
+    """Write adjacent slices after some are replaced."""
     after: list[Slice] = []
     for piece in before:
         leased = piece.start, piece.stop
@@ -293,7 +293,7 @@ def _rewrite(
 def _write_changes(
     transaction: Transaction, run: str, before: Sequence[Slice], after: Sequence[Slice]
 ) -> None:
-    """Write slices in the place of adjacent ones, joined where they can be."""
+    """Replace adjacent slices, joining them where possible."""
     try:
         joined = build_partition(after)
     except ConservationError as error:

@@ -1,4 +1,4 @@
-"""What runs were submitted with: their keys and files, and the runs that they retry."""
+"""The keys and files of submitted runs, and the runs that they retry."""
 
 from collections.abc import Iterable
 
@@ -9,12 +9,12 @@ _COLUMNS = ", ".join(KeyRecord._fields)
 
 
 def insert_key(transaction: Transaction, key: str, digest: str, run: str) -> None:
-    """Note the key of a new run; no run may have it, and no deleted one."""
+    """Insert the key of a new run; no run has had it."""
     transaction.execute("INSERT INTO idempotency_keys (key, digest, run) VALUES (?, ?, ?)", key, digest, run)
 
 
 def fetch_key(transaction: Transaction, key: str) -> KeyRecord | None:
-    """What is kept of a key; None if no run was submitted with it."""
+    """The record of a key; None if no run was submitted with it."""
     return _fetch(transaction, "key", key)
 
 
@@ -30,10 +30,10 @@ def _fetch(transaction: Transaction, column: str, value: str) -> KeyRecord | Non
 
 
 def record_deletion(transaction: Transaction, run: str, end: RunEnd | None) -> None:
-    """Keep with the key of a run, if it has one, that it is deleted and how it stood.
+    """Record in the key of a run, if it has one, that it is deleted, and its end.
 
     Raises:
-        ValueError: it has a key, and nothing is to be kept.
+        ValueError: it has a key, and `end` is None.
     """
     if end is not None:
         transaction.execute(
@@ -44,12 +44,12 @@ def record_deletion(transaction: Transaction, run: str, end: RunEnd | None) -> N
 
 
 def delete_keys(transaction: Transaction, deleted_before: float) -> None:
-    """Forget the keys of runs that were deleted before a time."""
+    """Delete the keys of runs that were deleted before a time."""
     transaction.execute("DELETE FROM idempotency_keys WHERE deleted_at < ?", deleted_before)
 
 
 def insert_files(transaction: Transaction, run: str, digests: Iterable[str]) -> None:
-    """A run uses these files from now on."""
+    """Record that a run uses these files."""
     rows = [(run, digest) for digest in dict.fromkeys(digests)]
     transaction.execute_each("INSERT INTO run_files VALUES (?, ?)", rows)
 
@@ -70,7 +70,7 @@ def is_used(transaction: Transaction, digest: str) -> bool:
 
 
 def insert_retry(transaction: Transaction, run: str, retry: RetryRecord) -> None:
-    """Note what a new run sends again."""
+    """Record the run that a new run retries."""
     transaction.execute(
         "INSERT INTO retries (run, retried, origin, requests, ok, unlisted) VALUES (?, ?, ?, ?, ?, ?)",
         run, *retry,
@@ -78,7 +78,7 @@ def insert_retry(transaction: Transaction, run: str, retry: RetryRecord) -> None
 
 
 def fetch_retry(transaction: Transaction, run: str) -> RetryRecord | None:
-    """What a run sends again; None if it is no retry."""
+    """The retry record of a run; None if it is no retry."""
     row = transaction.select_one(
         "SELECT retried, origin, requests, ok, unlisted FROM retries WHERE run = ?", run
     )

@@ -1,4 +1,4 @@
-"""What the ledger keeps of thresholds beside the account: losses that are certain, and worst stretches."""
+"""The records of thresholds beside the account: certain losses, and worst stretches."""
 
 import sqlite3
 
@@ -8,13 +8,13 @@ from oku_core.thresholds.stretches import StretchValue
 
 
 def fetch_thresholds(transaction: Transaction, run: str) -> dict[int, ThresholdRecord]:
-    """What is kept of the thresholds of a run, by their places in its spec; nothing of most."""
+    """The records of a run's thresholds, by their places in its spec; most have none."""
     rows = transaction.select("SELECT * FROM thresholds WHERE run = ?", run)
     return {row["ordinal"]: _build_record(row) for row in rows}
 
 
 def insert_loss(transaction: Transaction, run: str, number: int, now: float) -> bool:
-    """Note that a threshold is lost; gives whether that was not known."""
+    """Record that a threshold is lost; returns whether that is new."""
     changed = transaction.execute(
         "INSERT INTO thresholds (run, ordinal, lost_at) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET lost_at = excluded.lost_at WHERE lost_at IS NULL",
@@ -24,7 +24,7 @@ def insert_loss(transaction: Transaction, run: str, number: int, now: float) -> 
 
 
 def write_stretch(transaction: Transaction, run: str, number: int, record: ThresholdRecord) -> None:
-    """Keep what a threshold over some seconds in a row came to: all of a record but when it was lost."""
+    """Write the state of a threshold over consecutive seconds: all of a record but the time of its loss."""
     loss = record.loss
     place = (None, None, None) if loss is None else (loss.value, loss.phase, loss.clock_s)
     transaction.execute(

@@ -1,1 +1,1 @@
-"""Makes the summary of a run from what the ledger keeps of it."""
+"""Builds the summary of a run from the ledger."""

@@ -1,6 +1,6 @@
-"""What was sent and what was answered in a part of a run's time, out of the seconds that the ledger keeps.
+"""Sent and answered requests in a part of a run's time, from the seconds in the ledger.
 
-It is not what was due in that time: a request may be sent late, and answered later still.
+These differ from the requests that were due in that time: one may be sent late, and answered later still.
 """
 
 from bisect import bisect_right
@@ -14,10 +14,10 @@ _MOST_DEAD = 0.5
 
 
 class ClockCount(NamedTuple):
-    """What happened in a part of a run's time.
+    """Counts of a part of a run's time.
 
     Attributes:
-        seconds: how long it was active in it, as far as workers have told.
+        seconds: its active time, as far as workers have reported.
         sent: how many requests were sent.
         answered: how many were answered in full.
     """
@@ -27,19 +27,19 @@ class ClockCount(NamedTuple):
     answered: float
 
     def leave_out(self, dead_s: float) -> float:
-        """The seconds in which answers could come, if none could in the first of them."""
+        """The seconds without an initial part in which no response could arrive."""
         return self.seconds - min(dead_s, _MOST_DEAD * self.seconds)
 
 
 class ClockCounts:
-    """The counts of a run with a rate by its clock.
+    """The counts of a run with a rate, by its clock.
 
-    A second that is cut by a start, a pause, an end or the begin of a phase counts in proportion to the time
-    in which the run was active in it.
+    A second that contains a start, a pause, an end or a change of phase counts in proportion to its active
+    time.
 
     Args:
-        course: how it went.
-        length_s: how many seconds it lasts.
+        course: its course.
+        length_s: its length in seconds.
     """
 
     def __init__(self, course: Course, length_s: float) -> None:
@@ -62,7 +62,7 @@ class ClockCounts:
         return ClockCount(seconds, sent, answered)
 
     def _cut(self, begin: float, end: float) -> Iterator[tuple[int, float]]:
-        """The rows that lie in `[begin, end)`, with the share of each that does."""
+        """The rows within `[begin, end)`, each with the share inside."""
         for number in range(bisect_right(self._ends, begin), len(self._rows)):
             first, stop = self._rows[number].second, self._ends[number]
             if first >= end:
@@ -74,7 +74,7 @@ class ClockCounts:
 
 
 def _find_span(period: PeriodRecord, begin_s: float, end_s: float, settled_to: float) -> tuple[float, float]:
-    """When a part of the run's time was, in Unix time, in one of its periods; it may be empty."""
+    """A part of the run's time as Unix times, within one of its periods; it may be empty."""
     active = period.build_period()
     stopped_at = period.find_end()
     end = min(settled_to, active.unix_time(end_s))

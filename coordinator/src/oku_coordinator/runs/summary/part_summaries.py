@@ -1,4 +1,4 @@
-"""Makes the summaries of the parts of a run from its accounts: phases, targets, names of inner requests."""
+"""Builds the summaries of the parts of a run from its accounts: phases, targets, names of inner requests."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,11 +34,11 @@ from oku_core.summary.request_summary import (
 )
 
 MOST_FAILURES, MOST_INNER_FAILURES, MOST_IN_TICK = 100, 20, 3
-"""How many reasons for failures a summary has, how many each name of inner requests, and how many a tick."""
+"""The most failure reasons in a summary, of a name of inner requests, and in a tick."""
 
 
 class Rates(NamedTuple):
-    """What was sent and what was answered per second of a part of a run's time."""
+    """Sent and answered requests per second of a part of a run's time."""
 
     sent_rps: float
     completed_rps: float
@@ -48,8 +48,8 @@ def build_request_figures(account: Account, measured: Account | None = None) -> 
     """The fields of `RequestSummary`.
 
     Args:
-        account: what is counted.
-        measured: whose distributions to take; those of the account by default.
+        account: the counts.
+        measured: the account with the distributions; the same one by default.
     """
     measured = measured or account
     return {
@@ -60,16 +60,16 @@ def build_request_figures(account: Account, measured: Account | None = None) -> 
 
 
 class FigureCache:
-    """Figures of accounts that are frozen: they are the same as long as the account is.
+    """Caches the figures of frozen accounts.
 
-    Only the last ones of each part and each phase are kept: as many as one run has.
+    It keeps the latest ones of each part and each phase, as many as one run has.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str | None], tuple[Account, dict[str, Any]]] = {}
 
     def build(self, key: tuple[str, str | None], account: Account) -> dict[str, Any]:
-        """The fields of `RequestSummary`, of the account of a part, or of a phase whose name is None."""
+        """The fields of `RequestSummary` for the account of a part, or of a phase, whose name is None."""
         known = self._known.get(key)
         if known is None or known[0] is not account:
             known = self._known[key] = account, build_request_figures(account)
@@ -87,7 +87,7 @@ def _build_answers(account: Account, measured: Account, times: Iterable[Time]) -
 
 
 def measure_sent_rps(outcomes: Sequence[int], seconds: float) -> float:
-    """How many requests were sent and have ended per second of sending, as summaries say it."""
+    """The rate of ended requests that were sent, rounded for summaries."""
     return round(measure_rate(count_sent(outcomes), seconds), 1)
 
 
@@ -95,9 +95,9 @@ def summarize_targets(spec: Spec, accounts: RunAccount, measured_s: float) -> li
     """The summaries of all targets, in the order of the spec; none if the spec names none.
 
     Args:
-        spec: of the run.
-        accounts: what its requests sum to.
-        measured_s: for how many seconds the run has been active after its warm-up.
+        spec: the spec of the run.
+        accounts: its account.
+        measured_s: the active seconds of the run after its warm-up.
     """
     if not spec.targets:
         return []
@@ -125,11 +125,11 @@ def summarize_phases(
     """The summaries of all phases, in their order; none if the run has only one, without a name.
 
     Args:
-        spec: of the run.
-        accounts: what its requests sum to.
-        clock_s: what its clock says: for how many seconds it has been active.
-        course: how it went by the clock, with a rate.
-        figures: has those of accounts that have not changed since the last time.
+        spec: the spec of the run.
+        accounts: its account.
+        clock_s: the time of its clock: its active seconds.
+        course: its course by the clock, with a rate.
+        figures: caches the figures of unchanged accounts.
     """
     figures = figures or FigureCache()
     times = list_phase_times(spec)
@@ -145,7 +145,7 @@ def summarize_phases(
 
 
 class _Phase(NamedTuple):
-    """A phase that is summed up, with how many requests are due in it."""
+    """A phase that is summarized, with its number of due requests."""
 
     spec: Spec
     time: PhaseTime
@@ -176,7 +176,7 @@ def _build_phase(phase: _Phase, clock_s: float, counts: ClockCounts | None) -> P
 
 
 def _build_target_of_phase(target: Target, phase: _Phase, seconds: float) -> TargetSummary:
-    """The summary of a target in one phase; its warm-up is a phase as any other."""
+    """The summary of a target in one phase; its warm-up is an ordinary phase."""
     name = phase.time.name, target.name
     account = phase.accounts.get(name, NO_REQUESTS)
     return TargetSummary(
@@ -189,22 +189,22 @@ def _build_target_of_phase(target: Target, phase: _Phase, seconds: float) -> Tar
 
 
 def build_clock_counts(spec: Spec, course: Course | None) -> ClockCounts | None:
-    """What was sent and answered by the clock of a run; None without a rate."""
+    """The counts of sent and answered requests by a run's clock; None without a rate."""
     return None if course is None else ClockCounts(course, float(spec.length_s or math.inf))
 
 
 def measure_part_rates(account: Account, begin_s: float, end_s: float, counts: ClockCounts | None) -> Rates:
-    """What was sent and answered per second between two times of a run's clock.
+    """Sent and answered requests per second between two times of a run's clock.
 
-    In a closed run a request is sent as another one has ended, so both are those of the requests that were
-    taken in this time. With a rate they are of what was sent and answered in it, whenever that was due;
-    before the fastest answer since the start of a run there could be none.
+    In a closed run, a request is sent when another one ends, so both rates are those of the requests taken in
+    this time. With a rate, they are the requests sent and answered in this time, whenever they were due. The
+    time before the fastest possible answer since the start of a run is left out.
 
     Args:
-        account: of the requests that belong to this time.
-        begin_s: when it begins.
-        end_s: when it ends, or what the clock says now.
-        counts: those of the run, with a rate.
+        account: the requests that belong to this time.
+        begin_s: its start.
+        end_s: its end, or the current time of the clock.
+        counts: the counts of the run, with a rate.
     """
     if counts is None:
         answered = measure_rate(count_answered(account.outcomes), end_s - begin_s)
@@ -218,7 +218,7 @@ def measure_part_rates(account: Account, begin_s: float, end_s: float, counts: C
 
 
 def measure_planned_rps(spec: Spec, begin_s: float, end_s: float) -> float | None:
-    """The mean rate that is planned between two times of the activity; None without a rate."""
+    """The mean planned rate between two times of the activity; None without a rate."""
     schedule = build_phase_plan(spec).schedule
     return None if schedule is None else round(float(schedule.mean_rate(begin_s, end_s) or 0), 1)
 
@@ -227,8 +227,8 @@ def build_inner_requests(accounts: RunAccount, measured_s: float) -> list[InnerS
     """The summaries of all names of inner requests, sorted.
 
     Args:
-        accounts: of the run.
-        measured_s: for how many seconds it has been active after its warm-up.
+        accounts: the account of the run.
+        measured_s: its active seconds after its warm-up.
     """
     return [_build_inner(name, accounts.inner, measured_s) for name in sorted(accounts.inner.names)]
 
@@ -254,10 +254,10 @@ def summarize_failures(
     """The failures of all phases together, by target, outcome and reason, the most frequent first.
 
     Args:
-        spec: of the run.
-        reasons: of each part of its account, with the names of their targets.
-        most: how many to give.
-        tracebacks: where exceptions of user code came from, by their reasons.
+        spec: the spec of the run.
+        reasons: the reasons of each part of its account, with the target.
+        most: the most reasons to return.
+        tracebacks: the tracebacks of exceptions of user code, by reason.
     """
     counts: dict[tuple[str, int, str], ReasonCount] = {}
     for target, count in reasons:

@@ -1,7 +1,7 @@
-"""Watches the thresholds over some seconds in a row of one run, as its seconds pass.
+"""Watches the thresholds of one run that cover several consecutive seconds.
 
-Rates and outcomes are judged by the series, once all workers have told of a second; so they are the same
-after a crash. The times of requests are judged by what is seen live.
+Rates and outcomes are judged by the series, once all workers have reported a second; so the result is the
+same after a crash. Latencies are judged live.
 """
 
 import math
@@ -12,7 +12,7 @@ from oku_coordinator.ledger.rules.snapshots import StretchBasis
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_core.accounting.run_state import RunState
-from oku_core.results.active_seconds import SeriesSeconds, build_live, find_busy_to
+from oku_core.results.active_seconds import SeriesSeconds, build_live, find_busy_end
 from oku_core.results.sample import Sample
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
@@ -20,16 +20,16 @@ from oku_core.spec.spec import Spec
 from oku_core.thresholds.stretches import SeenSecond, Stretch, looks_live
 
 Periods = Sequence[tuple[ActivePeriod, float]]
-"""Periods of activity, each with what the clock of the run says at its end; infinite for one that goes on."""
+"""Periods of activity, each with the time of the run's clock at its end; infinite for the current one."""
 
 
 def list_ends(periods: Sequence[PeriodRecord], *, is_complete: bool = False) -> Periods:
-    """The periods with their ends, the oldest first.
+    """The periods with their ends, oldest first.
 
     Args:
-        periods: those that the ledger keeps.
-        is_complete: whether all requests are accounted; then nothing more is due in the second in which the
-            last one was over, so that this second counts as a whole.
+        periods: the periods in the ledger.
+        is_complete: whether all requests are accounted; then the second of the last one is complete and
+            counts as a whole.
     """
     ends = [(each.build_period(), math.inf if each.stop_s is None else each.stop_s) for each in periods]
     if ends and is_complete:
@@ -39,17 +39,17 @@ def list_ends(periods: Sequence[PeriodRecord], *, is_complete: bool = False) -> 
 
 
 def _round_up(period: ActivePeriod, stop_s: float) -> float:
-    """What the clock of the schedule says at the end of the second of Unix time in which it says `stop_s`."""
+    """Round up to the time of the schedule's clock at the end of the Unix second that contains `stop_s`."""
     return stop_s if math.isinf(stop_s) else period.schedule_s(math.ceil(period.unix_time(stop_s)))
 
 
 class Look(NamedTuple):
-    """What is known of a run with a tick.
+    """The state of a run at a tick.
 
     Attributes:
         record: the run.
-        sample: of the tick.
-        basis: what the ledger has.
+        sample: the sample of the tick.
+        basis: the data from the ledger.
         told_to: the Unix time up to which the series is complete.
     """
 
@@ -80,15 +80,15 @@ class StretchWatch:
         return self._seconds.since
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether the run has such thresholds."""
         return bool(self._live or self._settled)
 
     def update(self, look: Look, kept: Mapping[int, ThresholdRecord]) -> dict[int, ThresholdRecord]:
-        """What is to be kept of thresholds for which that has changed, by their places in the spec.
+        """Advance to a new tick; returns the changed records of thresholds, by their places in the spec.
 
         Args:
-            look: at the run.
-            kept: what is kept so far.
+            look: the state of the run.
+            kept: the records so far.
         """
         periods = list_periods(look.record, look.basis)
         seen = self._list_live(look, periods), self._list_settled(look, periods)
@@ -107,20 +107,20 @@ class StretchWatch:
         return [] if second is None else [second]
 
     def _list_settled(self, look: Look, periods: Periods) -> list[SeenSecond]:
-        """The seconds that are new, and of which everything is known."""
+        """The new seconds that are complete."""
         settled_to = look.told_to
         if not self._plan.has_rate:
-            # It may run out of requests before its clock says so.
+            # It may run out of requests before its time is over.
             told_to = settled_to if look.basis.untaken else -math.inf
-            self._busy_to = max(self._busy_to, told_to, find_busy_to(look.sample))
+            self._busy_to = max(self._busy_to, told_to, find_busy_end(look.sample))
             settled_to = min(settled_to, self._busy_to)
         if not self._settled or not periods:
             return []
-        return self._seconds.take(look.basis.series, periods, settled_to)
+        return self._seconds.list_new(look.basis.series, periods, settled_to)
 
 
 def build_stretches(spec: Spec) -> dict[int, Stretch]:
-    """Those of a run that has not begun, by the places of their thresholds in its spec."""
+    """Build the stretches of a run that has not started, by the places of their thresholds in its spec."""
     return {
         number: Stretch(threshold)
         for number, threshold in enumerate(spec.thresholds)
@@ -129,12 +129,12 @@ def build_stretches(spec: Spec) -> dict[int, Stretch]:
 
 
 def advance(stretch: Stretch, seconds: Iterable[SeenSecond], kept: ThresholdRecord) -> ThresholdRecord:
-    """What is to be kept of a threshold after some more seconds of its run.
+    """The record of a threshold after some more seconds of its run.
 
     Args:
-        stretch: where it stands; takes in the seconds.
-        seconds: those that follow.
-        kept: what is kept of it so far.
+        stretch: the state of the stretch, which is updated.
+        seconds: the next seconds.
+        kept: the record so far.
     """
     worst, loss = kept.worst, kept.loss
     for second in seconds:
@@ -145,16 +145,16 @@ def advance(stretch: Stretch, seconds: Iterable[SeenSecond], kept: ThresholdReco
             worst = seen.value
         if loss is None and not seen.holds:
             loss = seen
-    # How long a row was is only asked of one that was never long enough.
+    # The longest row matters only if none was long enough.
     longest_s = max(kept.longest_s, min(stretch.longest_s, float(stretch.threshold.over_s or 0)))
     return kept._replace(worst=worst, loss=loss, longest_s=longest_s)
 
 
 def list_periods(record: RunRecord, basis: StretchBasis) -> Periods:
-    """The periods of activity of a run that goes on."""
+    """The open period of activity of a run."""
     if record.spec.has_clock:
         return list_ends(basis.periods)
-    # Nothing is kept of the periods before, which were looked at in their time; nor is one that ends.
+    # Earlier periods were judged in their time, and an ending one is judged at rest.
     if record.active_since is None or record.state != RunState.RUNNING:
         return []
     return [(ActivePeriod(record.active_since, record.active_s), math.inf)]

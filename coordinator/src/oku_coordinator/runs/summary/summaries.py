@@ -1,4 +1,4 @@
-"""Makes the summary of a run from what the ledger keeps of it."""
+"""Builds the summary of a run from its snapshot."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -53,16 +53,16 @@ def build_summary(
     """The summary of a run.
 
     Args:
-        snapshot: all that is kept of it.
+        snapshot: the data from the ledger.
         now: Unix time.
-        notices: what it waits for.
-        figures: has those of accounts that have not changed since its last summary.
+        notices: its notices.
+        figures: caches the figures of unchanged accounts.
     """
     figures = figures or FigureCache()
     record, account = snapshot.record, snapshot.account
     active_s = record.measure_active_s(now)
     clock_s = active_s if snapshot.course is None else read_clock_s(snapshot.course.periods, now)
-    # The warm-up is not what is measured.
+    # The warm-up is not measured.
     warm_up_s = record.spec.warm_up_s
     measured = snapshot.accounts.parts.fetch_measured()
     measured_s = clock_s - (warm_up_s or 0.0)
@@ -73,7 +73,7 @@ def build_summary(
         accounted=snapshot.lengths.accounted,
         outcomes=account.outcomes,
         resent_at_most=record.resent_at_most + snapshot.lengths.leased,
-        # While requests are under way, the two counts are not of the same instant.
+        # While requests are under way, the two counts belong to different instants.
         served=record.served if record.is_at_rest else None,
     )
     validity = build_validity(
@@ -90,7 +90,7 @@ def build_summary(
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
         validity.append(flag_unknown_served(account.accounted))
     thresholds = _judge_thresholds(snapshot, clock_s, is_balanced=imbalance is None)
-    # A run that has come to its end without any request had no time for one, or nobody to send it.
+    # A run that ended without a request had no time or no worker for one.
     has_results = account.accounted > 0 or record.state is RunState.COMPLETED
     is_nothing_ok = record.state in FINAL_STATES and has_results and not account.outcomes[0]
     return Summary(
@@ -149,14 +149,14 @@ def _judge_thresholds(snapshot: Snapshot, clock_s: float, *, is_balanced: bool) 
 def _sum_up(
     record: RunRecord, thresholds: Sequence[ThresholdSummary], *, is_nothing_ok: bool
 ) -> ThresholdVerdict | None:
-    """The verdict on a run; one that is paused can go on, one without workers has tested nothing."""
+    """The verdict on a run; None for a paused run, which can continue, and without workers."""
     if record.state is RunState.PAUSED or record.is_given_up:
         return None
     return sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok)
 
 
 def _build_plan(snapshot: Snapshot) -> PlanSummary | None:
-    """How the arrivals of a run kept to its schedule; None without a rate, or when nothing was sent yet."""
+    """How the arrivals of a run kept to its schedule; None without a rate, or before the first request."""
     course = snapshot.course
     if course is None or not course.periods:
         return None
@@ -184,7 +184,7 @@ def _build_load(snapshot: Snapshot) -> Load:
 
 
 def _build_hook(record: HookRecord) -> HookSummary:
-    """What a summary says of a hook that was begun, or is to be called."""
+    """The summary of a hook that was begun, or is due."""
     ended_at = record.ended_at if record.state in _TIMED_HOOKS else None
     return HookSummary(
         hook=record.hook,

@@ -1,8 +1,8 @@
-"""Builds summaries beside the event loop: that of a hundred targets in a hundred stages takes a second.
+"""Builds summaries beside the event loop: with a hundred targets in a hundred stages, one takes a second.
 
-What is long needs no transaction of the ledger. Accounts in memory are frozen, a few at a time, and each is
-summed up once as long as nothing is added to it. Others are read by a connection of their own; the last
-summary is kept as long as nothing else of its run has changed.
+The long work needs no transaction of the ledger. Accounts in memory are frozen, a few at a time, and each is
+summarized once per change. Others are read through a separate connection; the last summary is kept as long as
+nothing else of its run has changed.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from oku_core.accounting.account import Account
 from oku_core.summary.summary import Summary
 
 _FROZEN_AT_ONCE = 500
-"""Accounts; it takes some 10 ms, in which nothing else reads or changes the ledger."""
+"""Accounts; it takes some 10 ms, during which the ledger is blocked."""
 
 
 class _Kept(NamedTuple):
-    """The last summary of a run at rest, and all of the run but its accounts."""
+    """The last summary of a run at rest, and the run without its accounts."""
 
     frame: RunFrame
     served: int | None
@@ -35,7 +35,7 @@ class _Kept(NamedTuple):
 
 
 class _YieldingCache(FigureCache):
-    """Makes figures while the ledger is not changed."""
+    """Builds figures while the ledger is not being changed."""
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Summarizer:
 
     Args:
         ledger: has the runs.
-        clock: gives Unix time.
+        clock: Unix time.
     """
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float]) -> None:
@@ -64,11 +64,11 @@ class Summarizer:
         self._kept: _Kept | None = None
 
     async def build(self, record: RunRecord, served: int | None) -> tuple[RunRecord, Summary]:
-        """The summary of a run without notices, and the record that it was made of.
+        """The summary of a run without notices, and the record that it was built from.
 
         Args:
-            record: of the run before the delay servers were asked.
-            served: what they have counted, if that is known.
+            record: the run, read before the query of the delay servers.
+            served: their count, if known.
 
         Raises:
             UnknownRunError: there is no such run.
@@ -92,7 +92,7 @@ class Summarizer:
                 return frame.record, kept.summary
             snapshot = snapshots.fetch_snapshot(t, run)
         record, summary = self._sum_up(before, snapshot, served)
-        # What a run that waits has waited so far is another one with each moment.
+        # The waiting time of a run changes at every moment.
         self._kept = _Kept(frame, served, summary) if before.is_at_rest else None
         return record, summary
 
@@ -105,10 +105,10 @@ class Summarizer:
         return record, build_summary(snapshot, self._clock(), figures=self._figures)
 
     def _freeze(self, run: str) -> bool:
-        """Freeze the accounts of a run before its snapshot does, which is then done quickly.
+        """Freeze the accounts of a run before its snapshot does, which is quick afterwards.
 
         Returns:
-            Whether they are in memory, as those of an active run are, and of the last one that was active.
+            Whether they are in memory, like the accounts of the newest active run.
         """
         begin, is_left = 0, True
         while is_left:

@@ -1,4 +1,4 @@
-"""Judges the thresholds of a run by what the ledger keeps of it."""
+"""Judges the thresholds of a run from the data in the ledger."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator
@@ -35,11 +35,11 @@ _Place = TypeVar("_Place", int, float)
 def judge_thresholds(
     basis: ThresholdBasis, clock_s: float, *, is_balanced: bool = True
 ) -> list[ThresholdSummary]:
-    """What became of the thresholds of a run so far, in their order.
+    """The current verdicts on the thresholds of a run, in their order.
 
     Args:
-        basis: what the ledger keeps of it.
-        clock_s: for how many seconds the run has been active.
+        basis: the data from the ledger.
+        clock_s: the active seconds of the run.
         is_balanced: whether its account balances.
     """
     return [
@@ -62,7 +62,7 @@ def _judge(
 def _judge_inner(
     threshold: Threshold, basis: ThresholdBasis, kept: ThresholdRecord, clock_s: float, *, is_balanced: bool
 ) -> ThresholdSummary:
-    """Judge by the inner requests of a name; if none was counted under it, that is said."""
+    """Judge the inner requests of a name; the summary notes if there are none."""
     measured = _measure_inner(threshold, basis, clock_s, is_balanced=is_balanced)
     summary = judge(threshold, measured, is_lost=kept.lost_at is not None)
     if measured.is_over and not measured.total and summary.verdict is ThresholdVerdict.UNDECIDED:
@@ -105,9 +105,9 @@ def _judge_stretches(
 def _finish(
     threshold: Threshold, record: RunRecord, course: Course, kept: ThresholdRecord
 ) -> ThresholdRecord:
-    """What is kept of a threshold, with the seconds of a run at rest that nobody has looked at yet."""
+    """Complete the record of a threshold with the remaining seconds of a run at rest."""
     periods = list_ends(course.periods, is_complete=record.state == RunState.COMPLETED)
-    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods, course.settled_to)
+    seconds = SeriesSeconds(build_load_plan(record.spec)).list_new(course.series, periods, course.settled_to)
     return advance(Stretch(threshold), seconds, kept)
 
 
@@ -121,7 +121,7 @@ def _explain_unjudged(threshold: Threshold, longest_s: float) -> str:
 
 
 def _drop_infinite(value: float | None) -> float | None:
-    """A value for JSON, which has no number for the time of a request without an answer."""
+    """A value for JSON, which cannot represent the infinite time of a request without an answer."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -149,10 +149,10 @@ def _measure(
 def _measure_inner(
     threshold: Threshold, basis: ThresholdBasis, clock_s: float, *, is_balanced: bool
 ) -> Measurement:
-    """What is known of the inner requests of a name, of which any number may still come.
+    """Measure the inner requests of a name, whose total number is unknown.
 
-    Those that were measured under strain are not told apart: of an iteration that was, as many are taken to
-    have been as an iteration makes on average.
+    They are not marked when measured under strain: each strained iteration counts with the mean number of
+    inner requests.
     """
     record = basis.record
     phases = _list_phases(threshold, record.spec)
@@ -173,7 +173,7 @@ def _measure_inner(
 
 
 def _is_of(threshold: Threshold, name: str, spec: Spec) -> bool:
-    """Whether inner requests of a name are meant; of a locustfile, a name may be meant without its method."""
+    """Whether a threshold covers inner requests of a name; for a locustfile, also without the method."""
     if spec.engine is Engine.LOCUST and threshold.target == name.partition(" ")[2]:
         return True
     return threshold.target == name
@@ -184,7 +184,7 @@ def _list_phases(threshold: Threshold, spec: Spec) -> list[PhaseTime]:
 
 
 def _pick(accounts: PartAccounts, threshold: Threshold, name: str | None) -> Account:
-    """What the requests of a name, or all, sum to in the time that a threshold is about."""
+    """The account of the requests of a name, or of all, in the time that a threshold covers."""
     if threshold.phase is None:
         return accounts.fetch_measured(name)
     if name is None:
@@ -197,7 +197,7 @@ def _sum_strained(basis: ThresholdBasis) -> int:
 
 
 def _find_rest(basis: ThresholdBasis, threshold: Threshold, phases: Collection[str], account: Account) -> int:
-    """How many requests that a threshold is about may still come, at most, beside those of its account."""
+    """The most requests within a threshold that may still come, beside those of its account."""
     record, parts, target = basis.record, basis.accounts.parts, threshold.target
     schedule = build_phase_plan(record.spec).schedule
     if schedule is None:
@@ -210,7 +210,7 @@ def _find_rest(basis: ThresholdBasis, threshold: Threshold, phases: Collection[s
 
 
 def _join_spans(spans: Iterable[tuple[_Place, _Place]]) -> list[tuple[_Place, _Place]]:
-    """Spans in rising order, with those as one that follow each other at once: most do."""
+    """Spans in rising order; adjacent ones are joined."""
     joined: list[tuple[_Place, _Place]] = []
     for begin, end in spans:
         if joined and joined[-1][1] == begin:
@@ -221,7 +221,7 @@ def _join_spans(spans: Iterable[tuple[_Place, _Place]]) -> list[tuple[_Place, _P
 
 
 def _count_due(spec: Spec, target: str | None, first: int, stop: int) -> int:
-    """How many of some indices ask a target; all of them if none is named."""
+    """How many of some indices belong to a target; all of them without a target."""
     if target is None:
         return stop - first
     place = [each.name for each in spec.targets].index(target)
@@ -229,23 +229,23 @@ def _count_due(spec: Spec, target: str | None, first: int, stop: int) -> int:
 
 
 def _find_requests(record: RunRecord) -> int:
-    """How many requests a run has, at most; what a cancelled one was to have by its time is unknown."""
+    """The most requests of a run; unknown for a cancelled run without a count."""
     is_cut = record.spec.is_timed and record.state == RunState.CANCELLED
     return OPEN_END if is_cut else record.requests
 
 
 def _ends_by_count(spec: Spec) -> bool:
-    """Whether a closed run has one phase, which its last request ends."""
+    """Whether a closed run has a single phase that ends with its last request."""
     return len(list_phase_times(spec)) == 1 and not spec.is_timed
 
 
 def _is_meant(threshold: Threshold, time: PhaseTime) -> bool:
-    """Without a phase, a threshold is about all but the warm-up, which is not what is measured."""
+    """Whether a threshold covers a phase; without a name, all but the warm-up, which is not measured."""
     return time.name == threshold.phase if threshold.phase is not None else time.name != WARM_UP
 
 
 def _iter_seconds(phases: Iterable[PhaseTime], clock_s: float) -> Iterator[tuple[float, float]]:
-    """From when to when each phase has lasted so far, in seconds of the run's activity."""
+    """The start and current end of each phase, in seconds of the run's activity."""
     for phase in phases:
         end_s = clock_s if phase.end_s is None else min(clock_s, float(phase.end_s))
         if end_s > phase.begin_s:
@@ -253,7 +253,7 @@ def _iter_seconds(phases: Iterable[PhaseTime], clock_s: float) -> Iterator[tuple
 
 
 def _average(schedule: Schedule, seconds: Iterable[tuple[float, float]]) -> float:
-    """The mean rate that is planned for some parts of a run's time; 0 if there are none."""
+    """The mean planned rate of some parts of a run's time; 0 if there are none."""
     rates = [(float(schedule.mean_rate(*part) or 0), part[1] - part[0]) for part in _join_spans(seconds)]
     passed_s = sum(length_s for _, length_s in rates)
     return sum(rate * length_s for rate, length_s in rates) / passed_s if passed_s else 0.0

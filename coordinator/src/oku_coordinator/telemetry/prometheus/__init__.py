@@ -1,1 +1,1 @@
-"""Metrics for Prometheus: those of the coordinator itself, and those of the newest runs and their targets."""
+"""Metrics for Prometheus: of the coordinator itself, and of the newest runs and their targets."""

@@ -33,7 +33,7 @@ ReadFigures = Callable[[], Sequence[RequestFigures]]
 
 
 class Metrics:
-    """Counts and shows what `/metrics` exposes."""
+    """The metrics behind `/metrics`."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -88,41 +88,41 @@ class Metrics:
             self._ledger_faults.labels(fault)
 
     def show_runs(self, read: Callable[[], Sequence[RunFigures]]) -> None:
-        """Show from now on what `read` gives of runs at each scrape; to be said once."""
+        """Expose the figures of runs that `read` returns at each scrape; call it once."""
         self._read_runs = read
 
     def show_targets(self, read: ReadFigures) -> None:
-        """Have the figures of the targets of runs read at each scrape."""
+        """Expose the figures of targets that `read` returns at each scrape; call it once."""
         self._read_targets = read
 
     def show_inner(self, read: ReadFigures) -> None:
-        """Have the figures of the requests that iterations make read at each scrape."""
+        """Expose the figures of inner requests that `read` returns at each scrape; call it once."""
         self._read_inner = read
 
     def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
-        """Count a batch that was taken in."""
+        """Count a batch of stored checkpoints."""
         self._commit.observe(seconds)
         for verdict in verdicts:
             self._messages.labels(verdict).inc()
 
     def count_rejected(self, rejection: Rejection) -> None:
-        """Count a message that was dropped."""
+        """Count a dropped message."""
         self._rejected.labels(rejection).inc()
 
     def count_refusal(self, credential: Credential, refusal: CredentialFault) -> None:
-        """Count a caller that was refused."""
+        """Count a refused caller."""
         self._refusals[credential, refusal].inc()
 
     def count_expired(self, reason: ExpiryReason) -> None:
-        """Count a lease that expired."""
+        """Count an expired lease."""
         self._expired.labels(reason).inc()
 
     def show_ledger(self, ledger: Collector) -> None:
-        """Show from now on what this gives of the ledger at each scrape; to be said once."""
+        """Expose the metrics of the ledger at each scrape; call it once."""
         self._registry.register(ledger)
 
     def count_storage_fault(self, fault: StorageFault) -> None:
-        """Count a use of the ledger's file that failed."""
+        """Count a failed use of the ledger's file."""
         self._ledger_faults.labels(fault).inc()
 
     def count_progress(self) -> None:
@@ -130,21 +130,21 @@ class Metrics:
         self._progress.inc()
 
     def show_workers(self, count: int, clock_bound_s: float = 0.0) -> None:
-        """Show how many workers live, and how well each of them knows the clock at least."""
+        """Set the number of live workers, and the largest error of their clocks."""
         self._workers.set(count)
         self._clock_bound.set(clock_bound_s)
 
     def count_lines(self, verdict: str, lines: int) -> None:
-        """Count lines that were `accepted` or `refused` by Loki, or `dropped`."""
+        """Count lines `accepted` or `refused` by Loki, or `dropped`."""
         self._lines.labels(verdict).inc(lines)
 
     def show_outbox(self, lines: int, size: int) -> None:
-        """Show how many lines wait, and how many bytes they take."""
+        """Set the number of waiting lines and their bytes."""
         self._outbox_lines.set(lines)
         self._outbox_bytes.set(size)
 
     def expose(self, accept: str = "") -> tuple[bytes, str]:
-        """All metrics and their content type: text, or protobuf if that is accepted by an `Accept` header."""
+        """All metrics and their content type: text, or protobuf if the `Accept` header allows it."""
         if protobuf_format.is_accepted(accept):
             collectors = self._build_collectors(has_native=True)
             families = chain(self._registry.collect(), *(each.collect() for each in collectors))
@@ -159,12 +159,12 @@ class Metrics:
 
 
 class LedgerCollector(Collector):
-    """Gives the metrics of the ledger at each scrape.
+    """Collects the metrics of the ledger at each scrape.
 
     Args:
         ledger: the ledger.
-        folder: where its file is.
-        clock: gives Unix time.
+        folder: the folder of its file.
+        clock: Unix time.
     """
 
     def __init__(self, ledger: Ledger, folder: Path, clock: Clock) -> None:
@@ -173,7 +173,7 @@ class LedgerCollector(Collector):
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Build the metrics; without those that cannot be read now."""
+        """Build the metrics; unreadable ones are left out."""
         yield GaugeMetricFamily(
             "oku_ledger_usable",
             "1 while the ledger can be read and written, else 0.",
@@ -208,11 +208,11 @@ class LedgerCollector(Collector):
 
 LIFETIME_S = 1.0
 _SHARE = 0.1
-"""Building each format takes at most this share of the time: a large answer is kept for longer."""
+"""Building takes at most this share of the time: a large result is cached for longer."""
 
 
 class MetricsCache:
-    """Metrics that are at most a second old, unless building them takes long.
+    """Caches metrics for a second, or longer if building them takes long.
 
     Args:
         metrics: builds them.
@@ -224,10 +224,10 @@ class MetricsCache:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._kept: dict[bool, tuple[float, tuple[bytes, str]]] = {}
-        """By format: until when it is kept, and what `Metrics.expose` gave."""
+        """By format: the expiry, and the result of `Metrics.expose`."""
 
     async def fetch(self, accept: str) -> tuple[bytes, str]:
-        """The same as `expose`, built in a thread; callers that come meanwhile get the same answer."""
+        """Build `expose` in a thread; concurrent callers share the result."""
         until, kept = self._kept.get(protobuf_format.is_accepted(accept), (0.0, (b"", "")))
         if self._clock() < until:
             return kept
@@ -235,7 +235,7 @@ class MetricsCache:
             return await asyncio.to_thread(self.expose, accept)
 
     def expose(self, accept: str) -> tuple[bytes, str]:
-        """All metrics and their content type, as `Metrics.expose` gives them."""
+        """All metrics and their content type, as in `Metrics.expose`."""
         began = self._clock()
         key = protobuf_format.is_accepted(accept)
         until, kept = self._kept.get(key, (0.0, (b"", "")))

@@ -1,9 +1,9 @@
-"""Turns the histograms of an account into native histograms of Prometheus, whose buckets grow by a factor.
+"""Converts the histograms of an account to native histograms of Prometheus, with exponential buckets.
 
-The buckets are those of schema 5: each is 2**(1/32) times as wide as the one before, 2.2 %. A bucket of ours
-that lies across a bound counts where its smallest value belongs. Up to 2,047 µs each holds one value and lies
-across none; longer ones are narrower than 1 part in 1024. So of a time `t` counted in the bucket from `a`
-to `b` it is certain that `a < t < b * (1 + 1/1024)`.
+They use schema 5: each bucket is 2**(1/32) times as wide as the previous one, 2.2 %. A bucket of ours that
+crosses a bound counts where its smallest value belongs. Up to 2,047 µs each holds one value and crosses none;
+longer ones are narrower than 1 part in 1024. So a time `t` counted in the bucket from `a` to `b` satisfies `a
+< t < b * (1 + 1/1024)`.
 """
 
 import math
@@ -16,14 +16,14 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram, bucket_index
 SCHEMA = 5
 """2**5 buckets between a time and twice that time."""
 ZERO_THRESHOLD_S = 2.0**-20
-"""What is not longer than this, 0.95 µs, is 0 µs in a `Histogram`; it is a bound of every schema."""
+"""A time up to this, 0.95 µs, is 0 µs in a `Histogram`; it is a bound of every schema."""
 _LOWEST = -20 << SCHEMA
-"""The bucket whose upper bound is the threshold; those that follow it count."""
+"""The bucket whose upper bound is the threshold; the following ones count."""
 _HIGHEST = math.ceil(math.log2(HIGHEST_US / 1_000_000) * (1 << SCHEMA))
 
 
 def find_cuts(bounds_s: Iterable[float]) -> list[int]:
-    """The first bucket of a `Histogram` that lies above each of these upper bounds in seconds."""
+    """The first bucket of a `Histogram` above each of these upper bounds in seconds."""
     return [bucket_index(min(math.floor(bound_s * 1_000_000), HIGHEST_US)) + 1 for bound_s in bounds_s]
 
 
@@ -47,7 +47,7 @@ def build_native_histogram(histograms: Iterable[Histogram]) -> NativeHistogram:
 
 
 def _build_buckets(counts: Sequence[int]) -> tuple[list[BucketSpan], list[int]]:
-    """Spans of buckets that follow each other, and by how much each has more than the one before it."""
+    """Spans of adjacent buckets, and the difference of each bucket from the previous one."""
     spans: list[BucketSpan] = []
     deltas: list[int] = []
     following, before = 0, 0

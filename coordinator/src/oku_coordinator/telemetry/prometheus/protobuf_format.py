@@ -1,8 +1,8 @@
-"""Writes metrics in Prometheus' protobuf format, the only one in which it takes native histograms.
+"""Writes metrics in Prometheus' protobuf format, the only one with native histograms.
 
-The client library has native histograms among its samples, but no writer for this format. The messages are
-those of io/prometheus/client/metrics.proto in github.com/prometheus/client_model, as far as Oku has what they
-hold. They are described here instead of in generated code, which only some versions of protobuf load.
+The client library has native histograms among its samples, but no writer for this format. The messages come
+from io/prometheus/client/metrics.proto in github.com/prometheus/client_model, with the fields that Oku uses.
+They are described here instead of in generated code, which only some versions of protobuf load.
 """
 
 import io
@@ -18,7 +18,7 @@ from prometheus_client.samples import NativeHistogram, Sample
 CONTENT_TYPE = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 _PACKAGE = "io.prometheus.client"
 _TYPES = {"counter": 0, "gauge": 1, "histogram": 4}
-"""The values of `MetricType` for the kinds of metrics that Oku has."""
+"""The values of `MetricType` for Oku's kinds of metrics."""
 _TIMESTAMP = ".google.protobuf.Timestamp"
 _MESSAGES: Mapping[str, Sequence[tuple[int, str, str]]] = {
     "LabelPair": ((1, "name", "string"), (2, "value", "string")),
@@ -46,15 +46,15 @@ _MESSAGES: Mapping[str, Sequence[tuple[int, str, str]]] = {
     "MetricFamily": (
         (1, "name", "string"),
         (2, "help", "string"),
-        (3, "type", "int32"),  # an enumeration, which is written as a number is
+        (3, "type", "int32"),  # an enumeration, which is encoded like a number
         (4, "metric[]", f".{_PACKAGE}.Metric"),
     ),
 }
-"""Number, name and type of the fields of each message; `[]` marks those that repeat."""
+"""Number, name and type of the fields of each message; `[]` marks repeated ones."""
 
 
 def is_accepted(accept: str) -> bool:
-    """Whether an `Accept` header (RFC 9110, 12.5.1) asks for this format, and not for text before it."""
+    """Whether an `Accept` header (RFC 9110, 12.5.1) prefers this format to text."""
     weights = {"protobuf": 0.0, "text": 0.0}
     for kind, parameters in map(_read_media_range, accept.split(",")):
         weight = _read_weight(parameters.get("q", "1"))
@@ -70,7 +70,7 @@ def is_accepted(accept: str) -> bool:
 
 
 def write_families(families: Iterable[Metric]) -> bytes:
-    """Write counters, gauges and histograms; those with a sample that is native have native buckets, too."""
+    """Encode counters, gauges and histograms; a histogram with a native sample also has native buckets."""
     written = io.BytesIO()
     for family in families:
         proto.serialize_length_prefixed(_MetricFamily(**_build_family(family)), written)
@@ -92,7 +92,7 @@ def _read_weight(text: str) -> float:
 
 
 def _build_family(family: Metric) -> dict[str, Any]:
-    """The fields of a family of metrics; what the library calls x is the counter x_total."""
+    """The fields of a metric family; a counter x of the library is named x_total."""
     samples: dict[tuple[tuple[str, str], ...], list[Sample]] = defaultdict(list)
     for sample in family.samples:
         labels = tuple((name, value) for name, value in sample.labels.items() if name != "le")
@@ -155,7 +155,7 @@ def _build_timestamp(unix_s: float) -> dict[str, int]:
 
 
 def _build_messages() -> Any:
-    """The class of the message that a family of metrics is."""
+    """The message class of a metric family."""
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(timestamp_pb2.DESCRIPTOR.serialized_pb)
     file = descriptor_pb2.FileDescriptorProto(

@@ -1,8 +1,8 @@
-"""Chooses which runs metrics show, and reads their figures when somebody asks for them.
+"""Chooses the runs in the metrics, and reads their figures on each scrape.
 
-These are the active runs and those that came to rest a short time ago, so that a scrape after the end has the
-last figures of a run. They are read from the ledger: a coordinator that was just started shows the same runs,
-and the figures of one at rest are those of its summary.
+These are the active runs and the ones that came to rest recently, so that a scrape after the end has the last
+figures of a run. They are read from the ledger: a restarted coordinator shows the same runs, and the figures
+of a run at rest equal its summary.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,22 +27,22 @@ from oku_core.spec.spec import USER_CODE_ENGINES
 from oku_core.summary.tick import Tick
 
 SHOWN_S = 300.0
-"""How long a run is shown after it has come to rest."""
+"""How long a run is exported after it has come to rest."""
 MOST_RUNS = 20
 MOST_NAMES = 257
-"""How many names of targets, or of inner requests, are shown of all runs; the newest run is always whole."""
+"""The most names of targets, or of inner requests, over all runs; the newest run is always complete."""
 
 _T = TypeVar("_T")
 _Kept = dict[str, tuple[RunRow, _T]]
-"""Figures of runs at rest by run, with the row that they were read for."""
+"""Figures of runs at rest by run, with the row that they belong to."""
 
 
 class RecentRuns:
-    """Reads the figures of the runs that metrics show.
+    """Reads the figures of the exported runs.
 
     Args:
         ledger: has the runs.
-        clock: gives Unix time.
+        clock: Unix time.
     """
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
@@ -54,23 +54,23 @@ class RecentRuns:
         self._inner: _Kept[list[RequestFigures]] = {}
 
     def record_tick(self, tick: Tick | None) -> None:
-        """Take in the last second of the run that has its turn; None when that run comes to rest."""
+        """Record the last second of the run that has its turn; None when that run comes to rest."""
         self._tick = tick
 
     def read_runs(self) -> list[RunFigures]:
-        """How far they are: the active one by its last tick, the others by the ledger."""
+        """The progress of the runs: of the active one from its last tick, of others from the ledger."""
         return list(self._read(self._runs, self._build_run))
 
     def read_targets(self) -> list[RequestFigures]:
-        """What is accounted of their targets."""
+        """The figures of their targets."""
         return _limit(self._read(self._targets, self._build_targets))
 
     def read_inner(self) -> list[RequestFigures]:
-        """What is counted of the requests that their user code has made."""
+        """The figures of their inner requests."""
         return _limit(self._read(self._inner, self._build_inner))
 
     def _read(self, kept: _Kept[_T], build: Callable[[RunRow], _T]) -> Iterator[_T]:
-        """What `build` gives of each run, the newest first, without runs whose figures cannot be read."""
+        """Yield the result of `build` for each run, newest first, without unreadable runs."""
         try:
             with self._ledger.read() as t:
                 rows = run_table.fetch_recent(t, self._clock() - SHOWN_S, MOST_RUNS)
@@ -107,7 +107,7 @@ class RecentRuns:
         return build_inner_figures(row.run, self._fetch_totals(row))
 
     def _fetch_totals(self, row: RunRow) -> RunAccount:
-        """The account of a run as far as totals go; the ledger is free while figures are made of it."""
+        """The totals of a run's account; the ledger is not blocked while figures are built from them."""
         with self._ledger.read() as t:
             if account_table.is_in_memory(t, row.run):
                 return account_table.fetch_account(t, row.run).freeze_totals()
@@ -116,7 +116,7 @@ class RecentRuns:
 
 
 def _limit(by_run: Iterable[list[RequestFigures]]) -> list[RequestFigures]:
-    """The figures of as many of the newest runs as have at most `MOST_NAMES` names, and of at least one."""
+    """The figures of the newest runs with at most `MOST_NAMES` names in all, at least of one."""
     shown: list[RequestFigures] = []
     for figures in by_run:
         if shown and len(shown) + len(figures) > MOST_NAMES:

@@ -1,4 +1,4 @@
-"""Shows Prometheus how far runs are: what is accounted, what is under way, and how long they were queued."""
+"""Exports the progress of runs to Prometheus: accounted and pending requests, and queueing times."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ _SINGLE = (
     ("in_flight", "Requests in flight.", "in_flight"),
     ("queued_seconds", "How long the run was pending.", "queued_s"),
 )
-"""The metrics with one figure of each run: name, description, and the attribute of `RunFigures`."""
+"""The metrics with one figure per run: name, description, and the attribute of `RunFigures`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFigures:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         run: the id of the run.
         requests: how many requests are in each of `_PARTS`, in their order.
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
         not_sent: why requests were not sent, in the order of `NOT_SENT_CAUSES`.
-        rate_rps: the requests that ended per second; 0 unless the run is active, as the next two are.
+        rate_rps: the requests that ended per second; 0 unless the run is active, like the next two.
         planned_rps: the requests that its rate made per second.
         in_flight: the requests that were sent and not yet answered.
         queued_s: how long it was pending, to the millisecond, as in the summary.
@@ -51,10 +51,10 @@ class RunFigures:
 
 
 class RunCollector(Collector):
-    """Gives the metrics of runs at each scrape.
+    """Collects the metrics of runs at each scrape.
 
     Args:
-        read: gives the figures of the runs that are shown.
+        read: reads the figures of the exported runs.
     """
 
     def __init__(self, read: Callable[[], Sequence[RunFigures]]) -> None:
@@ -91,7 +91,7 @@ def _name_parts(requests: Sequence[int]) -> dict[str, int]:
 
 
 def build_run_figures(standing: Standing) -> RunFigures:
-    """The figures of a run that is not pending as the ledger has them; it knows of nothing in flight."""
+    """The figures of a run that is not pending, from the ledger, which has no requests in flight."""
     record, lengths = standing.record, standing.lengths
     return RunFigures(
         run=record.run,
@@ -103,7 +103,7 @@ def build_run_figures(standing: Standing) -> RunFigures:
 
 
 def build_tick_figures(tick: Tick, queued_s: float) -> RunFigures:
-    """The figures of an active run as its last tick has them."""
+    """The figures of an active run from its last tick."""
     sample = tick.sample
     return RunFigures(
         run=tick.run,

@@ -1,9 +1,9 @@
-"""Shows Prometheus what came of the requests of a run by target, or by the name that user code gave them.
+"""Exports the requests of a run to Prometheus by target, or by the name that user code gave them.
 
 These are counters by outcome, and histograms of times.
 
-The figures are those of the account, read when somebody asks for them; so they only ever rise, and the last
-ones of a run are exact.
+The figures come from the account at the time of the scrape; so they only ever rise, and the last ones of a
+run are exact.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from oku_core.spec.spec import Spec
 BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
-"""The upper bounds of the buckets, in seconds; one without a bound follows."""
+"""The upper bounds of the buckets, in seconds; a last bucket has no bound."""
 _CUTS = [0, *find_cuts(BOUNDS_S), BUCKETS]
 _TIMES = {
     Time.LATENCY: "Time from sending a request to the end of its response, of those that were answered.",
@@ -40,13 +40,13 @@ _TIMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MetricKind:
-    """What the metrics of named requests are called.
+    """The names of the metrics of named requests.
 
     Attributes:
-        prefix: what their names begin with.
-        label: the label that has the name of the requests.
-        counts: what the counters count.
-        times: which times they have.
+        prefix: the start of their names.
+        label: the label with the name of the requests.
+        counts: the description of the counters.
+        times: the exported times.
     """
 
     prefix: str
@@ -73,10 +73,10 @@ INNER = MetricKind(
 
 @dataclass(frozen=True, kw_only=True)
 class BucketedTimes:
-    """Times in the form in which Prometheus takes them.
+    """Times in the form of Prometheus.
 
     Attributes:
-        counts: how many are at most as long as each of `BOUNDS_S`, and how many there are.
+        counts: how many are at most as long as each of `BOUNDS_S`, and their number.
         native: the same times in finer buckets, with their sum in seconds.
     """
 
@@ -86,15 +86,15 @@ class BucketedTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestFigures:
-    """What is counted of a target, or of the inner requests of a name, since the run began.
+    """The counts of a target, or of the inner requests of a name, since the start of the run.
 
     The warm-up is included.
 
     Attributes:
         run: the id of the run.
         name: the name of the target, which is empty if it has none, or of the requests.
-        counts: what its requests came to, without times.
-        times: of its requests; those that nothing was measured of are missing.
+        counts: the counts of its requests, without times.
+        times: the measured times of its requests.
     """
 
     run: str
@@ -104,11 +104,11 @@ class RequestFigures:
 
 
 class RequestCollector(Collector):
-    """Gives the metrics of targets, or of inner requests, at each scrape.
+    """Collects the metrics of targets, or of inner requests, at each scrape.
 
     Args:
-        kind: of which of them.
-        read: gives the figures of the run that was active last; none before there is one.
+        kind: the kind of metrics.
+        read: reads the figures of the last active run; none before the first.
         has_native: whether histograms have a native sample as well, which the text format cannot show.
     """
 
@@ -162,7 +162,7 @@ class RequestCollector(Collector):
 
 
 def build_target_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
-    """The figures of each target of a run, in the order of its spec; a single one may have no name."""
+    """The figures of each target of a run, in the order of its spec; a single target may have no name."""
     return [_build_figures(run, name, accounts.parts.list_named(name)) for name in list_target_names(spec)]
 
 

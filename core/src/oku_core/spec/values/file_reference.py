@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Self
 
 from oku_core.errors import format_value
-from oku_core.spec.values.scalar import list_values
+from oku_core.spec.values.scalar import wrap_list
 
 FILE_MARK = "@"
 """With it begins, where a user writes the value of a key, the name of a file whose content is meant."""
@@ -182,7 +182,7 @@ def parse_code_file(value: object) -> CodeFile:
 
 def parse_code_files(value: object) -> tuple[CodeFile, ...]:
     """Parse several of them, or one; `ValueError` if two have the same path."""
-    files = tuple(map(parse_code_file, list_values(value)))
+    files = tuple(map(parse_code_file, wrap_list(value)))
     if len({file.path for file in files}) != len(files):
         raise ValueError("two files have the same path")
     return files

@@ -8,7 +8,7 @@ from typing import Self
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonError, decode_document
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
+from oku_core.spec.values.scalar import parse_scalar, parse_text, wrap_list
 from oku_core.spec.values.template import (
     INDEX_PLACEHOLDER,
     SECRET_PLACEHOLDER,
@@ -74,7 +74,7 @@ def parse_headers(value: object) -> tuple[Header, ...]:
     if isinstance(value, Mapping):
         texts = [f"{parse_text(name)}: {parse_scalar(content)}" for name, content in value.items()]
     else:
-        texts = [parse_text(item) for item in list_values(value)]
+        texts = [parse_text(item) for item in wrap_list(value)]
     return tuple(map(_parse_header, texts))
 
 

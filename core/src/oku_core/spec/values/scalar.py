@@ -39,14 +39,14 @@ def parse_scalar(value: object) -> str:
     return str(value) if is_number else parse_text(value)
 
 
-def list_values(value: object) -> list[object]:
+def wrap_list(value: object) -> list[object]:
     """Return the values of a list; a single value counts as a list of one."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def list_given(value: object, what: str) -> list[object]:
     """The same; raise `ValueError` if there is none, where `what` names one of them."""
-    if not (values := list_values(value)):
+    if not (values := wrap_list(value)):
         raise ValueError(f"no {what} is given")
     return values
 
@@ -101,7 +101,7 @@ def parse_name(value: object) -> str:
 
 def parse_names(value: object) -> tuple[str, ...]:
     """Parse several of them, none of them empty, or one; each counts once."""
-    names = dict.fromkeys(map(parse_name, list_values(value)))
+    names = dict.fromkeys(map(parse_name, wrap_list(value)))
     if "" in names:
         raise ValueError("a name is empty")
     return tuple(names)

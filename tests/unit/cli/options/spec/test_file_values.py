@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.options.spec.file_values import build_finder, read_files
+from oku_cli.options.spec.file_values import build_file_finder, read_files
 from oku_core.errors import UserError
 from oku_core.spec.files import list_files
 from oku_core.spec.parser import Source, parse_spec

@@ -7,7 +7,7 @@ from tests.unit.cli.report.conftest import Page
 from oku_cli.report.charts.chart import build_chart
 from oku_cli.report.charts.histogram_chart import (
     MOST_BARS,
-    build_bars,
+    build_chart_bars,
     build_histogram_chart,
     build_overlay_chart,
 )

@@ -5,7 +5,6 @@ from oku_coordinator.leasing.ranges.sizing import (
     choose_sizes,
     find_excess,
     find_full,
-    find_most_held,
     find_uneven,
     find_weight,
     size_lease,
@@ -74,32 +73,6 @@ def test_a_worker_gets_as_many_leases_as_fill_its_hands() -> None:
     assert choose(build_backlog(rate_rps=5000.0, untaken=50_000)) == []
 
 
-def test_small_ranges_fill_the_window_all_the_same() -> None:
-    """As many leases as needed are given, up to a number that messages can carry."""
-    assert choose(build_backlog(), range_size=10) == [("w1", 10)] * 40
-    assert len(choose(build_backlog(window=10_000), range_size=1, most=10_000)) == 1000
-
-
-@pytest.mark.parametrize(
-    ("window", "range_size", "most"),
-    [(100, None, 300), (100, 10, 300), (1000, 10, 300), (2000, 10, 600), (10**5, 1, 1000)],
-)
-def test_leases_that_a_spec_makes_small_may_be_many(window: int, range_size: int | None, most: int) -> None:
-    """One window of them is in flight and two can be taken, as far as messages can carry them."""
-    assert find_most_held(window, range_size) == most
-
-
-def test_all_workers_take_part_in_a_small_run() -> None:
-    """2,000 requests for eight workers with windows of 500: each gets its share."""
-    chosen = choose(*(build_backlog(f"w{number}", window=500) for number in range(8)), pending=2000)
-    given: dict[str, int] = {}
-    for worker, size in chosen:
-        given[worker] = given.get(worker, 0) + size
-    assert sum(given.values()) == 2000
-    assert len(given) == 8
-    assert max(given.values()) - min(given.values()) <= 50
-
-
 def test_the_shortest_backlog_is_filled_first() -> None:
     """Empty is meant for the rate of each."""
     slow, fast = (
@@ -115,11 +88,6 @@ def test_near_the_end_shares_follow_the_rates() -> None:
         build_backlog("slow", rate_rps=250.0), build_backlog("fast", rate_rps=5000.0), pending=10_500, most=2
     )
     assert sorted(chosen) == [("fast", 4881), ("slow", 250)]
-
-
-def test_no_more_is_given_than_is_pending() -> None:
-    """The last lease is smaller, and there is none after it."""
-    assert choose(build_backlog(), pending=150, range_size=100) == [("w1", 100), ("w1", 50)]
 
 
 def build_leased(
@@ -150,13 +118,6 @@ def test_a_worker_without_an_answer_keeps_what_its_window_allows() -> None:
     assert find_excess([unknown]) == {"bw": {"wa": 30}}
     assert find_excess([build_leased("w", (10, 410), rate_rps=None)]) == {}
     assert find_excess([build_leased("w", (10, 40), rate_rps=None, most_rps=0.1)]) == {}
-
-
-def test_all_end_together() -> None:
-    """Who would end more than a second after the others gives the rest of its work back."""
-    slow, fast = build_leased("s", (0, 2000), rate_rps=100.0), build_leased("f", (0, 2000), rate_rps=900.0)
-    assert find_uneven([slow, fast]) == {"bs": {"sa": 400}}
-    assert find_uneven([build_leased("s", (0, 400)), build_leased("f", (0, 300))]) == {}
 
 
 def test_a_worker_of_which_nothing_is_known_counts_as_an_average_one() -> None:

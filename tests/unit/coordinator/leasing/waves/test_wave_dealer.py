@@ -1,4 +1,3 @@
-import pytest
 from tests.kit.coordinators.open_world import RUN, OpenWorld
 from tests.kit.coordinators.transactions import change, read
 
@@ -6,7 +5,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
-from oku_coordinator.ledger.tables.schedule_table import fetch_periods, fetch_waves
+from oku_coordinator.ledger.tables.schedule_table import fetch_periods
 from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_core.accounting.outcome import Outcome, build_outcome_counts
 from oku_core.accounting.run_state import RunState
@@ -15,18 +14,6 @@ from oku_core.accounting.run_state import RunState
 def count(world: OpenWorld) -> dict[str, int]:
     """The outcomes of the run that are not zero."""
     return {name: number for name, number in build_outcome_counts(world.run.outcomes).items() if number}
-
-
-async def test_every_request_is_sent_once_by_somebody(ledger: Ledger) -> None:
-    """All indices are sent when they are due, whatever the number of workers."""
-    world = OpenWorld(ledger, rate="50/s", duration="20s")
-    world.join("a", "b", "c")
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 1000}
-    assert sorted(index for index, _, _ in world.sent) == list(range(1000))
-    assert world.period.starts_at == 1002
-    assert world.now - world.period.starts_at < 21
-    assert read(ledger, fetch_waves, RUN) == []
 
 
 async def test_the_first_requests_are_dealt_before_they_are_due(ledger: Ledger) -> None:
@@ -71,80 +58,6 @@ async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledge
     assert count(world) == {Outcome.OK: 3600}
 
 
-async def test_what_a_dead_worker_had_is_lost_or_sent_by_others(ledger: Ledger) -> None:
-    """It gets no more once it is silent; what is past when it is dead is lost, the rest is dealt again."""
-    world = OpenWorld(ledger, rate="100/s", duration="30s")
-    world.join("a", "b")
-    await world.run_for(6)
-    world.kill("b")
-    await world.run_until(RunState.COMPLETED)
-    counts = count(world)
-    assert counts.keys() == {Outcome.OK, Outcome.LOST}
-    assert sum(counts.values()) == 3000
-    assert 0 < counts[Outcome.LOST] <= 50 * 6
-    assert world.run.resent_at_most >= counts[Outcome.LOST]
-    indices = [index for index, _, _ in world.sent]
-    assert len(indices) == len(set(indices))
-    assert all(sent_at - due_at < 1.6 for _, due_at, sent_at in world.sent)
-
-
-async def test_nothing_is_lost_if_it_may_be_late(ledger: Ledger) -> None:
-    """Then it is all sent by others."""
-    world = OpenWorld(ledger, rate="100/s", duration="20s", late="send")
-    world.join("a", "b")
-    await world.run_for(6)
-    world.kill("b")
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 2000}
-
-
-async def test_without_workers_the_schedule_goes_on_and_ends(ledger: Ledger) -> None:
-    """What nobody had is accounted as such soon after it was due, and the run ends on time."""
-    world = OpenWorld(ledger, rate="100/s", duration="30s")
-    world.join("a")
-    await world.run_for(3)
-    world.kill("a")
-    await world.run_until(RunState.COMPLETED)
-    counts = count(world)
-    assert counts.keys() == {Outcome.OK, Outcome.LOST, Outcome.NOT_SENT}
-    assert sum(counts.values()) == 3000
-    assert world.now - world.period.starts_at < 30 + 1 + 1.6
-
-
-async def test_workers_that_come_back_go_on_with_the_schedule_as_it_is(ledger: Ledger) -> None:
-    """What was due in between is not sent."""
-    world = OpenWorld(ledger, rate="100/s", duration="40s")
-    world.join("a")
-    await world.run_for(2)
-    world.kill("a")
-    await world.step(25)
-    await world.step()
-    world.join("b", "c")
-    await world.run_until(RunState.COMPLETED)
-    counts = count(world)
-    assert sum(counts.values()) == 4000
-    assert counts[Outcome.NOT_SENT] > 1000
-    assert {index for index, _, _ in world.sent} >= set(range(3000, 4000))
-
-
-async def test_a_pause_makes_nothing_late(ledger: Ledger) -> None:
-    """The clock of the schedule stops half a second after the pause, and goes on when the run does."""
-    world = OpenWorld(ledger, rate="100/s", duration="20s")
-    world.join("a", "b")
-    await world.run_for(6.5)
-    change(ledger, change_state, RUN, RunState.PAUSING, world.now)
-    await world.run_until(RunState.PAUSED)
-    [period] = read(ledger, fetch_periods, RUN)
-    assert period.stop_s == pytest.approx(5.0)
-    await world.step(1000)
-    change(ledger, change_state, RUN, RunState.PENDING, world.now)
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 2000}
-    assert len(read(ledger, fetch_periods, RUN)) == 2
-    assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
-    assert sorted(index for index, _, _ in world.sent) == list(range(2000))
-
-
 async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(ledger: Ledger) -> None:
     """What may have been sent after it is sent again, at its time."""
     world = OpenWorld(ledger, rate="100/s", duration="20s")
@@ -159,19 +72,6 @@ async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(led
     await world.run_until(RunState.COMPLETED)
     assert count(world) == {Outcome.OK: 2000}
     assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
-
-
-async def test_a_coordinator_that_was_away_for_long_deals_out_what_is_still_in_time(ledger: Ledger) -> None:
-    """Workers have done what they had; what was due later is not sent."""
-    world = OpenWorld(ledger, rate="10/s", duration="60s")
-    world.join("a")
-    await world.step()
-    world.kill("a")  # it has no part in what the others do
-    await world.step(40)
-    world.join("b")
-    await world.run_until(RunState.COMPLETED)
-    assert sum(count(world).values()) == 600
-    assert all(sent_at - due_at < 1.6 for _, due_at, sent_at in world.sent)
 
 
 async def test_a_worker_that_does_not_know_the_clock_gets_nothing(ledger: Ledger) -> None:

@@ -1,10 +1,19 @@
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
+from tests.kit.coordinators.leases import (
+    Apply,
+    BeginRun,
+    Deal,
+    MakeBatch,
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    deal_lease,
+    expire,
+)
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
@@ -13,23 +22,16 @@ from oku_coordinator.ledger.rules.leases.expiring import give_up_run
 from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time, fail
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.accounts import series_table
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Hook, Spec
-
-Begin = Callable[..., RunRecord]
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
@@ -52,7 +54,7 @@ def test_a_reason_is_kept_until_the_next_state(ledger: Ledger) -> None:
     [(RunState.PAUSING, RunState.PAUSED), (RunState.CANCELLING, RunState.CANCELLED)],
 )
 def test_a_run_with_nothing_out_rests_at_once(
-    ledger: Ledger, begin_run: Begin, closing: RunState, closed: RunState
+    ledger: Ledger, begin_run: BeginRun, closing: RunState, closed: RunState
 ) -> None:
     """There is no worker to wait for."""
     begin_run()
@@ -89,33 +91,6 @@ def test_a_run_that_is_stopped_right_at_its_end_is_completed(
     assert (record.state, record.ended_at) == (RunState.COMPLETED, 5.0)
     with pytest.raises(TransitionError, match="run r1 is completed"):
         change(ledger, change_state, "r1", closing, 6.0)
-
-
-def test_a_pausing_run_can_still_be_cancelled(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Its last checkpoint then ends it for good."""
-    lease = deal()
-    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
-    change(ledger, change_state, "r1", RunState.CANCELLING, 4.0)
-    apply([make_batch(lease, done=0)], 5.0)
-    assert read(ledger, fetch_run, "r1").state == RunState.CANCELLED
-
-
-def test_a_run_that_is_resumed_goes_on_where_it_stood(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Only requests that are not accounted are leased again."""
-    lease = deal(50)
-    change(ledger, change_state, "r1", RunState.PAUSING, 3.0)
-    apply([make_batch(lease, done=40, in_flight=[5])], 5.0)
-    change(ledger, change_state, "r1", RunState.PENDING, 6.0)
-    change(ledger, change_state, "r1", RunState.RUNNING, 7.0)
-    again = deal(1000)
-    assert again.ranges.ranges == ((5, 6), (40, 100))
-    apply([make_batch(again)], 9.0)
-    record = read(ledger, fetch_run, "r1")
-    assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
 
 
 def test_a_run_that_is_over_does_not_fail_any_more(
@@ -164,18 +139,6 @@ def test_all_leases_of_a_period_open_it_once(
     assert (record.active_since, record.periods) == (3.0, 1)
 
 
-def test_a_coordinator_that_comes_back_finds_the_period_open(
-    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """The workers have gone on without it."""
-    lease = deal(100)
-    apply([make_batch(lease, done=1, is_final=False)], 3.0)
-    again = Ledger(path)
-    apply_batches(again, [make_batch(lease, sequence=2, ended_at=63.0)], 63.0)
-    assert (read(again, fetch_run, "r1").active_s, read(again, fetch_run, "r1").periods) == (60.0, 1)
-    again.close()
-
-
 def test_a_clock_that_was_set_back_does_not_take_activity_away(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
@@ -208,7 +171,7 @@ def test_the_time_in_the_queue_is_summed_over_all_turns(ledger: Ledger) -> None:
 
 
 def test_a_wait_that_a_breach_or_a_teardown_ends_is_counted(
-    ledger: Ledger, begin_run: Begin, deal: Deal
+    ledger: Ledger, begin_run: BeginRun, deal: Deal
 ) -> None:
     """The first takes none of the ways of the table, and the second puts the run behind others."""
     change(ledger, create_run, "r1", Spec(requests=10), 0.0)

@@ -1,10 +1,9 @@
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_inner, build_iterations
-from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.leases import MakeBatch, apply_batches, deal_lease
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
@@ -14,7 +13,7 @@ from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_core.accounting.index_ranges import IndexRanges
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
 
 OPEN = parse_spec(Source(None, {"stages": [{"name": "ramp", "for": "4s", "rate": "0..10/s"}, "8s:10/s"]}))
@@ -95,7 +94,7 @@ def test_a_part_of_a_closed_run_has_no_due_times(part: Part, fault: str | None) 
 
 
 def test_a_checkpoint_with_a_phase_that_the_run_does_not_have_is_untrue(
-    ledger: Ledger, make_batch: Callable[..., CheckpointBatch]
+    ledger: Ledger, make_batch: MakeBatch
 ) -> None:
     """Nothing of it counts."""
     change(ledger, create_run, "r1", CLOSED, 0.0)

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.leases import MakeBatch, apply_batches, deal_lease
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
@@ -17,7 +17,6 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import OPEN_END
 
@@ -27,9 +26,6 @@ def raw(path: Path, ledger: Ledger) -> Iterator[sqlite3.Connection]:  # it is th
     """Change the file directly, past the ledger."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         yield connection
-
-
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def begin(ledger: Ledger, **keys: object) -> None:

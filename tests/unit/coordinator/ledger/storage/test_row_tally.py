@@ -1,19 +1,16 @@
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import expire
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch
 from tests.kit.coordinators.tampering import TAMPERINGS
-from tests.kit.coordinators.transactions import change, check_ledger, read
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.coordinators.transactions import change as change_ledger
-from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_standing
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.storage.row_tally import RowTally
 from oku_coordinator.ledger.storage.transaction import Transaction
@@ -21,14 +18,8 @@ from oku_coordinator.ledger.tables.lease_table import count_held, fetch_open_lea
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, Slice
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 FAULTS = TAMPERINGS | {
     "a slice is leased to nobody": "UPDATE slices SET state = 'leased' WHERE state = 'pending'",
@@ -64,20 +55,6 @@ def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, deal: Deal
     deal()
     with pytest.raises(BreachError, match="became slices that cover"):
         change(ledger, lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
-
-
-def test_a_tally_follows_every_change(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """The tally agrees with all rows."""
-    first, second, third = deal(), deal(), deal(15, worker="w2")
-    apply([make_batch(second, done=4, in_flight=[1], is_final=False)], 4.0)
-    apply([make_batch(first, done=7, in_flight=[2, 5])], 5.0)
-    expire(ledger, [third.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert read(ledger, fetch_standing, "r1").lengths == check_ledger(ledger, "r1") == Lengths(85, 7, 8)
-    assert read(ledger, fetch_standing, "r1").leases == {second.id: make_counts(3)}
-    assert read(ledger, count_held, "r1") == {"w1": 1}
-    assert [lease.worker for lease in read(ledger, fetch_open_leases, "r1")] == ["w1"]
 
 
 def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, deal: Deal) -> None:

@@ -53,14 +53,6 @@ def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple
         assert total.histogram(time).total == sum(part.histogram(time).total for _, part in parts)
 
 
-@settings(max_examples=25)
-@given(PARTS)
-def test_parts_may_be_summed_up_by_themselves(parts: list[tuple[tuple[str, str], Part]]) -> None:
-    """A phase has the requests of all of its names."""
-    main = fold(parts).parts.fetch_phase("main")
-    assert main.accounted == sum(sum(part.outcomes) for (phase, _), part in parts if phase == "main")
-
-
 @settings(max_examples=50)
 @given(PARTS, PARTS, st.sampled_from(["frozen", "not frozen"]))
 def test_totals_grow_with_the_parts(

@@ -3,88 +3,25 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
-from tests.kit.coordinators.leases import apply_batches, build_part, deal_lease
-from tests.kit.coordinators.transactions import change, check_ledger, read
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, deal_lease
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.accounts.account_table import is_in_memory
-from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState, TransitionError
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.spec.spec import Spec
-from oku_core.spec.target import Target
 
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-
-
-def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
-    """Keep the file from growing, or let it grow again."""
-
-    def limit(transaction: Transaction) -> None:
-        pages = transaction.select("PRAGMA page_count")[0][0]
-        transaction.execute(f"PRAGMA max_page_count = {pages if is_full else 1_000_000}")
-
-    read(ledger, limit)
-
-
-def test_a_full_disk_is_said_and_loses_nothing(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """What was acknowledged stays; what could not be written can be applied again when there is room."""
-    names = ["x" * 190 + f"{number}" for number in range(20)]
-    targets = tuple(Target(name=name, url="/") for name in names)
-    change(ledger, create_run, "r1", Spec(requests=400, targets=targets), 0.0)
-    change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
-    leases = [deal(1) for _ in range(60)]
-    answered = [msgspec.structs.replace(build_part(1), name=names[0])]
-    apply([make_batch(lease, parts=answered) for lease in leases[:10]], 5.0)
-    before = read(ledger, fetch_snapshot, "r1")
-    fill_disk(ledger, is_full=True)
-    # Each has a part of several pages that covers nothing.
-    large = [Part(name=name) for name in names]
-    batches = [make_batch(lease, done=0, parts=large, is_final=False) for lease in leases[10:]]
-    with pytest.raises(sqlite3.OperationalError, match="full"):
-        apply(batches, 6.0)
-    after = read(ledger, fetch_snapshot, "r1")
-    assert (after.record, after.lengths) == (before.record, before.lengths)
-    assert (
-        after.account.histogram(Time.LATENCY).build_latency()
-        == before.account.histogram(Time.LATENCY).build_latency()
-    )
-    assert all(lease.sequence == 0 for lease in read(ledger, fetch_open_leases, "r1"))
-    fill_disk(ledger, is_full=False)
-    assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
-    verdicts = apply([make_batch(lease, sequence=2, parts=answered) for lease in leases], 8.0)
-    assert verdicts.count(MessageVerdict.CLOSED) == 50
-    assert check_ledger(ledger, "r1").accounted == 60
-
-
-def test_a_locked_file_is_said_and_loses_nothing(
-    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Another process holds the file for too long; afterwards the ledger goes on."""
-    lease = deal()
-    read(ledger, lambda transaction: transaction.execute("PRAGMA busy_timeout = 1"))
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
-        apply([make_batch(lease)], 5.0)
-    assert read(ledger, fetch_run, "r1").accounted == 0
-    other.execute("ROLLBACK")
-    other.close()
-    assert apply([make_batch(lease)], 6.0) == [MessageVerdict.CLOSED]
+if TYPE_CHECKING:
+    from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 
 
 def test_a_change_that_fails_half_way_is_undone_as_a_whole(

@@ -1,12 +1,11 @@
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.leases import Apply, BeginRun, Deal, MakeBatch, apply_batches, deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
@@ -15,7 +14,7 @@ from oku_coordinator.ledger.rules.history import fetch_history, keep_events, kee
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
+from oku_coordinator.ledger.storage.records import RunInUseError
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.accounts.work_table import keep_processes, record_servers
 from oku_coordinator.ledger.tables.deletion_table import (
@@ -36,9 +35,6 @@ from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
 from oku_core.summary.summary import ProcessSummary
 
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 STEPS = 10_000
 
 
@@ -151,7 +147,7 @@ def test_a_deleted_run_is_found_by_nobody(
 
 @pytest.mark.parametrize("state", [RunState.PENDING, RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
 def test_a_run_that_is_not_at_rest_is_not_deleted(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], deal: Deal, state: RunState
+    ledger: Ledger, begin_run: BeginRun, deal: Deal, state: RunState
 ) -> None:
     """The error names the state that it is in."""
     if state == RunState.PENDING:

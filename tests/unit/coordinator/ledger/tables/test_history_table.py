@@ -1,17 +1,16 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import BeginRun
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
-from oku_core.results.sample import Sample, merge
+from oku_core.results.sample import Sample, merge_samples
 from oku_core.results.sample import build_sample as build
 
 MOST = 200
@@ -35,9 +34,7 @@ def build_sample(at: float) -> Sample:
     )  # fmt: skip
 
 
-def test_a_long_history_is_thinned_out_bit_by_bit(
-    ledger: Ledger, begin_run: Callable[..., RunRecord]
-) -> None:
+def test_a_long_history_is_thinned_out_bit_by_bit(ledger: Ledger, begin_run: BeginRun) -> None:
     """Nothing that was counted is ever lost, and there are never many more samples than there may be."""
     begin_run()
     whole = [build_sample(float(at)) for at in range(1, MOST + 140)]
@@ -50,14 +47,12 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
     kept = read(ledger, fetch_history, "r1").samples
-    assert merge(kept).histogram(Time.LATENCY) == merge(whole).histogram(Time.LATENCY)
-    assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
+    assert merge_samples(kept).histogram(Time.LATENCY) == merge_samples(whole).histogram(Time.LATENCY)
+    assert merge_samples(kept).in_flight == pytest.approx(merge_samples(whole).in_flight)
     assert {each.seconds for each in kept[1:30]} == {4.0}
 
 
-def test_merging_goes_on_where_a_process_ended(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], path: Path
-) -> None:
+def test_merging_goes_on_where_a_process_ended(ledger: Ledger, begin_run: BeginRun, path: Path) -> None:
     """The ledger knows what has been merged and what has not."""
     begin_run()
     for at in range(MOST + 3):
@@ -75,7 +70,7 @@ def test_merging_goes_on_where_a_process_ended(
 
 
 def test_a_run_keeps_so_many_events_and_no_more(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, begin_run: BeginRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It keeps the first ones, in their order."""
     monkeypatch.setattr("oku_coordinator.ledger.tables.history_table.MOST_EVENTS", 5)

@@ -1,28 +1,18 @@
-from collections.abc import Callable
-
-import pytest
-from tests.kit.coordinators.leases import deal_lease, expire
+from tests.kit.coordinators.leases import Apply, BeginRun, Deal, MakeBatch, expire
 from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases.closing import fetch_coverage
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.lease_records import LeaseOrder, LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseOrder
 from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.ledger.tables.lease_table import count_held, fetch_fleet, fetch_held, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import count_pending, fetch_slices
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
-
-Begin = Callable[..., RunRecord]
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> None:
@@ -37,16 +27,8 @@ def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> 
     assert read(ledger, count_pending, "r1") == 70
 
 
-def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, deal: Deal) -> None:
-    """After it there is nothing to lease."""
-    deal(99)
-    assert deal(50).length == 1
-    assert read(ledger, count_pending, "r1") == 0
-    assert deal_lease(ledger, "r1", 50, 3.0) is None
-
-
 def test_leases_that_are_dealt_together_share_the_allowance_of_their_process(
-    ledger: Ledger, begin_run: Begin
+    ledger: Ledger, begin_run: BeginRun
 ) -> None:
     """The first ones take it up."""
     begin_run(requests=100)
@@ -79,40 +61,6 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, dea
     assert first.id.rpartition(".")[0] == "r1.000000001"
     assert second.id.rpartition(".")[0] == "r1.000000002"
     assert len({lease.id.rpartition(".")[2] for lease in (first, second)}) == 2
-
-
-def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
-    """Bring a running run that has one active lease into another state."""
-    if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
-        expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
-    steps = {
-        RunState.PENDING: [RunState.PAUSING, RunState.PENDING],
-        RunState.PAUSED: [RunState.PAUSING],
-        RunState.CANCELLED: [RunState.CANCELLING],
-    }
-    for step in steps.get(state, [state]):
-        change(ledger, change_state, "r1", step, 5.0)
-    assert read(ledger, fetch_run, "r1").state == state
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        RunState.PENDING,
-        RunState.PAUSING,
-        RunState.PAUSED,
-        RunState.CANCELLING,
-        RunState.CANCELLED,
-        RunState.FAILED,
-    ],
-)
-def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, deal: Deal, state: RunState) -> None:
-    """The dispatcher may act on a state that has just changed."""
-    lead_to(ledger, state, deal())
-    before = read(ledger, fetch_slices, "r1")
-    assert read(ledger, count_pending, "r1") > 0
-    assert deal_lease(ledger, "r1", 10, 6.0) is None
-    assert read(ledger, fetch_slices, "r1") == before
 
 
 def test_the_leases_that_are_out_are_listed(

@@ -1,32 +1,25 @@
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_part, expire
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, build_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, drop_oldest, fetch_batch
 from oku_coordinator.ledger.tables.run_table import list_due_summaries
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 HOUR_S = 3600.0
 
@@ -215,17 +208,6 @@ def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     change(ledger, change_state, "r1", RunState.PENDING, 3.0)
     change(ledger, change_state, "r1", RunState.CANCELLED, 4.0)
     assert read(ledger, list_due_summaries) == ["r1"]
-
-
-def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> None:
-    """The event has its range and the reason."""
-    lease = deal(10)
-    empty(ledger)
-    expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 5.0)
-    line = json.loads(take(ledger)[0].text)
-    assert (line["type"], line["reason"]) == ("lease_expired", "not_taken")
-    assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
-    assert line["text"] == "10 requests between 0 and 9 were taken back from worker w1: not taken"
 
 
 def begin(ledger: Ledger) -> None:

@@ -1,17 +1,14 @@
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.leases import BeginRun, Deal
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.run_table import (
     MOST_SPECS,
@@ -21,13 +18,9 @@ from oku_coordinator.ledger.tables.run_table import (
     fetch_run,
     fetch_runs,
     find_longest_queued_s,
-    set_served,
 )
-from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
-
-Begin = Callable[..., RunRecord]
 
 
 def find_next(ledger: Ledger) -> str | None:
@@ -66,7 +59,7 @@ def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
 def test_an_active_run_keeps_its_turn(
-    ledger: Ledger, begin_run: Begin, deal: Callable[..., LeaseRecord], state: RunState
+    ledger: Ledger, begin_run: BeginRun, deal: Deal, state: RunState
 ) -> None:
     """A run that waits does not get in between, although it was submitted first."""
     change(ledger, create_run, "waiting", Spec(requests=1), -1.0)
@@ -79,7 +72,7 @@ def test_an_active_run_keeps_its_turn(
 
 
 def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
-    ledger: Ledger, begin_run: Begin
+    ledger: Ledger, begin_run: BeginRun
 ) -> None:
     """Resuming puts a run at the end of the queue."""
     begin_run("first")
@@ -90,28 +83,6 @@ def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
     assert find_next(ledger) == "second"
     change(ledger, change_state, "second", RunState.PAUSED, 8.0)
     assert find_next(ledger) == "first"
-
-
-def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begin_run: Begin) -> None:
-    """While requests are under way, their count would not be of the same instant as the account."""
-    begin_run("r1")
-    change(ledger, set_served, "r1", 5)
-    assert read(ledger, fetch_run, "r1").served is None
-    change(ledger, change_state, "r1", RunState.PAUSING, 2.0)
-    change(ledger, set_served, "r1", 7)
-    assert read(ledger, fetch_run, "r1").served == 7
-
-
-def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger, begin_run: Begin) -> None:
-    """The run is about to send more than they have counted."""
-    begin_run("r1")
-    change(ledger, change_state, "r1", RunState.PAUSING, 2.0)
-    change(ledger, set_served, "r1", 7)
-    change(ledger, change_state, "r1", RunState.PENDING, 3.0)
-    assert read(ledger, fetch_run, "r1").served is None
-    pause_interrupted(ledger, 4.0)
-    assert read(ledger, fetch_run, "r1").reason == ExpiryReason.STACK_LOST
-    assert read(ledger, fetch_run, "r1").served is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
@@ -156,7 +127,7 @@ LONG_COLUMNS = {("accounts", "times"), ("accounts", "statuses")}
 
 
 def test_the_state_of_a_run_is_read_without_its_histogram(
-    path: Path, ledger: Ledger, begin_run: Begin, monkeypatch: pytest.MonkeyPatch
+    path: Path, ledger: Ledger, begin_run: BeginRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lists and ticks do not read it either; the spec is read once, and never for a list."""
     begin_run("r1")

@@ -8,10 +8,9 @@ from tests.kit.coordinators.transactions import change, read
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd
-from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some
+from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.run_table import fetch_runs
 from oku_coordinator.ledger.tables.submission_table import (
-    delete_keys,
     fetch_digests,
     fetch_key,
     fetch_key_of_run,
@@ -55,17 +54,6 @@ def test_a_key_never_has_two_runs(ledger: Ledger) -> None:
             change(ledger, begin_deletion, "r1", RunEnd(3.0, b"{}"))
 
 
-def test_a_key_outlives_its_run_with_how_that_ended(ledger: Ledger) -> None:
-    """Nothing else of the run is left."""
-    for run, key in (("r1", "k1"), ("r2", "k2")):
-        end_run(ledger, run, key)
-    change(ledger, begin_deletion, "r1", RunEnd(3.0, b'{"run":"r1"}'))
-    while change(ledger, delete_some, "r1"):
-        pass
-    assert read(ledger, fetch_key, "k1") == KeyRecord("k1", digest_spec(SPEC), "r1", 3.0, b'{"run":"r1"}')
-    assert read(ledger, fetch_key, "k2") == KeyRecord("k2", digest_spec(SPEC), "r2")
-
-
 def test_a_run_with_a_key_is_not_deleted_without_its_end(ledger: Ledger) -> None:
     """It could be sent again; a run without a key needs none."""
     end_run(ledger, "r1", "k1")
@@ -74,18 +62,6 @@ def test_a_run_with_a_key_is_not_deleted_without_its_end(ledger: Ledger) -> None
         change(ledger, begin_deletion, "r1")
     change(ledger, begin_deletion, "r2")
     assert [row.run for row in read(ledger, fetch_runs)] == ["r1"]
-
-
-def test_only_keys_of_runs_that_were_deleted_long_ago_are_forgotten(ledger: Ledger) -> None:
-    """Then another run can have them."""
-    for number in (1, 2, 3):
-        end_run(ledger, f"r{number}", f"k{number}")
-    change(ledger, begin_deletion, "r1", RunEnd(10.0, b"{}"))
-    change(ledger, begin_deletion, "r2", RunEnd(20.0, b"{}"))
-    change(ledger, delete_keys, 20.0)
-    assert [read(ledger, fetch_key, f"k{number}") is None for number in (1, 2, 3)] == [True, False, False]
-    change(ledger, create_run, "r4", SPEC, 30.0, "k1")
-    assert read(ledger, fetch_key, "k1") == KeyRecord("k1", digest_spec(SPEC), "r4")
 
 
 FIRST = FileRef.build("1" * 64, 5, "ca.pem")

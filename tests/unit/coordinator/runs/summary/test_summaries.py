@@ -204,12 +204,6 @@ def test_what_is_leased_may_have_been_served() -> None:
     assert len(list_imbalances(build_summary(snapshot, 0.0))) == 1
 
 
-def test_a_breach_is_told() -> None:
-    """The summary has the words of the check."""
-    summary = build_summary(build_snapshot(breach="10 are not 11"), 0.0)
-    assert list_imbalances(summary) == ["10 are not 11"]
-
-
 def test_a_run_in_several_periods_says_so() -> None:
     """A run in which requests may have been resent says so, too."""
     summary = build_summary(build_snapshot(periods=2, resent_at_most=5), 0.0)
@@ -255,12 +249,6 @@ def test_the_last_second_of_a_run_is_judged_though_its_last_request_ends_before(
     plan = build_summary(cut, 0.0).plan
     assert plan is not None
     assert (plan.seconds, plan.off_seconds) == (3, 0)
-
-
-def test_a_run_without_a_rate_has_no_plan() -> None:
-    """Nothing is due in it."""
-    summary = build_summary(build_snapshot(), 0.0)
-    assert summary.plan is None
 
 
 def test_a_run_whose_clock_has_not_begun_has_no_plan() -> None:

@@ -46,14 +46,6 @@ def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
     assert (samples["oku_commit_seconds_count",], samples["oku_commit_seconds_sum",]) == (2, 0.75)
 
 
-def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> None:
-    """Each lease counts once."""
-    metrics.count_expired(ExpiryReason.WORKER_LOST)
-    samples = read_samples(metrics)
-    assert samples["oku_leases_expired_total", "worker_lost"] == 1
-    assert samples["oku_leases_expired_total", "dropped"] == 0
-
-
 def test_workers_are_shown_with_how_well_they_know_the_clock(metrics: Metrics) -> None:
     """As the last tick has them."""
     metrics.show_workers(2, 0.003)

@@ -146,7 +146,7 @@ class Bench:
         return execution.outcomes, execution.tally.statuses, execution.tally.bytes_received, self.kept
 
     def _take(self, connection: Connection, now_ns: int) -> None:
-        tally, coordinate, _, due_ns = self.feed.take()
+        tally, coordinate, _, due_ns = self.feed.pop()
         connection.start_request(self.route, tally, coordinate, now_ns, due_ns)
 
 
@@ -617,7 +617,7 @@ def test_a_connection_tells_its_first_request_how_long_it_took() -> None:
     ahead.connection_made(bench.transport)
     assert bench.execution.tally.times[Time.CONNECT].build_snapshot().total == 1
     for _ in range(2):
-        tally, coordinate, _, due_ns = bench.feed.take()
+        tally, coordinate, _, due_ns = bench.feed.pop()
         ahead.start_request(bench.route, tally, coordinate, 0, due_ns)
     connect, tls = (bench.execution.tally.times[time].build_snapshot() for time in (Time.CONNECT, Time.TLS))
     assert (connect.min_us, connect.total, tls.total) == (250, 2, 1)

@@ -361,7 +361,7 @@ def test_a_refused_stream_may_be_sent_again(body: bytes | None) -> None:
     assert bench.ended == [stream]
     assert stream.is_refused
     assert fail_reason(stream) == (DISCONNECTED, STREAM_REFUSED)
-    stream.begin_again()
+    stream.prepare_retry()
     assert (stream.number, stream.received, bytes(stream.body), stream.is_refused) == (0, 0, b"", False)
     assert fail_reason(stream) == (OK, "")
     bench.session.open(stream, POST if body else HEADERS)

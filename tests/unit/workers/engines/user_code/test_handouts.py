@@ -54,7 +54,7 @@ async def test_slots_are_used_again(execution: Execution, monkeypatch: pytest.Mo
     for coordinate in range(3):
         put(handouts, execution, coordinate)
     handouts.pop(0)
-    assert [(slot, handed.coordinate) for slot, handed in handouts.take_all()] == [(1, 1), (2, 2)]
+    assert [(slot, handed.coordinate) for slot, handed in handouts.pop_all()] == [(1, 1), (2, 2)]
     assert (len(handouts), put(handouts, execution, 5)) == (0, 0)
     # There is room for as many as there are slots. Nobody handouts out more.
     monkeypatch.setattr("oku_workers.engines.user_code.handouts.MOST_SLOTS", 2)

@@ -109,7 +109,7 @@ def test_each_iteration_ends_once_whatever_a_host_says(reports: list[Report]) ->
             bench.reader.read(report)
     except ValueError:
         pass
-    for slot, handed in bench.handouts.take_all():
+    for slot, handed in bench.handouts.pop_all():
         give_back_or_end(handed, slot, None)
     assert bench.count_outcomes() + len(bench.execution.given_back) == ITERATIONS
     assert bench.execution.ended == ITERATIONS

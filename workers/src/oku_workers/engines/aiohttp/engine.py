@@ -109,7 +109,7 @@ class AiohttpEngine(HttpEngine):
             elif now_ns - slot.cut_ns > STUCK_S * 1e9:
                 self._replace(slot)
         if not any(slot.task.done() for slot in self._slots):
-            self._health.note_well()
+            self._health.record_success()
 
     def _iter_in_flight(self) -> Iterator[tuple[Tally, int]]:
         return ((slot.tally, slot.coordinate) for slot in self._slots if slot.tally is not None)
@@ -141,7 +141,7 @@ class AiohttpEngine(HttpEngine):
         if slot.tally is not None:  # the lease must not hang
             slot.tally.execution.abandon(error)
             slot.tally = None
-        asyncio.get_running_loop().call_later(self._health.note_failure(error), self._start_slot, slot)
+        asyncio.get_running_loop().call_later(self._health.record_failure(error), self._start_slot, slot)
 
     async def _work(self, slot: Slot) -> None:
         feed, slots, routes, request = self.feed, self._slots, self._routes, self._client.request

@@ -70,7 +70,8 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
         reader = self._reader
         if self._is_fresh:  # the first request is about to be sent
             self._early += data
-            self._pause_reading_for_buffer()
+            if self.transport is not None:
+                self.transport.pause_reading()
             return
         if not self._is_asked:
             self._give_up()
@@ -109,7 +110,8 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
     def _read_early(self) -> None:
         early, self._early = self._early, b""
         self.data_received(early)
-        self._resume_reading_for_buffer()
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _finish(self, reader: ResponseReader) -> None:
         """The response is complete, and so is its body."""

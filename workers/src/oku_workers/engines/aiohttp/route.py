@@ -22,7 +22,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.http.answer_checks import build_judge
-from oku_workers.engines.http.request_parts import take_apart
+from oku_workers.engines.http.request_parts import split_request
 
 Arguments = Mapping[str, Any]
 """The arguments of `ClientSession.request`."""
@@ -56,7 +56,7 @@ def build_arguments(template: RequestTemplate, rows: Rows | None = None) -> Call
 
     Path and query are sent as they are written; characters that no URL contains are percent-encoded.
     """
-    parts = take_apart(template)
+    parts = split_request(template)
     path, query = parts.target.path.bind(rows), parts.target.query.bind(rows)
     headers = [(name, value.bind(rows)) for name, value in parts.headers]
     body = None if parts.body is None else parts.body.bind_bytes(rows)

@@ -55,8 +55,8 @@ def build_session(spec: Spec, context: EngineContext) -> ClientSession:
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
-    if not hasattr(session, "_retry_connection"):
-        raise EngineError("this aiohttp cannot be kept from sending requests twice")
+    if not (hasattr(session, "_retry_connection") and hasattr(BaseConnector, "_create_connection")):
+        raise EngineError("this aiohttp cannot be kept from sending requests twice, or told how to connect")
     session._retry_connection = False  # noqa: SLF001
     return session
 

@@ -41,7 +41,7 @@ class Slot:
 
     def take(self, feed: FeedProtocol) -> int:
         """Take the next request of a feed, and return its index; it is in flight from now on."""
-        self.tally, self.coordinate, index, due_ns = feed.take()
+        self.tally, self.coordinate, index, due_ns = feed.pop()
         self.sent_ns = now_ns = monotonic_ns()
         self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
         self.ending = None

@@ -31,11 +31,11 @@ class HostLoad:
     busy_s: float = 0.0
     """The same, and how long it waited for a processor."""
     late_s: float = 0.0
-    """How late its event loop was at the worst since `take_late_s` was called."""
+    """How late its event loop was at the worst since `pop_late_s` was called."""
     idle_users: int = 0
     """How many of its users wait for an iteration that it has asked for and not got."""
 
-    def take_late_s(self) -> float:
+    def pop_late_s(self) -> float:
         """How late its event loop was at the worst since the last call of this."""
         late_s, self.late_s = self.late_s, 0.0
         return late_s
@@ -58,7 +58,7 @@ class EngineProtocol(Protocol):
         """Whether what it runs may make requests when it is told that there is no more to do."""
         ...
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Have what it runs end until there is more to take; requests of it count in an execution."""
         ...
 

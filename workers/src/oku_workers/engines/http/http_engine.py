@@ -53,7 +53,7 @@ class HttpEngine:
     async def open(self) -> None:
         """Return at once: connections are made as they are needed."""
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Return at once: there is no user code."""
 
     def start(self) -> None:

@@ -58,7 +58,7 @@ def split_target(url: Url, columns: Collection[str] = ()) -> TargetParts:
     )
 
 
-def take_apart(template: RequestTemplate) -> RequestParts:
+def split_request(template: RequestTemplate) -> RequestParts:
     """Take the texts of a template apart, with every value escaped as its place demands."""
     columns, in_body = template.columns, IN_JSON if template.is_json else AS_TEXT
     return RequestParts(
@@ -87,7 +87,7 @@ def list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[s
 
 def list_values(spec: Spec) -> list[Value]:
     """What the requests of a spec need of each row, each once; empty without data, or if none is used."""
-    parts = map(take_apart, RequestMix(spec).templates)
+    parts = map(split_request, RequestMix(spec).templates)
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 

@@ -54,4 +54,4 @@ async def keep_sweeping(sweep: Callable[[], None], limit_ns: int, health: Health
     while True:
         await asyncio.sleep(pause_s)
         sweep()
-        health.note_well()
+        health.record_success()

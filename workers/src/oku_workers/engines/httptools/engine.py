@@ -146,7 +146,7 @@ class HttptoolsEngine(HttpEngine):
             except DataError:  # `_fill` meets it, too, and reports it
                 request = b""
             if request:
-                tally, coordinate, _, due_ns = self.feed.take()
+                tally, coordinate, _, due_ns = self.feed.pop()
                 connection.start_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
                 return
@@ -180,7 +180,7 @@ class HttptoolsEngine(HttpEngine):
         self._connect_ahead()
         while True:
             self._fill()
-            health.note_well()
+            health.record_success()
             await self.feed.wait()
 
     def _fill(self) -> None:
@@ -201,7 +201,7 @@ class HttptoolsEngine(HttpEngine):
             if connection is None and not self._connections.can_make:
                 return
             self._free -= 1
-            tally, coordinate, _, due_ns = feed.take()
+            tally, coordinate, _, due_ns = feed.pop()
             if connection is not None:
                 connection.start_request(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)
@@ -236,7 +236,7 @@ class HttptoolsEngine(HttpEngine):
     def _fail_at_once(self, reason: str) -> None:
         """Take a request that cannot be sent."""
         now_ns = monotonic_ns()
-        tally, coordinate, _, due_ns = self.feed.take()
+        tally, coordinate, _, due_ns = self.feed.pop()
         tally.fail(CONNECT_ERROR, coordinate, reason, (now_ns - due_ns) // 1000 if due_ns else 0)
 
     def _connect(self, connection: Connection) -> None:

@@ -12,7 +12,7 @@ from yarl import URL
 from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, PIECE_BYTES
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import RequestParts, list_own_headers, take_apart
+from oku_workers.engines.http.request_parts import RequestParts, list_own_headers, split_request
 
 BuildRequest = Callable[[int], bytes]
 
@@ -48,7 +48,7 @@ def share_body(template: RequestTemplate, origin: URL, rows: Rows | None = None)
         origin: where it goes.
         rows: the rows of the run, if it has data that its requests use.
     """
-    parts = take_apart(template)
+    parts = split_request(template)
     head = _build_head(template, parts, origin)
     body = Template() if parts.body is None else parts.body
     if _has_header(template, "content-length") or (

@@ -249,7 +249,7 @@ class Connection(RoomyConnection):
         session, owner = self._session, self._owner
         ended = session.receive(data, now_ns)
         if session.has_news:
-            self._note_session()
+            self._apply_session()
         build = owner.build
         if build is None or self.is_retired or owner.free < 0 or self.origin.waiting:
             has_failed = False
@@ -345,7 +345,7 @@ class Connection(RoomyConnection):
             self._lose(self._find_end(exc))
         self._owner.forget(self)
 
-    def _note_session(self) -> None:
+    def _apply_session(self) -> None:
         """Something has changed of what the server allows."""
         session = self._session
         session.has_news = False

@@ -190,7 +190,7 @@ class Nghttp2Engine(HttpEngine):
         if stream.refusals >= MOST_REFUSALS:
             self.fail(stream, outcome, error)
             return
-        stream.begin_again()
+        stream.prepare_retry()
         stream.refused_by = connection
         connection.origin.waiting.append(stream)
 
@@ -198,7 +198,7 @@ class Nghttp2Engine(HttpEngine):
         self._connect_ahead()
         while True:
             self._fill()
-            health.note_well()
+            health.record_success()
             await self.feed.wait()
 
     def take_due(self) -> bool:
@@ -313,7 +313,7 @@ class Nghttp2Engine(HttpEngine):
     def _take(self, route: Route) -> Stream:
         """Take the next request of the feed, which is for that route."""
         now_ns = monotonic_ns()
-        tally, coordinate, index, due_ns = self.feed.take()
+        tally, coordinate, index, due_ns = self.feed.pop()
         lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
         return Stream(route, tally, coordinate, index, now_ns, lateness_us)
 

@@ -11,7 +11,7 @@ from yarl import URL
 from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import list_own_headers, take_apart
+from oku_workers.engines.http.request_parts import list_own_headers, split_request
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in lower case with their values; first those that begin with a colon."""
@@ -49,7 +49,7 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         origin: where it goes.
         rows: the rows of the run, if it has data that its requests use.
     """
-    fields, body = list(_list_fields(template, origin)), take_apart(template).body
+    fields, body = list(_list_fields(template, origin)), split_request(template).body
     has_length = any(name == _LENGTH for name, _ in fields)
     if body is None:
         if not has_length and template.method not in METHODS_WITHOUT_BODY:
@@ -73,7 +73,7 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
 
 def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, Template]]:
     """All fields but the length of a body, in the order in which they are sent (RFC 9113, section 8.3.1)."""
-    parts = take_apart(template)
+    parts = split_request(template)
     authority = Template([origin.host_port_subcomponent or ""])
     for name, value in parts.headers:
         if name.lower() == _HOST:

@@ -233,7 +233,7 @@ class Stream:
         self.refusals = 0
         self.refused_by: object = None
 
-    def begin_again(self) -> None:
+    def prepare_retry(self) -> None:
         """Forget what came of the last try."""
         self.number = self.received = self.first_ns = 0
         self.body.clear()

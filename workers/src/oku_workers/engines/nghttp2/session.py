@@ -164,9 +164,9 @@ class Session:
                     stream.headers = event.headers
                     stream.first_ns = now_ns
                     if not stream.is_plain:
-                        self._note_end(stream, event)
+                        self._record_end(stream, event)
             else:
-                self._note(event)
+                self._record_event(event)
         if self._answered:
             ended += self._end_answered()
         return ended
@@ -174,9 +174,9 @@ class Session:
     def _keep(self, stream: Stream, event: DataReceived) -> None:
         """Keep of a body what checks look into."""
         stream.body += event.data[: max(0, stream.route.kept_bytes - len(stream.body))]
-        self._note_end(stream, event)
+        self._record_end(stream, event)
 
-    def _note_end(self, stream: Stream, event: DataReceived | ResponseReceived) -> None:
+    def _record_end(self, stream: Stream, event: DataReceived | ResponseReceived) -> None:
         """Note that an answer is complete; the request need not be out."""
         if event.end_stream and stream.route.build_body is not None:
             self._answered.append(stream)
@@ -205,7 +205,7 @@ class Session:
         else:
             stream.outcome, stream.reason = PROTOCOL_ERROR, MALFORMED_ANSWER
 
-    def _note(self, event: ngh2.Event) -> None:
+    def _record_event(self, event: ngh2.Event) -> None:
         """Take note of what is no part of most answers."""
         if isinstance(event, ngh2.StreamReset):
             if (stream := self.streams.get(event.stream_id)) is not None:

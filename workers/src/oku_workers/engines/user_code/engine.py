@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from oku_core.messaging.process_ends import HostEndReason
-from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.process.supervision import Health, Supervisor, cancel_tasks
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec
 from oku_core.user_code.messages import (
@@ -148,7 +148,7 @@ class UserCodeEngine:
             self._wanted = self.host_load.idle_users = 0  # the host asks anew
             self._host.send(SetUsers(window))
 
-    async def take_farewell(self, execution: Execution) -> None:
+    async def run_farewell(self, execution: Execution) -> None:
         """Have all users stop; others come once there is something to take."""
         host = self._host
         if host is None or self.fault or self._is_closing or self._are_gone.is_set():
@@ -214,7 +214,7 @@ class UserCodeEngine:
     async def close(self) -> None:
         """Stop, end the host, and give back what it had."""
         self._is_closing = True
-        await cancel(self._chores)
+        await cancel_tasks(self._chores)
         if self._host is not None:
             self._host.send(StopHost())
         await self._end_host()
@@ -225,7 +225,7 @@ class UserCodeEngine:
     async def _follow_feed(self, health: Health) -> None:
         while True:
             self._fill()
-            health.note_well()
+            health.record_success()
             await self._feed.wait()
 
     def _fill(self) -> None:
@@ -238,7 +238,7 @@ class UserCodeEngine:
             host.send(SetUsers(self.window))
         numbers: list[int] = []
         while self._wanted > 0 and handouts.has_room and feed.current is not None:
-            tally, coordinate, index, due_ns = feed.take()
+            tally, coordinate, index, due_ns = feed.pop()
             slot = handouts.put(Handed(tally, coordinate, due_ns))
             host.slots.clear(slot)
             numbers += (slot, index, due_ns)
@@ -259,7 +259,7 @@ class UserCodeEngine:
         self._heard_at = asyncio.get_running_loop().time()
         if isinstance(message, Report):
             self._reader.read(message)
-            self._note_load(message)
+            self._record_load(message)
             if self._host is not None:  # one that is ending gets no more iterations
                 self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
                 self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
@@ -275,7 +275,7 @@ class UserCodeEngine:
         elif isinstance(message, Deserted) and self._leaving is not None:
             self._are_gone.set()
 
-    def _note_load(self, report: Report) -> None:
+    def _record_load(self, report: Report) -> None:
         load = self.host_load
         # They never fall: user code may report for its host, as a process that it has forked does.
         load.cpu_s = max(load.cpu_s, self._ended_cpu_s + report.cpu_us / 1e6)
@@ -368,7 +368,7 @@ class UserCodeEngine:
             except EngineError as error:
                 self._break(str(error))
                 return
-            health.note_well()
+            health.record_success()
 
     def _break(self, fault: str) -> None:
         """Take nothing any more: the leases are given back, and further ones refused."""
@@ -403,7 +403,7 @@ class UserCodeEngine:
             how = self._why_killed or how
             return how
         finally:
-            in_hand = self._handouts.take_all()
+            in_hand = self._handouts.pop_all()
             if is_unexpected and not self.fault:
                 self._context.host_ends.record(self._context.run, how, len(in_hand))
             for slot, handed in in_hand:
@@ -415,7 +415,7 @@ class UserCodeEngine:
         while True:
             await asyncio.sleep(_SWEEP_S)
             self.sweep()
-            health.note_well()
+            health.record_success()
 
     def find_execution(self) -> Execution | None:
         """One that has begun and is not finished."""

@@ -68,7 +68,7 @@ class Handouts:
             self._free.append(slot)
         return handed
 
-    def take_all(self) -> list[tuple[int, Handed]]:
+    def pop_all(self) -> list[tuple[int, Handed]]:
         """All of them with their slots; none is left."""
         all_handed = list(self._by_slot.items())
         self._by_slot, self._free, self._used = {}, [], 0

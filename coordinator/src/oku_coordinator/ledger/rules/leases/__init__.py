@@ -1,1 +1,1 @@
-"""What becomes of leased requests: taken in, given back, taken back, or accounted for as unsent."""
+"""Rules for leased requests: intake, return, expiry, and the account of unsent ones."""

@@ -1,4 +1,4 @@
-"""How leases end or become shorter: what is covered becomes accounted slices, the rest is pending again."""
+"""Ends and shortens leases: covered positions become accounted slices, the rest is pending again."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,11 +17,11 @@ from oku_core.accounting.lease_state import ExpiryReason, LeaseSpan, LeaseState
 from oku_core.results.lines import LineKind, build_inner_range_lines, build_range_lines, build_status_lines
 
 _MOST_LISTED = 20_000
-"""Of a lease that has more at risk, what was not sent counts as sent: its row would grow too large."""
+"""In a lease with more positions at risk, unsent ones count as sent: its row would grow too large."""
 
 
 def shorten_lease(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
-    """Make what an open lease has beyond `end` pending again; gives the lease, whose row is written."""
+    """Make the positions of an open lease from `end` on pending again; returns the written lease."""
     replace_leased(transaction, lease.run, release(lease.ranges, lease.end, end))
     shorter = msgspec.structs.replace(lease, end=end)
     lease_table.write_growth(transaction, shorter)
@@ -29,7 +29,7 @@ def shorten_lease(transaction: Transaction, lease: LeaseRecord, end: int) -> Lea
 
 
 def shorten_to_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -> LeaseRecord:
-    """Shorten an open lease of a dead process to where that had certainly not come; gives the lease."""
+    """Shorten an open lease of a dead process to its reached position; returns the lease."""
     end = max(lease.done, min(reached, lease.end))
     return lease if end >= lease.bound else shorten_lease(transaction, lease, end)
 
@@ -37,16 +37,16 @@ def shorten_to_reached(transaction: Transaction, lease: LeaseRecord, reached: in
 def lower_resent(
     transaction: Transaction, lease: LeaseRecord, reached: int, unsent: Sequence[Range] = ()
 ) -> int:
-    """Count again what may have been sent of a lease that expired, for more is known of it by now.
+    """Recount the requests of an expired lease that may have been sent, with newer knowledge.
 
     Args:
         transaction: to write in.
-        lease: the lease, as it was when it expired.
+        lease: the lease, as it expired.
         reached: the first position that was certainly not taken, and never will be.
         unsent: positions below it that were taken and certainly not sent, as ranges in rising order.
 
     Returns:
-        By how much `resent_at_most` falls.
+        The decrease of `resent_at_most`.
     """
     end = max(lease.done, min(reached, lease.bound))
     known = msgspec.structs.replace(lease, end=end)
@@ -60,7 +60,7 @@ def lower_resent(
 
 
 def _leave_out(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
-    """A lease with all that may have been sent of it in flight, and with these positions untouched."""
+    """The lease with all positions at risk in flight, and these positions untouched."""
     in_flight = sorted({*lease.in_flight, *range(lease.done, lease.bound)})
     left_out = (each for each in in_flight if is_in_ranges(each, unsent))
     untouched = sorted({*lease.untouched, *left_out})
@@ -70,17 +70,16 @@ def _leave_out(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
 
 
 def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
-    """End a lease whose worker has said its last word; what is still in flight was given back by it.
+    """End a lease after its worker's final checkpoint; positions still in flight were given back.
 
-    Its requests in flight may have been sent, unless it says that they were not; those that it has not taken
-    were not.
+    Requests in flight may have been sent, unless they are listed as unsent; untaken ones were not sent.
     """
     closed = msgspec.structs.replace(lease, state=LeaseState.CLOSED)
     _end(transaction, closed, lease.sent_in_flight, now)
 
 
 def expire_lease(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
-    """End a lease without a word from its worker, which may have sent whatever its limit allows."""
+    """End a lease without a final checkpoint; its worker may have sent everything below its limit."""
     expired = msgspec.structs.replace(lease, state=LeaseState.EXPIRED, reason=reason)
     _end(transaction, expired, lease.at_risk, now)
 
@@ -97,7 +96,7 @@ def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) 
 
 
 def list_covered(lease: LeaseRecord) -> Iterator[Slice]:
-    """The slices that an open lease would be, were what it covers accounted by itself; the rest is leased."""
+    """The slices of an open lease if its covered positions were accounted; the rest is leased."""
     for _, pieces in settle(lease.ranges, lease.end, lease.done, lease.in_flight):
         for start, stop, state in pieces:
             yield Slice(start, stop, SliceState.LEASED if state == SliceState.PENDING else state)
@@ -122,7 +121,7 @@ def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None
 
 
 def fetch_coverage(transaction: Transaction, run: str) -> list[Slice]:
-    """The request space of a run as far as it is accounted, also within open leases; in no order."""
+    """The request space of a run with accounted positions in open leases, in any order."""
     slices = fetch_slices(transaction, run)
     held = lease_table.fetch_open_leases(transaction, run)
     return [
@@ -132,8 +131,8 @@ def fetch_coverage(transaction: Transaction, run: str) -> list[Slice]:
 
 
 def measure_extent(transaction: Transaction, run: str) -> int:
-    """How much of the request space of a run is worth showing.
+    """The part of the request space of a run that is worth showing.
 
-    It is all of it, but for runs that end after a time: they have far more than they ever use.
+    Runs with a time limit never use most of their space; for all others it is the whole space.
     """
     return slice_table.fetch_extent(transaction, run, fetch_run(transaction, run).requests)

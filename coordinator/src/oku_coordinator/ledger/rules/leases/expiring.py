@@ -1,4 +1,4 @@
-"""Expires leases: single ones, all of a run that is given up, and those of a stack that was killed."""
+"""Expires leases: single ones, all leases of a run that is given up, and the leases of a killed stack."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -19,20 +19,20 @@ from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.event import Event, EventType
 
 FindLost = Callable[[LeaseRecord, Sequence[Range]], Iterable[Range]]
-"""What of the ranges of a lease that may have been sent is lost, as its time is past."""
+"""Selects the ranges of a lease that may have been sent and are too late to repeat."""
 
 
 FindReached = Callable[[LeaseRecord], int | None]
-"""The first position of a lease that was certainly not taken; None if only its limit tells."""
+"""The first position of a lease that was certainly not taken; None if only its limit is known."""
 
 
 def find_no_record(_lease: LeaseRecord) -> int | None:
-    """Nothing is known but its limit."""
+    """The rule without flight records: only the limit is known."""
     return None
 
 
 def find_nothing(_lease: LeaseRecord, _ranges: Sequence[Range]) -> Iterable[Range]:
-    """Nothing is lost: it is all sent again."""
+    """The rule without due times: everything is sent again."""
     return ()
 
 
@@ -44,12 +44,12 @@ def expire_leases(
     find_lost: FindLost = find_nothing,
     find_reached: FindReached = find_no_record,
 ) -> list[str]:
-    """Expire open leases: what they do not cover is pending again, but for what is lost.
+    """Expire open leases: uncovered positions are pending again, or accounted as lost.
 
-    Left alone are those that are not open, and those of runs that are over.
+    Leases that are not open, and leases of runs that are over, are left alone.
 
     Returns:
-        Those that expired.
+        The expired leases.
     """
     runs: dict[str, None] = {}
     taken: list[str] = []
@@ -68,7 +68,7 @@ def expire_leases(
 
 
 def _find_open(transaction: Transaction, name: str) -> LeaseRecord | None:
-    """A lease that is open, of a run that is not over."""
+    """An open lease of a run that is not over."""
     lease = find_lease(transaction, name)
     if lease is None or lease.state != LeaseState.ACTIVE:
         return None
@@ -82,7 +82,7 @@ def _expire(
     now: float,
     find_reached: FindReached = find_no_record,
 ) -> list[Range]:
-    """Expire a lease; gives the ranges of what of it may have been sent without being accounted."""
+    """Expire a lease; returns the ranges that may have been sent without being accounted."""
     reached = find_reached(lease)
     held = lease if reached is None else closing.shorten_to_reached(transaction, lease, reached)
     closing.expire_lease(transaction, held, reason, now)
@@ -106,16 +106,16 @@ def _build_event(lease: LeaseRecord, freed: int, reason: ExpiryReason, now: floa
 def lower_resent_of_dead(
     transaction: Transaction, run: str, incarnations: Iterable[str], find_reached: FindReached
 ) -> int:
-    """Count again what may have been sent of leases that expired before more was known of them.
+    """Recount the requests of expired leases that may have been sent, with newer knowledge.
 
     Args:
         transaction: to write in.
-        run: the id of the run; what it has at rest stays.
+        run: the id of the run; at rest, its figures stay.
         incarnations: the processes that had the leases.
-        find_reached: says what is known by now.
+        find_reached: finds the positions that they reached.
 
     Returns:
-        By how much `resent_at_most` falls.
+        The decrease of `resent_at_most`.
     """
     if fetch_run(transaction, run).is_at_rest:
         return 0
@@ -127,7 +127,7 @@ def lower_resent_of_dead(
 
 
 def shorten_to_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseRecord]:
-    """Shorten open leases to their limits; gives those that became shorter."""
+    """Shorten open leases to their limits; returns the shortened ones."""
     shorter: list[LeaseRecord] = []
     for name in names:
         lease = _find_open(transaction, name)
@@ -137,10 +137,10 @@ def shorten_to_limits(transaction: Transaction, names: Iterable[str]) -> list[Le
 
 
 def pause_interrupted_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
-    """Expire the leases of a killed stack and pause the run, unless it goes on at once.
+    """Expire the leases of a killed stack and pause the run, unless it continues at once.
 
-    The open period of activity ends with the last checkpoint that came, and so does that of its schedule:
-    what was due later is due again when the run goes on.
+    The open period of activity and its schedule end with the last checkpoint: later requests are due again
+    when the run continues.
     """
     record = fetch_run(transaction, run)
     if record.is_at_rest:

@@ -1,6 +1,6 @@
-"""What a lease has gained between two checkpoints: the difference that is folded into the account of its run.
+"""The growth of a lease between two checkpoints, which is folded into the account of its run.
 
-A checkpoint must contain its predecessor: nothing that was said before may be taken back.
+A checkpoint must contain its predecessor: it may not take anything back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ _NOTHING = Part()
 
 
 class UntrueError(Exception):
-    """A checkpoint cannot be true, for a reason that is its text."""
+    """A checkpoint cannot be true; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class PartGrowth:
-    """What a part of a lease has gained.
+    """The growth of a part of a lease.
 
     Attributes:
-        part: the part as it is now, with all of its seconds.
-        gained: the difference to what it was.
+        part: the new part, with all of its seconds.
+        gained: the difference from the old one.
     """
 
     part: Part
@@ -37,15 +37,15 @@ class PartGrowth:
 
 
 def grow_parts(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[PartGrowth]:
-    """What the parts of a lease have gained by a checkpoint; those that it leaves out have gained nothing.
+    """The growth of the parts of a lease by a checkpoint; parts that it omits have not grown.
 
     Args:
-        stored: the parts as its predecessor left them.
+        stored: the parts after its predecessor.
         checkpoint: one without a fault of its own.
 
     Raises:
-        UntrueError: a part does not contain what it was, or the parts do not sum to what is covered and
-            was sent.
+        UntrueError: a part does not contain its predecessor, or the parts do not sum to the covered positions
+            that were sent.
     """
     growths = [grow_part(stored.get((part.phase, part.name), _NOTHING), part) for part in checkpoint.parts]
     named = {(part.phase, part.name) for part in checkpoint.parts}
@@ -62,23 +62,23 @@ def grow_parts(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[
 
 
 def grow_inner(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[PartGrowth]:
-    """What the inner parts of a lease have gained by a checkpoint.
+    """The growth of the inner parts of a lease by a checkpoint.
 
     Args:
-        stored: the inner parts as its predecessor left them.
+        stored: the inner parts after its predecessor.
         checkpoint: one without a fault of its own.
 
     Raises:
-        UntrueError: a part does not contain what it was.
+        UntrueError: a part does not contain its predecessor.
     """
     return [grow_part(stored.get((part.phase, part.name), _NOTHING), part) for part in checkpoint.inner]
 
 
 def grow_part(before: Part, after: Part) -> PartGrowth:
-    """What a part has gained.
+    """The growth of a part.
 
     Raises:
-        UntrueError: it does not contain what it was, or its seconds do not sum to its outcomes.
+        UntrueError: it does not contain its predecessor, or its seconds do not sum to its outcomes.
     """
     try:
         counts = after.subtract(before)
@@ -106,19 +106,19 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
 
 
 def list_ended(gained: Part) -> dict[int, list[int]]:
-    """What the seconds of a part have gained of requests that ended: a row of the series for each."""
+    """The growth of a part's seconds in ended requests: a row of the series for each."""
     return {second: [*outcomes, 0] for second, outcomes in gained.per_second.items()}
 
 
 def list_sent(gained: Part) -> dict[int, list[int]]:
-    """What the seconds of a part have gained of requests that were sent: a row of the series for each."""
+    """The growth of a part's seconds in sent requests: a row of the series for each."""
     return {second: [*build_no_counts(), sent] for second, sent in gained.sent_per_second.items()}
 
 
 def _grow_seconds(
     before: Mapping[int, Sequence[int]], after: Mapping[int, Sequence[int]]
 ) -> dict[int, list[int]]:
-    """The outcomes that each second has gained; seconds without any are left out."""
+    """The growth of each second in outcomes; seconds without any are omitted."""
     grown = {
         second: subtract_counts(counts, before[second], "a second") if second in before else list(counts)
         for second, counts in after.items()
@@ -127,7 +127,7 @@ def _grow_seconds(
 
 
 def _find_healed(before: Part, after: Part) -> str | None:
-    """Say as what a position had failed that has not any more; None if each still has."""
+    """Find the failure of a position that was listed and no longer is; None if there is none."""
     for outcome, packed in before.failed.items():
         if not is_contained(packed, after.failed.get(outcome, [])):
             return f"a position is not {outcome} any more"
@@ -142,10 +142,10 @@ def _grow_sent(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int,
 
 
 def find_regress(lease: LeaseRecord, checkpoint: Checkpoint) -> str | None:
-    """Say what a checkpoint takes back of what its predecessor said, or which bound it breaks.
+    """Find what a checkpoint takes back from its predecessor, or which bound it breaks.
 
     Args:
-        lease: the lease as its predecessor left it.
+        lease: the lease after its predecessor.
         checkpoint: one without a fault of its own.
     """
     if checkpoint.done > lease.bound:

@@ -1,8 +1,8 @@
-"""The intake of checkpoints: what the ledger makes of each one.
+"""The intake of checkpoints into the ledger.
 
-A checkpoint is the whole state of its lease. What it has gained over its predecessor is folded into the
-account of the run, and it takes the place of its predecessor, all in one transaction. Then the limits of its
-worker rise: they are committed before the worker hears of them.
+A checkpoint is the whole state of its lease. Its growth over its predecessor is folded into the account of
+the run, and it replaces its predecessor, all in one transaction. Then the limits of its worker rise: they are
+committed before the worker receives them.
 """
 
 import logging
@@ -48,7 +48,7 @@ from oku_core.spec.spec import Spec
 from oku_core.summary.validity import flag_growth
 
 Allow = Callable[[CheckpointBatch, Spec], int]
-"""How many positions the worker that sent a batch may take beyond what it says that it has taken."""
+"""How many positions the sender of a batch may take beyond those that it reports as taken."""
 _log = logging.getLogger(__name__)
 _HEARD = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
@@ -56,7 +56,7 @@ _HEARD = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerd
 def fold_batches(
     transaction: Transaction, batches: Sequence[CheckpointBatch], allow: Allow, now: float
 ) -> list[Receipt]:
-    """Enter batches of checkpoints into the ledger; gives a receipt for each."""
+    """Record batches of checkpoints in the ledger; returns a receipt for each."""
     intake = _Intake(transaction, allow, now)
     receipts = [intake.fold_batch(batch) for batch in batches]
     intake.finish()
@@ -64,7 +64,7 @@ def fold_batches(
 
 
 class _Intake:
-    """The intake of one transaction; what it knows of runs is read once."""
+    """The intake of one transaction; data of runs is read once."""
 
     def __init__(self, transaction: Transaction, allow: Allow, now: float) -> None:
         self._transaction = transaction
@@ -76,7 +76,7 @@ class _Intake:
         self._closed: set[str] = set()
 
     def fold_batch(self, batch: CheckpointBatch) -> Receipt:
-        """Enter a batch."""
+        """Record a batch."""
         receipt = Receipt(batch=batch)
         for checkpoint in batch.checkpoints:
             verdict = self._record_checkpoint(batch, checkpoint, receipt)
@@ -88,7 +88,7 @@ class _Intake:
         return receipt
 
     def finish(self) -> None:
-        """Write what was collected, and let runs enter the state that follows."""
+        """Write the collected changes, and let runs enter their next state."""
         for run, (watched_s, underfilled_s) in self._watched.items():
             add_watched(self._transaction, run, watched_s, underfilled_s, self._now)
         for run, ended_at in self._ended_at.items():
@@ -105,7 +105,7 @@ class _Intake:
         self, batch: CheckpointBatch, checkpoint: Checkpoint, receipt: Receipt
     ) -> MessageVerdict:
         if not _is_writable(f"{checkpoint.lease} {batch.worker} {batch.incarnation}"):
-            return MessageVerdict.UNKNOWN  # and nothing that names it can be sent
+            return MessageVerdict.UNKNOWN  # and no message can contain its name
         lease = lease_table.find_lease(self._transaction, checkpoint.lease)
         verdict = self._judge(batch, checkpoint, lease)
         if lease is not None and verdict == MessageVerdict.ACCOUNTED:
@@ -125,12 +125,12 @@ class _Intake:
     def _judge(
         self, batch: CheckpointBatch, checkpoint: Checkpoint, lease: LeaseRecord | None
     ) -> MessageVerdict:
-        """The verdict on a checkpoint, as far as it can be told without its contents."""
+        """The verdict on a checkpoint, as far as it does not depend on its contents."""
         if lease is None:
             return MessageVerdict.UNKNOWN
         if (lease.worker, lease.incarnation) != (batch.worker, batch.incarnation):
             return MessageVerdict.FOREIGN
-        # When a run fails with leases out, its account stays as it was found.
+        # When a run fails with open leases, its account stays as it was found.
         if lease.state == LeaseState.EXPIRED or self._has_failed(lease):
             return MessageVerdict.LATE
         if lease.state == LeaseState.CLOSED or checkpoint.sequence <= lease.sequence:
@@ -138,9 +138,9 @@ class _Intake:
         return MessageVerdict.ACCOUNTED
 
     def _apply_to_void_lease(self, checkpoint: Checkpoint) -> None:
-        """A worker that was taken for dead lives, and says how far it went in a lease that is void.
+        """Lower the bound of a void lease: its worker was declared dead, lives, and reports how far it got.
 
-        Nothing of that is accounted, but it takes no more of it: so much less may have been sent in vain.
+        Nothing is accounted, but the worker takes no more: fewer requests may have been sent in vain.
         """
         lease = lease_table.find_lease(self._transaction, checkpoint.lease)
         if lease is None or lease.state != LeaseState.EXPIRED:
@@ -196,14 +196,14 @@ class _Intake:
         return MessageVerdict.ACCOUNTED
 
     def _find_ended_at(self, lease: LeaseRecord, checkpoint: Checkpoint) -> float:
-        """When the last request of a lease ended; a clock that is behind is corrected by when it began."""
+        """When the last request of a lease ended; a slow clock is corrected by the start of the request."""
         behind_s = max(0.0, lease.cut_at - checkpoint.figures.started_at)
         return min(self._now, checkpoint.figures.ended_at + behind_s)
 
     def _fold(
         self, worker: str, lease: LeaseRecord, grown: LeaseRecord, growths: Sequence[PartGrowth]
     ) -> None:
-        """Fold what a lease has gained into the account of its run and what is kept beside it."""
+        """Fold the growth of a lease into the account of its run and the other tables."""
         for growth in growths:
             gained = growth.gained
             if gained.reasons:
@@ -237,7 +237,7 @@ class _Intake:
         return grow_inner(stored, checkpoint)
 
     def _fold_inner(self, lease: LeaseRecord, growths: Sequence[PartGrowth]) -> None:
-        """Fold what the inner requests of a lease have gained into those of its run."""
+        """Fold the growth of the inner requests of a lease into the inner account of its run."""
         inner_table.write_inner_parts(self._transaction, lease, [growth.part for growth in growths])
         for growth in growths:
             gained = self._place_reasons(lease, growth.gained) if growth.gained.reasons else growth.gained
@@ -245,7 +245,7 @@ class _Intake:
             inner_table.fold_inner(account, gained)
 
     def _place_reasons(self, lease: LeaseRecord, gained: Part) -> Part:
-        """What a part has gained, with the indices of its reasons in the place of positions."""
+        """The growth of a part, with indices in place of positions in its reasons."""
         find = build_index_finder(self._transaction, lease)
         reasons = []
         for count in gained.reasons:
@@ -254,10 +254,10 @@ class _Intake:
         return msgspec.structs.replace(gained, reasons=reasons)
 
     def _answer(self, checkpoint: Checkpoint, verdict: MessageVerdict, receipt: Receipt) -> None:
-        """Say what the worker is to hear of its checkpoint.
+        """Add the answer to a checkpoint to the receipt.
 
-        Whatever is final is confirmed, also if it counts for nothing: the worker has nothing to add to it. A
-        lease that goes on and counts for nothing is ended. Otherwise workers would repeat it for ever.
+        A final checkpoint is confirmed even if it does not count: the worker has nothing to add to it. An
+        open lease that does not count is ended. Otherwise workers would repeat them forever.
         """
         name = checkpoint.lease
         if verdict in _HEARD or checkpoint.is_final:
@@ -270,7 +270,7 @@ class _Intake:
                 receipt.ends[name] = lease.end
 
     def _raise_limits(self, batch: CheckpointBatch, receipt: Receipt) -> None:
-        """Raise the limits of a worker, and tell it of all that it may not have heard of."""
+        """Raise the limits of a worker, and add all limits that it may not have received."""
         if not _is_writable(batch.run) or self._fetch_state(batch.run) != RunState.RUNNING:
             return
         held = lease_table.fetch_held(self._transaction, batch.run, [batch.incarnation])
@@ -288,7 +288,7 @@ class _Intake:
 
 
 def _grow_lease(lease: LeaseRecord, checkpoint: Checkpoint, growths: Sequence[PartGrowth]) -> LeaseRecord:
-    """The lease as its newest checkpoint describes it, with the end that it had."""
+    """The lease as its newest checkpoint describes it, with its previous end."""
     return msgspec.structs.replace(
         lease,
         done=checkpoint.done,
@@ -311,9 +311,9 @@ def _is_writable(names: str) -> bool:
 
 
 def raise_limits(leases: Iterable[LeaseRecord], allowance: int) -> dict[str, int]:
-    """The limits that rise, by lease, so that a worker may take `allowance` positions more.
+    """The raised limits, by lease, so that a worker may take `allowance` more positions.
 
-    No limit falls, so the worker may have been allowed more before; that counts as spent, too.
+    Limits never fall, so earlier ones may allow more; that counts as spent, too.
 
     Args:
         leases: the open leases of one process of a worker, in the order in which it begins them.

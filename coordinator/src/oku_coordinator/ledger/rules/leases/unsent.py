@@ -1,6 +1,6 @@
-"""What the coordinator accounts for by itself: requests that nobody sent in time, or that died with a worker.
+"""Requests that the coordinator accounts by itself: not sent in time, or lost with a worker.
 
-Only pending requests become so, in the transaction in which they are found pending. No worker tells of them.
+Only pending requests are accounted so, in the transaction that finds them pending. No worker reports them.
 """
 
 import math
@@ -38,16 +38,16 @@ from oku_core.schedule.wave import Wave
 from oku_core.spec.request_template import TurnCounts, find_target_turns
 
 _AT_ONCE = 16_384
-"""More indices are not visited one by one if they are evenly spaced."""
+"""A larger number of evenly spaced indices is not visited one by one."""
 
 
 class TargetCount(NamedTuple):
     """The requests of one target.
 
     Attributes:
-        name: of the target; empty if the spec names none.
+        name: the name of the target; empty if the spec names none.
         requests: how many there are.
-        first: the lowest of them, an index where targets are told apart, else a coordinate.
+        first: the lowest of them: an index if targets are distinguished, else a coordinate.
         last: the highest of them, by the same rule.
     """
 
@@ -57,30 +57,30 @@ class TargetCount(NamedTuple):
     last: int
 
     def join(self, other: "TargetCount") -> "TargetCount":
-        """The requests of both, which are of one target."""
+        """The requests of both, which have the same target."""
         first, last = min(self.first, other.first), max(self.last, other.last)
         return TargetCount(self.name, self.requests + other.requests, first, last)
 
 
 def account_not_dealt(transaction: Transaction, run: str, ranges: Iterable[Range], now: float) -> int:
-    """Account for what is pending of some ranges as not sent, because no worker had it in time.
+    """Account the pending requests of some ranges as not sent, because no worker had them in time.
 
     Args:
         transaction: to write in.
-        run: the id of an open run; nothing becomes of one that is over.
-        ranges: `[start, stop)`; what of them is not pending stays as it is.
+        run: the id of an open run; nothing changes if it is over.
+        ranges: `[start, stop)`; parts that are not pending stay as they are.
         now: Unix time, in whose second they count.
 
     Returns:
-        How many requests were accounted for.
+        The number of accounted requests.
     """
     return _account(transaction, run, ranges, NOT_SENT, now)
 
 
 def account_lost(transaction: Transaction, run: str, ranges: Iterable[Range], now: float) -> int:
-    """Account for what is pending of some ranges as lost, because its worker died with it.
+    """Account the pending requests of some ranges as lost, because their worker died.
 
-    The arguments and the result are those of `account_not_dealt`.
+    Same arguments and result as `account_not_dealt`.
     """
     return _account(transaction, run, ranges, LOST, now)
 
@@ -111,7 +111,7 @@ def _cut_at_phases(plan: PhasePlan, ranges: Iterable[Range]) -> Iterator[tuple[s
 
 
 def _build_part(phase: str, outcome: int, target: TargetCount) -> Part:
-    """What the account of one target gains."""
+    """The growth of the account of one target."""
     outcomes, not_sent = build_no_counts(), build_no_causes()
     outcomes[outcome] = target.requests
     if outcome == NOT_SENT:
@@ -130,12 +130,12 @@ def _fold(transaction: Transaction, run: str, part: Part, now: float) -> None:
 def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range]) -> list[TargetCount]:
     """The requests of an open run by target.
 
-    If the ranges hold a part of a cell of random arrivals, that cell has to be drawn.
+    A range with a part of a cell of random arrivals makes it necessary to draw that cell.
 
     Args:
         transaction: to read in.
         run: the id of the run.
-        ranges: coordinates, of which there is at least one.
+        ranges: coordinates, at least one.
     """
     spec = fetch_spec(transaction, run)
     plan = build_phase_plan(spec)
@@ -154,7 +154,7 @@ def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range])
 
 
 def _count_turns(turns: Sequence[int], indices: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """For each target, its place, how many of the indices ask it, and the lowest and the highest of these."""
+    """For each target: its place, the number of its indices, and the lowest and highest of them."""
     if isinstance(indices, range) and len(indices) > _AT_ONCE:
         for place, requests, first, last in TurnCounts(turns, indices).count(0, len(indices)):
             yield place, requests, indices[first], indices[last]
@@ -167,7 +167,7 @@ def _count_turns(turns: Sequence[int], indices: Sequence[int]) -> Iterator[tuple
 
 
 def _iter_indices(schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
-    """The indices of coordinates in one wave; those that no wave was made of are their own."""
+    """The indices of coordinates in one wave; coordinates without a wave are their own indices."""
     if wave is None or ranges == [(wave.begin, wave.stop)]:
         yield from (range(start, stop) for start, stop in ranges)
         return

@@ -1,4 +1,4 @@
-"""How the waves of an open run are cut, leased and forgotten."""
+"""The waves of an open run: cutting, leasing and deletion."""
 
 from collections.abc import Callable
 
@@ -10,21 +10,21 @@ from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.run_state import RunState
 
 Decide = Callable[[Dealing], Deal | None]
-"""Decides what to change in the waves of a run; None for nothing."""
+"""Decides on changes to the waves of a run; None for none."""
 
 
 def fetch_dealing(transaction: Transaction, run: str) -> Dealing:
-    """How far an open run is dealt."""
+    """The state of dealing of an open run."""
     waves = schedule_table.fetch_waves(transaction, run)
     cut, next_block = schedule_table.fetch_cut(transaction, run)
-    # What is before the first wave is accounted, and what is behind the last one is in none.
+    # All before the first wave is accounted; all after the last one is in none.
     stop = waves[-1].stop if waves else 0
     pending = slice_table.fetch_pending(transaction, run, stop)
     return Dealing(waves=waves, cut=cut, next_block=next_block, pending=pending)
 
 
 def deal(transaction: Transaction, run: str, decide: Decide, now: float) -> list[LeaseRecord]:
-    """Do what is decided on the waves of a run; gives the leases, none if it is not running."""
+    """Apply the decision on the waves of a run; returns the leases, none if it is not running."""
     if fetch_state(transaction, run) != RunState.RUNNING:
         return []
     dealing = fetch_dealing(transaction, run)
@@ -38,7 +38,7 @@ def deal(transaction: Transaction, run: str, decide: Decide, now: float) -> list
 
 
 def find_accounted(transaction: Transaction, run: str) -> list[int]:
-    """The first coordinates of the waves of a run of which all is accounted."""
+    """The first coordinates of the fully accounted waves of a run."""
     return [
         wave.begin
         for wave in schedule_table.fetch_waves(transaction, run)
@@ -47,9 +47,9 @@ def find_accounted(transaction: Transaction, run: str) -> list[int]:
 
 
 def start_clock(transaction: Transaction, run: str, starts_at: float, offset_s: float) -> PeriodRecord | None:
-    """Let the clock of a run's schedule run from a Unix time on; None if the run is not running.
+    """Start the clock of a run's schedule at a Unix time; None if the run is not running.
 
-    The period of activity is the same.
+    It also opens the period of activity.
     """
     if fetch_state(transaction, run) != RunState.RUNNING:
         return None

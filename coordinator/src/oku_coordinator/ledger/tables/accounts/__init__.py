@@ -1,1 +1,1 @@
-"""What was counted: the accounts of a run and of its parts, its failures, its seconds, and its workers."""
+"""Counts: the accounts of a run and of its parts, its failures, its seconds, and its workers."""

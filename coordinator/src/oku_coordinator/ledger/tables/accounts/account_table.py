@@ -1,8 +1,8 @@
 """The accounts of runs in the ledger, one for each phase and name of requests.
 
-They are folded in memory and written once at the end of a transaction, however many checkpoints came. The
-row of a run has the sum of their outcomes. The times of an account are packed: a run of many parts has tens
-of thousands.
+They are folded in memory and written once at the end of a transaction, for any number of checkpoints. The row
+of a run has the sum of their outcomes. The times of an account are packed: a run of many parts has tens of
+thousands.
 """
 
 import json
@@ -29,14 +29,14 @@ _LOW_LIMIT = 2**62
 ACCOUNT_COLUMNS = (
     "outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received", "times"
 )  # fmt: skip
-"""Of `accounts`: what an account is kept in."""
+"""The columns of an account in `accounts`."""
 _decode = build_own_decoder(Any)
 decode_reasons = build_own_decoder(list[ReasonCount])
-"""Decodes the reasons of an account as they stand in its column."""
+"""Decodes the column of an account's reasons."""
 
 
 class _StoredTime(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A time that was measured."""
+    """A stored measured time."""
 
     time: Time
     sum_us_high: int
@@ -57,19 +57,19 @@ _WRITE = (
 
 
 def is_in_memory(transaction: Transaction, run: str) -> bool:
-    """Whether the account of a run need not be read from its rows."""
+    """Whether the account of a run is in memory."""
     return run in transaction.accounts
 
 
 def fetch_account(transaction: Transaction, run: str) -> RunAccount:
-    """What the requests of a run sum to, to read only.
+    """The account of a run, read-only.
 
-    An account that is in memory is taken from there. None is put there, or the accounts of all runs that
-    anybody ever looked at would stay.
+    An account in memory is used; a read one is not kept in memory, or the accounts of all runs ever read
+    would stay.
 
     Raises:
         UnknownRunError: there is no such run.
-        BreachError: a row cannot be read, or that of the run has not the sum.
+        BreachError: a row is unreadable, or the row of the run has another sum.
     """
     if account := transaction.accounts.get(run):
         return account
@@ -92,7 +92,7 @@ def fetch_account(transaction: Transaction, run: str) -> RunAccount:
 
 
 def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
-    """Why requests of a run were not sent, as counts of causes; reads no more of its accounts than that."""
+    """Why requests of a run were not sent, as counts of causes; reads only these columns."""
     if account := transaction.accounts.get(run):
         return account.not_sent
     rows = transaction.select("SELECT not_sent FROM accounts WHERE run = ?", run)
@@ -101,7 +101,7 @@ def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
 
 
 def fetch_reasons(transaction: Transaction, run: str) -> list[tuple[str, ReasonCount]]:
-    """Why requests of a run failed, as `list_reasons` has them; reads no more of its accounts."""
+    """Why requests of a run failed, in the form of `list_reasons`; reads only these columns."""
     if account := transaction.accounts.get(run):
         return account.list_reasons()
     rows = transaction.select("SELECT name, reasons FROM accounts WHERE run = ? ORDER BY rowid", run)
@@ -127,7 +127,7 @@ def open_account(transaction: Transaction, run: str, name: PartName) -> Account:
 
 
 def open_inner(transaction: Transaction, run: str, name: PartName) -> Account:
-    """The account of inner requests of a phase and name, to fold into; it is written as the others are."""
+    """The account of inner requests of a phase and name, to fold into; written like the others."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
     chosen = choose_name(account.inner, name)
     transaction.folded_inner.setdefault(run, {})[chosen] = None
@@ -148,7 +148,7 @@ def write_accounts(transaction: Transaction) -> None:
 
 
 def decode_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
-    """Decode the account in a row of `accounts`; `ValueError` if it cannot be read."""
+    """Decode the account in a row of `accounts`; `ValueError` if it is unreadable."""
     outcomes, not_sent = _decode(row["outcomes"]), _decode(row["not_sent"])
     if not is_account(outcomes):
         raise ValueError("the outcomes are not the counts of each")
@@ -165,7 +165,7 @@ def decode_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
 
 
 def decode_times(times: bytes) -> dict[Time, Histogram]:
-    """Decode the times of an account as they stand in their column; `ValueError` if they cannot be read."""
+    """Decode the column of an account's times; `ValueError` if it is unreadable."""
     return {
         stored.time: Histogram.unpack(
             stored.packed,
@@ -178,7 +178,7 @@ def decode_times(times: bytes) -> dict[Time, Histogram]:
 
 
 def build_account_columns(account: Account) -> Sequence[object]:
-    """Encode an account as the values of its columns."""
+    """Encode an account as its columns."""
     return (
         json.dumps(account.outcomes),
         json.dumps(account.not_sent),

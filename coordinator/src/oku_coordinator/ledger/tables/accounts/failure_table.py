@@ -1,4 +1,4 @@
-"""The rows of failed requests: ranges of coordinates by name and outcome, up to a number for each run."""
+"""The rows of failed requests: ranges of coordinates by name and outcome, a limited number per run."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -12,19 +12,19 @@ from oku_core.accounting.outcome import Outcome
 from oku_core.schedule.wave import Wave
 
 MOST_RANGES = 200_000
-"""How many ranges are kept of a run; the requests beyond them are counted, but not listed."""
+"""The most ranges of a run; further requests are counted, but not listed."""
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_ranges = msgspec.msgpack.Decoder(list[int]).decode
 _unpack_wave = msgspec.msgpack.Decoder(Wave).decode
 
 
 class FailedRanges(NamedTuple):
-    """Requests that failed in one way.
+    """Requests that failed in the same way.
 
     Attributes:
         name: the name of the requests.
-        outcome: what they are counted as.
-        wave: of an open run, the wave that they lie in; None also if no wave was made of them.
+        outcome: their outcome.
+        wave: in an open run, their wave; None also if they were never in one.
         ranges: their coordinates, in rising order.
     """
 
@@ -35,7 +35,7 @@ class FailedRanges(NamedTuple):
 
 
 def add_failed(transaction: Transaction, run: str, failed: FailedRanges) -> None:
-    """Keep failed requests of a run, as far as there is room for more ranges."""
+    """Store failed requests of a run, while there is room for more ranges."""
     row = transaction.select_one("SELECT ranges FROM failed_sizes WHERE run = ?", run)
     ranges = failed.ranges[: MOST_RANGES - (row["ranges"] if row else 0)]
     if not ranges:
@@ -53,7 +53,7 @@ def add_failed(transaction: Transaction, run: str, failed: FailedRanges) -> None
 
 
 def fetch_failed(transaction: Transaction, run: str) -> Iterator[FailedRanges]:
-    """The failed requests of a run, by their first coordinates; `BreachError` if a row cannot be read."""
+    """The failed requests of a run, by first coordinate; `BreachError` if a row is unreadable."""
     rows = transaction.select(
         "SELECT name, outcome, wave, body FROM failed WHERE run = ? ORDER BY start, id", run
     )
@@ -70,7 +70,7 @@ def fetch_failed(transaction: Transaction, run: str) -> Iterator[FailedRanges]:
 def split_at_waves(
     ranges: Iterable[Range], waves: Iterable[Wave]
 ) -> Iterator[tuple[Wave | None, list[Range]]]:
-    """Ranges in rising order by the wave that they lie in, in rising order; None where there is none."""
+    """Split ranges in rising order by wave; None for ranges in no wave."""
     rest = list(ranges)
     for wave in waves:
         before = [_clip(span, 0, wave.begin) for span in rest]

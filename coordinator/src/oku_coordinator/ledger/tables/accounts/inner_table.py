@@ -1,6 +1,6 @@
-"""The rows of inner requests: those that user code makes within iterations, beside the account.
+"""The rows of inner requests, which user code makes within iterations.
 
-They sum to nothing: what an iteration sends again, it counts again.
+They are not conserved: a repeated iteration counts its requests again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,19 +16,18 @@ from oku_core.accounting.counts import Counts
 from oku_core.messaging.checkpoint import OTHER_NAMES, Part
 
 MOST_NAMES = 256
-"""How many names of inner requests a run tells apart; the rest counts under `OTHER_NAMES`."""
+"""The most names of inner requests per run; the rest counts under `OTHER_NAMES`."""
 MOST_TRACEBACKS = 64
-"""How many tracebacks are kept of a run."""
+"""The most tracebacks per run."""
 MOST_BYTES = 1 << 53
-"""How many bytes are counted of a phase and name: user code says what it likes, and no figure may outgrow
-the integers of messages and JSON."""
+"""The most bytes counted per phase and name: user code is untrusted, and sums must fit into JSON."""
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_counts = msgspec.msgpack.Decoder(Counts).decode
 _unpack_part = msgspec.msgpack.Decoder(Part).decode
 
 
 def fetch_inner(transaction: Transaction, run: str) -> PartAccounts:
-    """What the inner requests of a run sum to, by phase and name; `BreachError` if it cannot be read."""
+    """The account of inner requests, by phase and name; `BreachError` if it is unreadable."""
     rows = transaction.select("SELECT phase, name, body FROM inner_accounts WHERE run = ? ORDER BY name", run)
     accounts: dict[PartName, Account] = {}
     with breaching(run):
@@ -39,7 +38,7 @@ def fetch_inner(transaction: Transaction, run: str) -> PartAccounts:
 
 
 def write_inner(transaction: Transaction, run: str, name: PartName, account: Account) -> None:
-    """Write what the inner requests of a phase and name sum to."""
+    """Write the account of inner requests of a phase and name."""
     transaction.execute(
         "INSERT INTO inner_accounts (run, phase, name, body) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET body = excluded.body",
@@ -48,27 +47,27 @@ def write_inner(transaction: Transaction, run: str, name: PartName, account: Acc
 
 
 def fold_inner(account: Account, gained: Counts) -> None:
-    """Fold what inner requests have gained into those of their phase and name."""
+    """Fold the growth of inner requests into the account of their phase and name."""
     account.add(gained)
     account.bytes_received = min(account.bytes_received, MOST_BYTES)
 
 
 def choose_name(known: PartAccounts, name: PartName) -> PartName:
-    """What inner requests are counted under: their own name, unless the run has too many."""
+    """The name that inner requests count under: their own, unless the run has too many."""
     if name[1] in known.names or len(known.names) < MOST_NAMES:
         return name
     return name[0], OTHER_NAMES
 
 
 def fetch_inner_parts(transaction: Transaction, lease: LeaseRecord) -> dict[PartName, Part]:
-    """The inner parts of an open lease as its newest checkpoint left them."""
+    """The inner parts of an open lease as of its newest checkpoint."""
     rows = transaction.select("SELECT phase, name, body FROM inner_parts WHERE lease = ?", lease.id)
     with breaching(lease.run):
         return {(row["phase"], row["name"]): _unpack_part(row["body"]) for row in rows}
 
 
 def write_inner_parts(transaction: Transaction, lease: LeaseRecord, parts: Iterable[Part]) -> None:
-    """Put the newest inner parts of an open lease in the place of those before."""
+    """Replace the inner parts of an open lease by the newest ones."""
     transaction.execute_each(
         "INSERT INTO inner_parts (lease, phase, name, run, body) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET body = excluded.body",
@@ -77,12 +76,12 @@ def write_inner_parts(transaction: Transaction, lease: LeaseRecord, parts: Itera
 
 
 def drop_inner_parts(transaction: Transaction, lease: str) -> None:
-    """A lease is not open any more; its inner parts go."""
+    """Delete the inner parts of a lease that is no longer open."""
     transaction.execute("DELETE FROM inner_parts WHERE lease = ?", lease)
 
 
 def add_tracebacks(transaction: Transaction, run: str, tracebacks: Mapping[str, str]) -> None:
-    """Keep the first traceback for each reason, as far as there is room."""
+    """Store the first traceback for each reason, while there is room."""
     kept = transaction.select("SELECT count(*) AS kept FROM tracebacks WHERE run = ?", run)[0]["kept"]
     for reason, body in list(tracebacks.items())[: MOST_TRACEBACKS - kept]:
         transaction.execute(
@@ -92,6 +91,6 @@ def add_tracebacks(transaction: Transaction, run: str, tracebacks: Mapping[str, 
 
 
 def fetch_tracebacks(transaction: Transaction, run: str) -> dict[str, str]:
-    """The tracebacks of a run by the reasons of the exceptions."""
+    """The tracebacks of a run by reason."""
     rows = transaction.select("SELECT reason, body FROM tracebacks WHERE run = ?", run)
     return {row["reason"]: row["body"] for row in rows}

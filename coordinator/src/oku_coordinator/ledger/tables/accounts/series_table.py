@@ -1,8 +1,8 @@
 """The seconds of runs in the ledger: how many requests were sent in each, and how many ended, and how.
 
-They grow in the transaction that accounts for the requests, so together they are the account of the run,
-exactly and always. A row tells of one second; old seconds are merged, so that a long run has no more rows
-than samples. Each row also knows how much of it has been published, so that its increments add up to it.
+They grow in the transaction that accounts the requests, so their sum is always exactly the account of the
+run. A row covers one second; old seconds are merged, so that a long run has no more rows than samples. Each
+row also records how much of it is published, so that its increments add up to it.
 """
 
 import sqlite3
@@ -15,16 +15,16 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.series import SeriesRow, add_counts
 
 _NOTHING = (*build_no_counts(), 0)
-"""The counts of a second, and behind them how many requests were sent in it."""
+"""The counts of a second, followed by the number of requests sent in it."""
 
 
 def add_seconds(transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]]) -> None:
-    """Collect what seconds have gained; it is written at the end of the transaction.
+    """Add the growth of seconds; it is written at the end of the transaction.
 
     Args:
         transaction: to write in.
         run: its id.
-        seconds: counts of outcomes, and behind them how many requests were sent, by Unix second.
+        seconds: counts of outcomes, followed by the number of requests sent, by Unix second.
     """
     gained = transaction.seconds.setdefault(run, {})
     for second, counts in seconds.items():
@@ -33,7 +33,7 @@ def add_seconds(transaction: Transaction, run: str, seconds: Mapping[int, Sequen
 
 
 def write_series(transaction: Transaction) -> None:
-    """Write what was collected, with one row for each second."""
+    """Write the collected growth, with one row per second."""
     for run, seconds in transaction.seconds.items():
         for second, counts in seconds.items():
             _add(transaction, run, second, counts)
@@ -43,7 +43,7 @@ def write_series(transaction: Transaction) -> None:
 def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int]) -> None:
     *outcomes, sent = counts
     row = transaction.select_one(
-        # The last row that begins by then, as far as it reaches to this second.
+        # The last row that starts by then, if it covers this second.
         "SELECT second, seconds, outcomes, sent FROM series WHERE run = ? AND second <= ?"
         " ORDER BY second DESC LIMIT 1",
         run, second,
@@ -75,7 +75,7 @@ def fetch_series(transaction: Transaction, run: str, since: int = 0) -> list[Ser
 
 
 def pop_increments(transaction: Transaction, run: str, before: float) -> list[SeriesRow]:
-    """What seconds have gained since it was last taken, oldest first; from now on it counts as published.
+    """The unpublished growth of seconds, oldest first; it counts as published from now on.
 
     Args:
         transaction: to read and write in.
@@ -107,14 +107,14 @@ def _build_increment(row: sqlite3.Row) -> SeriesRow:
 
 
 def merge_seconds(transaction: Transaction, run: str, step_s: int, since: float, until: float) -> None:
-    """Merge the rows of `[since, until)` along steps of the Unix time; those of one step become one row.
+    """Merge the rows of `[since, until)` into steps of Unix time, one row each.
 
     Args:
         transaction: to write in.
         run: its id.
-        step_s: the length of a step, in seconds; a multiple of those by which rows were merged before.
-        since: where to begin, in Unix time.
-        until: where to end; a step that is not over by then is left as it is.
+        step_s: the length of a step, in seconds; a multiple of earlier steps.
+        since: the start, in Unix time.
+        until: the end; an incomplete step is left as it is.
     """
     rows = transaction.select(
         "SELECT second, seconds, outcomes, published, sent, published_sent FROM series"
@@ -143,7 +143,7 @@ def merge_seconds(transaction: Transaction, run: str, step_s: int, since: float,
 
 
 def find_sent_until(transaction: Transaction, run: str) -> int:
-    """The end of the last second in which something was sent, in Unix time; 0 if nothing was, or is known."""
+    """The end of the last second in which requests were sent, in Unix time; 0 if none or unknown."""
     row = transaction.select_one(
         "SELECT max(second + seconds) AS at FROM series WHERE run = ? AND sent > 0", run
     )

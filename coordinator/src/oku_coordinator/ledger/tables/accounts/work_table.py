@@ -1,6 +1,4 @@
-"""What the ledger keeps of runs beside accounts: the work of workers, the memory of processes,
-the delay servers that were seen, and flags.
-"""
+"""Work of workers, memory of processes, delay servers and flags of runs."""
 
 from collections.abc import Iterable
 
@@ -12,7 +10,7 @@ from oku_core.summary.validity import Flag
 def add_work(
     transaction: Transaction, run: str, worker: str, *, requests: int, cpu_s: float, peak_rss_mb: float
 ) -> None:
-    """Add to what a worker has done for a run."""
+    """Add to the work of a worker for a run."""
     transaction.execute(
         "INSERT INTO workers (run, worker, requests, cpu_s, peak_rss_mb) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, cpu_s = cpu_s + excluded.cpu_s,"
@@ -22,7 +20,7 @@ def add_work(
 
 
 def add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, figure: float) -> None:
-    """Flag so many more requests of a run; of all its figures the worst is kept."""
+    """Flag more requests of a run; the worst of all figures is stored."""
     transaction.execute(
         "INSERT INTO flags (run, flag, requests, worst) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
         " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
@@ -31,7 +29,7 @@ def add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, figu
 
 
 def record_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:
-    """Record that a worker died with leases of so many requests."""
+    """Record that a worker died with leases of this many requests."""
     add_flag(transaction, run, Flag.WORKER_LOST, requests, 0)
     transaction.execute(
         "INSERT INTO workers (run, worker, lost) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET lost = 1",
@@ -71,7 +69,7 @@ def fetch_processes(transaction: Transaction, run: str) -> list[ProcessSummary]:
 
 
 def keep_processes(transaction: Transaction, run: str, processes: Iterable[ProcessSummary]) -> None:
-    """Keep the peak memory of processes; a larger peak from before stays."""
+    """Store the peak memory of processes; a larger earlier peak stays."""
     transaction.execute_each(
         "INSERT INTO processes (run, process, peak_mb) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET peak_mb = max(peak_mb, excluded.peak_mb)",
@@ -80,13 +78,13 @@ def keep_processes(transaction: Transaction, run: str, processes: Iterable[Proce
 
 
 def fetch_flags(transaction: Transaction, run: str) -> list[tuple[Flag, int, float]]:
-    """The flags of a run, each with how many requests it concerns and its worst figure."""
+    """The flags of a run, each with the number of its requests and its worst figure."""
     rows = transaction.select("SELECT * FROM flags WHERE run = ? ORDER BY flag", run)
     return [(Flag(row["flag"]), row["requests"], row["worst"]) for row in rows]
 
 
 def record_servers(transaction: Transaction, run: str, stores: Iterable[str], now: float) -> None:
-    """Record that these stores were seen with a run, for the first time or again."""
+    """Record that these stores answered for a run."""
     transaction.execute_each(
         "INSERT OR REPLACE INTO servers VALUES (?, ?, ?)",
         [(run, store, now) for store in stores],
@@ -94,6 +92,6 @@ def record_servers(transaction: Transaction, run: str, stores: Iterable[str], no
 
 
 def fetch_servers(transaction: Transaction, run: str) -> dict[str, float]:
-    """The stores that were seen with a run, and when each was last seen."""
+    """The stores of a run, and when each answered last."""
     rows = transaction.select("SELECT store, seen_at FROM servers WHERE run = ?", run)
     return {row["store"]: row["seen_at"] for row in rows}

@@ -1,7 +1,14 @@
-from collections.abc import Callable
-
 import pytest
-from tests.kit.coordinators.leases import build_batch, build_checkpoint, expire, shorten_to_limits
+from tests.kit.coordinators.leases import (
+    Apply,
+    BeginRun,
+    Deal,
+    MakeBatch,
+    build_batch,
+    build_checkpoint,
+    expire,
+    shorten_to_limits,
+)
 from tests.kit.coordinators.transactions import change as change_ledger
 from tests.kit.coordinators.transactions import check_ledger, read
 
@@ -10,63 +17,16 @@ from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases.expiring import find_nothing, lower_resent_of_dead
 from oku_coordinator.ledger.rules.leases.intake import fold_batches
-from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_taken_back
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.spec.spec import Spec
 from oku_core.summary.validity import Flag
-
-Apply = Callable[..., list[MessageVerdict]]
-Begin = Callable[..., RunRecord]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
-
-
-@pytest.mark.parametrize("reason", ExpiryReason)
-def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
-    ledger: Ledger, deal: Deal, reason: ExpiryReason
-) -> None:
-    """What its limit allowed counts as resent once, however often it is taken back."""
-    lease, other = deal(limit=4), deal()
-    assert expire(ledger, [lease.id, lease.id], reason, 5.0) == [lease.id]
-    assert expire(ledger, [lease.id, "unknown"], reason, 6.0) == []
-    assert read(ledger, fetch_slices, "r1") == [
-        Slice(0, 10, SliceState.PENDING),
-        Slice(10, 20, SliceState.LEASED),
-        Slice(20, 100, SliceState.PENDING),
-    ]
-    assert read(ledger, fetch_run, "r1").resent_at_most == 4
-    assert read(ledger, fetch_taken_back, "r1") == [(0, 4)]
-    assert [lease.id for lease in read(ledger, fetch_open_leases, "r1")] == [other.id]
-
-
-def test_what_a_lost_lease_covered_stays_accounted(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Its requests in flight, and those that its limit allowed, may have been sent; the rest was not."""
-    lease = deal(20, limit=15)
-    apply([make_batch(lease, done=10, in_flight=[2, 8], is_final=False)], 4.0)
-    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
-    assert read(ledger, fetch_slices, "r1") == [
-        Slice(0, 2, SliceState.ACCOUNTED),
-        Slice(2, 3, SliceState.PENDING),
-        Slice(3, 8, SliceState.ACCOUNTED),
-        Slice(8, 9, SliceState.PENDING),
-        Slice(9, 10, SliceState.ACCOUNTED),
-        Slice(10, 100, SliceState.PENDING),
-    ]
-    assert read(ledger, fetch_run, "r1").resent_at_most == 7
-    assert read(ledger, fetch_taken_back, "r1") == [(2, 3), (8, 9), (10, 15)]
-    assert check_ledger(ledger, "r1") == Lengths(pending=92, leased=0, accounted=8)
-
 
 RECORDED = {
     None: [(2, 3), (8, 9), (10, 15)],
@@ -131,41 +91,6 @@ def test_a_lost_worker_is_known_by_name_and_flag(
     assert event.text == "7 requests between 10 and 19 were taken back from worker w1: worker lost"
 
 
-def test_a_closed_lease_is_not_taken_back(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """It is accounted, once and for all."""
-    lease = deal()
-    apply([make_batch(lease)], 4.0)
-    assert expire(ledger, [lease.id], ExpiryReason.DROPPED, 5.0) == []
-    assert shorten_to_limits(ledger, [lease.id], 5.0) == []
-    assert check_ledger(ledger, "r1").accounted == 10
-    assert read(ledger, fetch_run, "r1").resent_at_most == 0
-
-
-def test_leases_are_shortened_to_their_limits(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """What lies beyond is for others at once; what the worker may take stays with it, until it is lost."""
-    begun, whole, unbegun = deal(20, limit=12), deal(), deal(limit=0)
-    apply([make_batch(begun, done=5, in_flight=[4], is_final=False)], 4.0)
-    shorter = shorten_to_limits(ledger, [begun.id, whole.id, unbegun.id, "unknown"], 5.0)
-    assert [(lease.id, lease.end, lease.at_risk) for lease in shorter] == [
-        (begun.id, 12, 8),
-        (unbegun.id, 0, 0),
-    ]
-    assert shorten_to_limits(ledger, [begun.id, unbegun.id], 6.0) == []
-    assert read(ledger, fetch_slices, "r1") == [
-        Slice(0, 12, SliceState.LEASED),
-        Slice(12, 20, SliceState.PENDING),
-        Slice(20, 30, SliceState.LEASED),
-        Slice(30, 100, SliceState.PENDING),
-    ]
-    assert check_ledger(ledger, "r1") == Lengths(pending=78, leased=18, accounted=4)
-    expire(ledger, [begun.id, unbegun.id], ExpiryReason.WORKER_LOST, 7.0)
-    assert read(ledger, fetch_run, "r1").resent_at_most == 8
-
-
 def test_a_lease_of_several_ranges_is_shortened_within_one_of_them(ledger: Ledger, deal: Deal) -> None:
     """Ranges behind the one with the limit are pending again as they were."""
     holed = deal(100)
@@ -215,13 +140,6 @@ def test_a_run_whose_stack_was_killed_is_paused(
     assert (record.state, record.reason) == (RunState.PAUSED, ExpiryReason.STACK_LOST)
     assert (record.accounted, record.resent_at_most) == (12, 8)
     assert read(ledger, fetch_open_leases, "r1") == []
-
-
-def test_a_run_that_waited_when_its_stack_was_killed_is_paused_too(ledger: Ledger) -> None:
-    """The stack that comes is for another run."""
-    change_ledger(ledger, create_run, "r1", Spec(requests=10), 0.0)
-    pause_interrupted(ledger, 5.0)
-    assert read(ledger, fetch_run, "r1").state == RunState.PAUSED
 
 
 @pytest.mark.parametrize(
@@ -278,7 +196,7 @@ def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
 
 
 def test_runs_at_rest_are_left_alone(
-    ledger: Ledger, begin_run: Begin, deal: Deal, make_batch: MakeBatch, apply: Apply
+    ledger: Ledger, begin_run: BeginRun, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """A completed, a cancelled, a failed and a paused run are the same after it."""
     for run in ("completed", "cancelled", "failed", "paused"):

@@ -1,5 +1,4 @@
 import logging
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -7,6 +6,9 @@ import msgspec
 import pytest
 from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.leases import (
+    Apply,
+    Deal,
+    MakeBatch,
     build_batch,
     build_checkpoint,
     build_part,
@@ -29,17 +31,12 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
-from oku_core.accounting.measured_time import Time
-from oku_core.accounting.outcome import Outcome, ReasonCount, build_no_counts
+from oku_core.accounting.outcome import Outcome, ReasonCount
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.messaging.checkpoint import Checkpoint
 from oku_core.results.lines import LineKind
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def build_spec_with_targets(*names: str) -> Spec:
@@ -69,59 +66,6 @@ def say(
 def build_progress(lease: LeaseRecord, done: int, *in_flight: int, sequence: int = 1) -> Checkpoint:
     """A checkpoint of a lease that goes on."""
     return build_checkpoint(lease, done, in_flight, sequence=sequence, is_final=False)
-
-
-def test_a_checkpoint_accounts_for_what_it_covers_and_its_lease_goes_on(ledger: Ledger, deal: Deal) -> None:
-    """The slices stay leased until the lease is closed, but the account has what is covered at once."""
-    lease = deal(20)
-    receipt = say(ledger, lease, 5.0, build_progress(lease, 10, 4, 7))
-    assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
-    assert check_ledger(ledger, "r1") == Lengths(pending=80, leased=12, accounted=8)
-    slices = [Slice(0, 20, SliceState.LEASED), Slice(20, 100, SliceState.PENDING)]
-    assert read(ledger, fetch_slices, "r1") == slices
-    assert read(ledger, fetch_snapshot, "r1").account.outcomes == make_counts(8)
-    held = fetch_open(ledger, lease)
-    assert (held.done, held.sequence, held.outcomes) == (10, 1, make_counts(8))
-    assert list(held.in_flight) == [4, 7]
-    assert (held.covered, held.at_risk) == (8, 12)
-    assert fetch_resent(ledger) == 0
-
-
-def test_the_next_checkpoint_adds_what_it_has_gained(ledger: Ledger, deal: Deal) -> None:
-    """The newest state of the lease is in the account once, however many came before."""
-    lease = deal(20)
-    for sequence, checkpoint in enumerate([(5, 1, 2), (12, 2), (20,)], 1):
-        say(ledger, lease, 5.0, build_progress(lease, *checkpoint, sequence=sequence))
-    snapshot = read(ledger, fetch_snapshot, "r1")
-    assert snapshot.account.outcomes == make_counts(20)
-    assert snapshot.account.statuses == {"200": 20}
-    assert (
-        snapshot.account.histogram(Time.LATENCY).total,
-        snapshot.account.histogram(Time.LATENCY).sum_us,
-    ) == (20, 20_000)
-    assert snapshot.account.bytes_received == 260
-    assert [worker.requests for worker in snapshot.workers] == [20]
-    assert snapshot.record.state == RunState.RUNNING
-
-
-def test_the_last_checkpoint_closes_its_lease_and_gives_the_rest_back(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Requests that were cut off may have been sent; they are pending again, as are those never taken."""
-    lease = deal(20)
-    batch = make_batch(lease, done=10, in_flight=[4, 7])
-    assert apply([batch], 5.0) == [MessageVerdict.CLOSED]
-    assert read(ledger, fetch_slices, "r1") == [
-        Slice(0, 4, SliceState.ACCOUNTED),
-        Slice(4, 5, SliceState.PENDING),
-        Slice(5, 7, SliceState.ACCOUNTED),
-        Slice(7, 8, SliceState.PENDING),
-        Slice(8, 10, SliceState.ACCOUNTED),
-        Slice(10, 100, SliceState.PENDING),
-    ]
-    assert read(ledger, fetch_open_leases, "r1") == []
-    assert fetch_resent(ledger) == 2
-    assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (7, 8)]
 
 
 def test_what_was_given_back_untouched_was_not_sent(ledger: Ledger, deal: Deal) -> None:
@@ -175,31 +119,7 @@ def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
     assert (record.resent_at_most, record.started_at, record.periods) == (0, None, 0)
 
 
-def test_a_checkpoint_of_several_ranges_is_in_positions(ledger: Ledger, deal: Deal) -> None:
-    """Holes are dealt again as one lease, whose positions count through all of its ranges."""
-    first = deal(100)
-    say(ledger, first, 3.0, build_checkpoint(first, 90, [3, 4, 50]))
-    again = deal(100)
-    assert again.ranges.ranges == ((3, 5), (50, 51), (90, 100))
-    say(ledger, again, 4.0, build_progress(again, 4, 1))
-    assert check_ledger(ledger, "r1") == Lengths(pending=0, leased=10, accounted=90)
-    say(ledger, again, 5.0, build_checkpoint(again, 12, [11], sequence=2))
-    pending = [piece for piece in read(ledger, fetch_slices, "r1") if piece.state == SliceState.PENDING]
-    assert pending == [Slice(98, 100, SliceState.PENDING)]
-
-
 # What comes again, too late or from others
-
-
-def test_a_doubled_checkpoint_counts_once(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """It may come twice in one batch and again in the next, also when its lease is closed."""
-    batch = make_batch(deal())
-    assert apply([batch, batch], 5.0) == [MessageVerdict.CLOSED, MessageVerdict.REPEATED]
-    assert apply([batch], 6.0) == [MessageVerdict.REPEATED]
-    assert check_ledger(ledger, "r1").accounted == 10
-    assert fetch_resent(ledger) == 0
 
 
 def test_an_overtaken_checkpoint_changes_nothing(ledger: Ledger, deal: Deal) -> None:
@@ -210,35 +130,6 @@ def test_an_overtaken_checkpoint_changes_nothing(ledger: Ledger, deal: Deal) -> 
     assert receipt.verdicts == [MessageVerdict.ACCOUNTED, MessageVerdict.REPEATED]
     assert receipt.confirmed == {lease.id: 3}
     assert check_ledger(ledger, "r1").accounted == 8
-
-
-def test_what_comes_after_a_lease_was_taken_back_is_late(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """What its worker may have sent counted as resent when it was taken back, and does not count twice."""
-    lease = deal(limit=6)
-    expire(ledger, [lease.id], ExpiryReason.NOT_TAKEN, 4.0)
-    assert apply([make_batch(lease, done=6)] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
-    assert check_ledger(ledger, "r1") == Lengths(pending=100, leased=0, accounted=0)
-    assert fetch_resent(ledger) == 6
-    assert read(ledger, fetch_run, "r1").started_at is None
-
-
-def test_a_worker_that_was_taken_for_dead_says_how_far_it_went(ledger: Ledger, deal: Deal) -> None:
-    """Nothing of that is accounted, but so much less may have been sent in vain."""
-    lease = deal(50, limit=40)
-    say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
-    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 5.0)
-    assert fetch_resent(ledger) == 2 + 30
-    goes_on = build_progress(lease, 12, 4, sequence=2)
-    assert say(ledger, lease, 6.0, goes_on).verdicts == [MessageVerdict.LATE]
-    assert fetch_resent(ledger) == 2 + 30
-    final = build_checkpoint(lease, 15, sequence=3, end=15)
-    for _ in range(2):
-        assert say(ledger, lease, 7.0, final).verdicts == [MessageVerdict.LATE]
-        assert fetch_resent(ledger) == 2 + 5
-        assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (7, 8), (10, 15)]
-    assert check_ledger(ledger, "r1") == Lengths(pending=92, leased=0, accounted=8)
 
 
 def test_what_such_a_worker_did_not_send_was_not_sent_in_vain(ledger: Ledger, deal: Deal) -> None:
@@ -293,11 +184,6 @@ def test_only_the_process_that_has_a_lease_may_speak_of_it(
     ]
     assert apply(others, 5.0) == [MessageVerdict.FOREIGN, MessageVerdict.FOREIGN]
     assert check_ledger(ledger, "r1").accounted == 0
-
-
-def test_a_checkpoint_of_an_unknown_lease_is_dropped(deal: Deal, make_batch: MakeBatch, apply: Apply) -> None:
-    """Somebody who forges messages does not know the id of any lease."""
-    assert apply([make_batch(deal(), lease="r1.1.00000000")], 5.0) == [MessageVerdict.UNKNOWN]
 
 
 @pytest.mark.parametrize("field", ["lease", "worker", "incarnation"])
@@ -356,25 +242,6 @@ def test_a_checkpoint_that_cannot_be_true_changes_nothing(
     assert say(ledger, lease, 7.0, build_checkpoint(lease, **true)).verdicts == [MessageVerdict.ACCOUNTED]  # type: ignore[arg-type]
 
 
-def test_what_has_not_changed_may_be_left_out(ledger: Ledger, deal: Deal) -> None:
-    """Parts and seconds that are left out are as they were."""
-    change_ledger(ledger, create_run, "r1", build_spec_with_targets("kept", "grown"), 0.0)
-    change_ledger(ledger, change_state, "r1", RunState.RUNNING, 1.0)
-    lease = deal()
-    kept = msgspec.structs.replace(build_part(2, second=3), name="kept")
-    grown = msgspec.structs.replace(build_part(3, second=3), name="grown")
-    say(ledger, lease, 5.0, build_checkpoint(lease, 5, is_final=False, parts=[kept, grown]))
-    longer = msgspec.structs.replace(
-        build_part(7), name="grown", per_second={4: make_counts(4), 5: build_no_counts()}
-    )
-    receipt = say(ledger, lease, 6.0, build_checkpoint(lease, 9, sequence=2, is_final=False, parts=[longer]))
-    assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
-    assert say(ledger, lease, 7.0, build_checkpoint(lease, 9, sequence=3, parts=[])).verdicts == [
-        MessageVerdict.CLOSED
-    ]
-    assert check_ledger(ledger, "r1").accounted == 9
-
-
 # What the worker hears
 
 
@@ -403,16 +270,6 @@ def test_the_worker_ends_leases_that_nobody_waits_for(ledger: Ledger, deal: Deal
     assert receipt.confirmed == {}
 
 
-def test_a_final_checkpoint_that_cannot_be_true_is_confirmed_and_its_lease_stays_open(
-    ledger: Ledger, deal: Deal
-) -> None:
-    """Its worker forgets the lease and no longer lists it, so it is taken back as dropped."""
-    lease = deal()
-    receipt = say(ledger, lease, 5.0, build_checkpoint(lease, 5, parts=[]))
-    assert (receipt.verdicts, receipt.confirmed) == ([MessageVerdict.UNTRUE], {lease.id: 1})
-    assert [each.id for each in read(ledger, fetch_open_leases, "r1")] == [lease.id]
-
-
 def test_limits_rise_with_each_checkpoint(ledger: Ledger, deal: Deal) -> None:
     """They are in the ledger before the worker hears of them, and it hears of them again each time."""
     first, second = deal(10, limit=4), deal(10, limit=0)
@@ -423,20 +280,6 @@ def test_limits_rise_with_each_checkpoint(ledger: Ledger, deal: Deal) -> None:
     assert say(ledger, first, 6.0, checkpoint, allowance=0).limits == {first.id: 10, second.id: 2}
 
 
-def test_the_allowance_is_asked_for_with_the_message_and_the_spec(ledger: Ledger, deal: Deal) -> None:
-    """It depends on the rate that the worker tells and on the window of the run."""
-    lease = deal()
-    asked: list[tuple[CheckpointBatch, Spec]] = []
-    batch = build_batch(lease, build_progress(lease, 1), taken=3, rate_rps=2.5)
-
-    def allow(batch: CheckpointBatch, spec: Spec) -> int:
-        asked.append((batch, spec))
-        return 0
-
-    change_ledger(ledger, fold_batches, [batch], allow, 5.0)
-    assert asked == [(batch, read(ledger, fetch_run, "r1").spec)]
-
-
 @pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING])
 def test_no_limit_rises_in_a_run_that_is_being_stopped(ledger: Ledger, deal: Deal, state: RunState) -> None:
     """Its workers take no more."""
@@ -444,19 +287,6 @@ def test_no_limit_rises_in_a_run_that_is_being_stopped(ledger: Ledger, deal: Dea
     change_ledger(ledger, change_state, "r1", state, 4.0)
     assert say(ledger, lease, 5.0, build_progress(lease, 4), allowance=100).limits == {}
     assert fetch_open(ledger, lease).limit == 4
-
-
-def test_a_worker_shortens_its_lease(ledger: Ledger, deal: Deal) -> None:
-    """What lies behind the new end is pending again as soon as the checkpoint that says so is committed."""
-    lease = deal(20)
-    say(ledger, lease, 5.0, build_checkpoint(lease, 5, end=8, is_final=False))
-    assert read(ledger, fetch_slices, "r1") == [
-        Slice(0, 8, SliceState.LEASED),
-        Slice(8, 100, SliceState.PENDING),
-    ]
-    held = fetch_open(ledger, lease)
-    assert (held.end, held.at_risk) == (8, 3)
-    assert deal(5).start == 8
 
 
 def test_a_worker_hears_that_its_lease_was_cut(ledger: Ledger, deal: Deal) -> None:
@@ -480,17 +310,6 @@ def test_a_worker_that_was_suspect_hears_of_all_ends_at_once(ledger: Ledger, dea
 
 
 # Runs
-
-
-def test_batches_are_taken_in_for_several_runs_at_once(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Each checkpoint changes the run of its lease."""
-    first, second = deal(run="r1"), deal(run="r2", requests=10)
-    assert apply([make_batch(second), make_batch(first)], 5.0) == [MessageVerdict.CLOSED] * 2
-    assert read(ledger, fetch_run, "r1").accounted == read(ledger, fetch_run, "r2").accounted == 10
-    assert read(ledger, fetch_run, "r1").state == RunState.RUNNING
-    assert read(ledger, fetch_run, "r2").state == RunState.COMPLETED
 
 
 def test_a_run_is_completed_when_its_last_lease_is_closed(ledger: Ledger, deal: Deal) -> None:
@@ -525,18 +344,6 @@ def test_a_period_opens_when_the_worker_began(
     apply([make_batch(deal(), is_final=False, started_at=worker_time)], 5.0)
     record = read(ledger, fetch_run, "r1")
     assert (record.started_at, record.active_since, record.periods) == (begin, begin, 1)
-
-
-def test_a_lease_that_a_worker_refuses_is_for_others(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """All of it is given back, and the run goes on."""
-    refused, out = deal(), deal()
-    batch = make_batch(refused, done=0, refusal="ca.pem: no such file")
-    assert apply([batch], 5.0) == [MessageVerdict.CLOSED]
-    assert check_ledger(ledger, "r1") == Lengths(pending=90, leased=10, accounted=0)
-    assert read(ledger, fetch_run, "r1").state == RunState.RUNNING
-    assert apply([make_batch(out)], 6.0) == [MessageVerdict.CLOSED]
 
 
 def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(

@@ -2,7 +2,6 @@ import json
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -10,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
-from tests.kit.coordinators.parts import build_open_part
+from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.transactions import change, check_ledger, read
 from tests.kit.outcomes import make_counts
 
@@ -25,12 +23,9 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standin
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_coordinator.ledger.tables.outbox_table import fetch_batch
-from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Lengths, Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.results.lines import LineKind
 from oku_core.schedule.lane import Lane
@@ -64,12 +59,6 @@ def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
     return lease
 
 
-def say(lease: LeaseRecord, part: Part, done: int, in_flight: Sequence[int] = ()) -> CheckpointBatch:
-    """The message that this came of a lease."""
-    checkpoint = build_checkpoint(lease, done, in_flight, parts=[part], is_final=False)
-    return build_batch(lease, checkpoint)
-
-
 def test_what_no_worker_had_in_time_is_not_sent(ledger: Ledger, run: str) -> None:
     """It counts in its phase and in the second in which that is found; leases stay as they are."""
     deal(ledger)
@@ -89,36 +78,6 @@ def test_what_no_worker_had_in_time_is_not_sent(ledger: Ledger, run: str) -> Non
     assert change(ledger, account_not_dealt, run, [(0, 15), (35, 50)], 8.0) == 0
 
 
-def test_the_last_request_of_a_run_may_be_one_that_nobody_had(ledger: Ledger, run: str) -> None:
-    """The run is completed then."""
-    assert change(ledger, account_not_dealt, run, [(0, 100)], 20.0) == 100
-    assert read(ledger, fetch_run, run).state == RunState.COMPLETED
-    assert change(ledger, account_not_dealt, run, [(0, 100)], 21.0) == 0
-
-
-def test_a_lease_that_is_taken_back_may_be_lost(ledger: Ledger, run: str) -> None:
-    """What may have been sent counts in the bound whether it is lost or not; what was covered stays."""
-    lease = deal(ledger, 20)
-    part = build_open_part([1000] * 6)
-    part = msgspec.structs.replace(
-        part, phase="stage-1", per_second={3: part.outcomes}, sent_per_second={3: 8}
-    )
-    assert apply_batches(ledger, [say(lease, part, 8, [2, 5])], 4.0) == ["accounted"]
-    seen: list[Sequence[Range]] = []
-
-    def find_lost(_: LeaseRecord, ranges: Sequence[Range]) -> Sequence[Range]:
-        seen.append(ranges)
-        return [(2, 3), (5, 6), (8, 12)]
-
-    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 9.0, find_lost)
-    assert seen == [[(2, 3), (5, 6), (8, 20)]]
-    snapshot = read(ledger, fetch_snapshot, run)
-    assert (snapshot.breach, snapshot.lengths) == (None, Lengths(pending=88, leased=0, accounted=12))
-    assert snapshot.record.resent_at_most == 14
-    assert snapshot.account.outcomes == make_counts(6, lost=6)
-    assert [worker.requests for worker in snapshot.workers] == [6]
-
-
 def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -> None:
     """The lines of a run sum to its account, and the seconds, too."""
     ledger = Ledger(path, publishes=True)
@@ -135,31 +94,6 @@ def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -
     ]  # fmt: skip
     (sample,) = read(ledger, fetch_history, "r1").samples
     assert (sample.at, sample.outcomes) == (8.0, make_counts(not_sent=20))
-    ledger.close()
-
-
-@settings(max_examples=30)
-@given(
-    leased=st.lists(st.integers(1, 9), max_size=4),
-    ranges=st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), max_size=12),
-)
-def test_exactly_what_is_pending_of_the_ranges_is_accounted(
-    tmp_path_factory: pytest.TempPathFactory, leased: list[int], ranges: list[Range]
-) -> None:
-    """Whatever the ranges are, and however they overlap, each request counts once."""
-    ledger = open_ledger(tmp_path_factory.mktemp("unsent") / "ledger.sqlite3")
-    change(ledger, create_run, "r1", build_spec(), 0.0)
-    change(ledger, start_run, "r1", 1.0)
-    for size in leased:
-        deal(ledger, size)
-    due = {index for start, stop in ranges for index in range(max(start, sum(leased)), stop)}
-    assert change(ledger, account_not_dealt, "r1", ranges, 5.0) == len(due)
-    slices = read(ledger, fetch_slices, "r1")
-    assert {
-        index for start, stop, state in slices if state == ACCOUNTED for index in range(start, stop)
-    } == due
-    assert all(before.state != after.state or after.state == LEASED for before, after in pairwise(slices))
-    assert check_ledger(ledger, "r1").accounted == len(due)
     ledger.close()
 
 
@@ -246,15 +180,6 @@ def test_what_nobody_sent_counts_for_the_target_that_its_index_asks(
     assert found == count_one_by_one(spec, due)
     assert check_ledger(ledger, "r1").accounted == sum(found.values())
     ledger.close()
-
-
-def test_targets_that_nothing_is_of_get_no_account(ledger: Ledger) -> None:
-    """One request is of one target."""
-    change(ledger, create_run, "r1", build_spec_of_targets("even"), 0.0)
-    change(ledger, start_run, "r1", 1.0)
-    change(ledger, account_not_dealt, "r1", [(70, 71)], 9.0)
-    accounts = read(ledger, fetch_snapshot, "r1").accounts.parts
-    assert [account.outcomes for account in accounts.values()] == [make_counts(not_sent=1)]
 
 
 def test_hours_that_nobody_sent_take_no_memory(ledger: Ledger) -> None:

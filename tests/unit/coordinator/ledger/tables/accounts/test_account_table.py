@@ -1,5 +1,5 @@
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -8,33 +8,26 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.rules.lifecycle import change_state, requeue
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.tables.accounts.account_table import (
     ACCOUNT_COLUMNS,
     build_account_columns,
     decode_account,
     fetch_account,
     is_in_memory,
-    load_account,
 )
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
-from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.account import Account
-from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Part
 from oku_core.summary.validity import Flag
-
-Apply = Callable[..., list[MessageVerdict]]
-Deal = Callable[..., LeaseRecord]
-MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_workers_are_summed_up_by_name(
@@ -75,16 +68,6 @@ def test_flags_sum_up_requests_and_keep_the_worst_figure(
     ]
 
 
-def test_the_last_checkpoint_is_remembered(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """There is no such time before the first one."""
-    lease = deal()
-    assert read(ledger, fetch_run, "r1").last_checkpoint_at is None
-    apply([make_batch(lease)], 5.5)
-    assert read(ledger, fetch_run, "r1").last_checkpoint_at == 5.5
-
-
 def test_the_account_of_the_run_that_came_to_rest_last_stays_in_memory(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
@@ -96,19 +79,6 @@ def test_the_account_of_the_run_that_came_to_rest_last_stays_in_memory(
         assert [read(ledger, is_in_memory, each) for each in runs] == [each == run for each in runs]
     change(ledger, begin_deletion, "r2")
     assert not read(ledger, is_in_memory, "r2")
-
-
-def test_an_account_can_be_read_ahead(
-    path: Path, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """By a coordinator that was just started."""
-    apply([make_batch(deal(50))], 5.0)
-    ledger.close()
-    with closing(Ledger(path)) as started:
-        assert not read(started, is_in_memory, "r1")
-        read(started, load_account, "r1")
-        assert read(started, is_in_memory, "r1")
-        assert read(started, fetch_account, "r1").parts.fetch_measured().accounted == 50
 
 
 def test_a_run_is_loaded_before_its_turn(

@@ -92,16 +92,6 @@ def test_a_checkpoint_adds_what_its_lease_has_gained(ledger: Ledger) -> None:
     assert count(ledger) == {"login": 9, "orders": 1}
 
 
-def test_inner_requests_that_become_fewer_are_untrue(ledger: Ledger) -> None:
-    """Nothing of such a checkpoint is entered."""
-    begin(ledger)
-    lease = deal(ledger)
-    say(ledger, lease, 2, [build_inner("login", [1000] * 3)])
-    verdict = say(ledger, lease, 4, [build_inner("login", [1000] * 2)], sequence=2)
-    assert verdict == MessageVerdict.UNTRUE
-    assert (count(ledger), check_ledger(ledger, "r1").accounted) == ({"login": 3}, 2)
-
-
 def test_reasons_of_inner_requests_name_iterations(ledger: Ledger) -> None:
     """By their indices, in the place of their positions in the lease."""
     begin(ledger)
