@@ -33,12 +33,12 @@ def test_what_the_text_of_a_body_means() -> None:
         ("1_0b", 10),
         ("1MB", 10**6),
     ]:
-        assert len(parse_body(text)) == size
+        assert len(parse_body_setting(text)) == size
     for text in ["", "42", "4k", "4 KiB", "-1B", "B", "1e3B", "Grüße", "4KiB!", "Hello, World!"]:
         # Anything else is literal text. Text that is neither a file nor a size is the body itself, in UTF-8.
-        assert parse_body(text) == text.encode()
+        assert parse_body_setting(text) == text.encode()
     # The text of the default is read as the default.
-    assert parse_body(DEFAULT_BODY.decode()) == DEFAULT_BODY
+    assert parse_body_setting(DEFAULT_BODY.decode()) == DEFAULT_BODY
     # A body has at most a gibibyte. A body that would fill the memory is refused before it is made.
     with pytest.raises(ValueError, match=r"^1025MiB is not at most 1GiB$"):
         parse_body_setting("1025MiB")
@@ -48,12 +48,12 @@ def test_what_a_file_of_a_body_gives(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """`@FILE` gives the bytes of a file, whatever they are."""
     path = tmp_path / "4KiB"
     path.write_bytes(b"\x00\xff\n")
-    assert parse_body(f"@{path}") == b"\x00\xff\n"
+    assert parse_body_setting(f"@{path}") == b"\x00\xff\n"
     for name, reason in [("none", "No such file"), (".", "Is a directory")]:
         # A file that cannot be read is named with the reason.
         path = tmp_path / name
         with pytest.raises(ValueError, match=reason) as caught:
-            parse_body(f"@{path}")
+            parse_body_setting(f"@{path}")
         assert str(caught.value).startswith(f"{path} cannot be read: ")
     # A file has at most a gibibyte. The limit holds for files too.
     monkeypatch.setattr("oku_server.settings.MAX_BODY_BYTES", 3)

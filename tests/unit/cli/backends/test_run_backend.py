@@ -143,7 +143,7 @@ async def test_the_head_comes_first_and_then_the_ranges() -> None:
     head, ranges = await open_failures(backend, "r1")
     assert head == HEAD
     assert [failed async for failed in ranges] == RANGES
-    assert await fetch_spec(backend, "r1") == SPEC
+    assert await fetch_run_spec(backend, "r1") == SPEC
 
 
 async def list_failed(backend: Any) -> list[FailedRange]:

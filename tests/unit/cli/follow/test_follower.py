@@ -66,7 +66,7 @@ def test_the_exit_code_says_how_the_run_ended() -> None:
     ):  # fmt: skip
         summary = msgspec.structs.replace(SUMMARY, state=state, verdict=verdict)
         unbalanced = msgspec.structs.replace(summary, validity=[flag])
-        codes = [classify(each, allows_undecided=allows_undecided) for each in (summary, unbalanced)]
+        codes = [find_exit_code(each, allows_undecided=allows_undecided) for each in (summary, unbalanced)]
         if codes != [code, ExitCode.UNBALANCED]:
             wrong.append((state, verdict, allows_undecided, codes))
     assert wrong == []

@@ -91,7 +91,7 @@ def test_the_bound_of_the_clock_is_shown_where_it_is_notable(
 def test_a_run_without_a_rate_has_no_plan(render: Render, make_tick: MakeTick) -> None:
     """It has one distribution, which stands among the figures."""
     tick = make_tick()
-    assert not [*list_plan(tick), *list_causes(tick), *list_distributions(tick, TrendTracker().add(tick))]
+    assert not [*list_plan(tick), *list_causes(tick), *list_live_times(tick, TrendTracker().add(tick))]
     text = "\n".join(draw(render, tick))
     assert "planned" not in text
     assert "lateness" not in text

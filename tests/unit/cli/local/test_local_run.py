@@ -50,12 +50,12 @@ def test_many_connections_take_more_servers_and_addresses(
 def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     """Nobody has asked for it; where files are few, the worker lowers it."""
     open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
-    plan = local_run.build_plan(Spec(**open_run, workers=1, concurrency=100_000))
+    plan = local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=100_000))
     assert plan.spreads_addresses
-    plan = local_run.build_plan(Spec(**open_run, workers=8, concurrency=12_000))
+    plan = local_run.build_stack_plan(Spec(**open_run, workers=8, concurrency=12_000))
     assert not plan.spreads_addresses
     with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
-        local_run.build_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
+        local_run.build_stack_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
     # Users and stages are over all workers.
     code: dict[str, Any] = {
         "engine": Engine.PYTHON,
@@ -66,7 +66,7 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     plan = local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
     assert (plan.workers, plan.servers) == (4, 0)
     with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
-        local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
+        local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
     stages: dict[str, Any] = {
         "stages": (StageText("1m:0..30k"),),
         "shares_concurrency": True,
@@ -82,18 +82,18 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
 @pytest.mark.usefixtures("processors")
 def test_half_the_processors_send_and_half_answer() -> None:
     """The spec may say otherwise; a run against other servers starts no delay server."""
-    plan = local_run.build_plan(Spec())
+    plan = local_run.build_stack_plan(Spec())
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
-    plan = local_run.build_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
+    plan = local_run.build_stack_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local_run.build_plan(Spec(urls=(Url("http://h/"),))).servers == 0
+    assert local_run.build_stack_plan(Spec(urls=(Url("http://h/"),))).servers == 0
     # A concurrency that needs more files than allowed is refused.
     with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
-        local_run.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
-    local_run.build_plan(Spec(concurrency=19_900))
+        local_run.build_stack_plan(Spec(workers=2, concurrency=16_000, servers=1))
+    local_run.build_stack_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
-        local_run.build_plan(Spec(concurrency=19_901))
-    plan = local_run.build_plan(Spec(concurrency=1_000_000, requests=10))
+        local_run.build_stack_plan(Spec(concurrency=19_901))
+    plan = local_run.build_stack_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
 
 

@@ -30,7 +30,7 @@ async def test_what_cannot_be_taken_back_may_end(monkeypatch: pytest.MonkeyPatch
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0)
     assert await interrupts.let_end(work(0.05), "unknown") == "done"
-    await asyncio.wait_for(interrupts.take(), 1)
+    await asyncio.wait_for(interrupts.next_signal(), 1)
     # What does not end is left.
     monkeypatch.setattr(interrupt, "PATIENCE_S", 0.01)
     interrupts = Interrupts()
@@ -43,7 +43,7 @@ async def test_each_signal_is_taken_once() -> None:
     """The next call waits for another signal."""
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)
-    await asyncio.wait_for(interrupts.take(), 1)
+    await asyncio.wait_for(interrupts.next_signal(), 1)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(interrupts.next_signal(), 0.02)
 
@@ -66,12 +66,12 @@ async def test_a_signal_says_what_it_does_to_the_run() -> None:
         (signal.SIGHUP, SignalAction.PAUSE),
     ):
         os.kill(os.getpid(), number)
-        assert await asyncio.wait_for(interrupts.take(), 1) is action
+        assert await asyncio.wait_for(interrupts.next_signal(), 1) is action
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.sleep(0)
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0)
-    assert await asyncio.wait_for(interrupts.take(), 1) is SignalAction.DETACH
+    assert await asyncio.wait_for(interrupts.next_signal(), 1) is SignalAction.DETACH
     # A command that only waits leaves the run alone. Whichever signal ends it.
     interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -30,7 +30,7 @@ def test_text_is_escaped_in_markup_once() -> None:
     assert element("p", "<b>&", title='"x"') == '<p title="&quot;x&quot;">&lt;b&gt;&amp;</p>'
     # Markup is not escaped again. Elements can be nested.
     assert element("p", element("b", "<"), "<") == "<p><b>&lt;</b>&lt;</p>"
-    assert isinstance(join("a", Html("<br>")), Html)
+    assert isinstance(join_html("a", Html("<br>")), Html)
     # Attributes are named as in python. None and False leave an attribute out, and True gives it no value.
     assert element("a", class_="x", aria_label="y", id=None, hidden=True, open=False) == (
         '<a class="x" aria-label="y" hidden></a>'

@@ -113,7 +113,7 @@ def test_the_account_comes_first(make_summary: MakeSummary) -> None:
     cancelled = make_summary(state=RunState.CANCELLED, accounted=999)
     assert "(99.9 %; 1 were not made)" in Page(build_balance(cancelled)).text
     running = make_summary(state=RunState.RUNNING, accounted=1, servers=ServersSummary(served=5))
-    assert "balances so far" in Page(build_account(running)).text
+    assert "balances so far" in Page(build_balance(running)).text
     # An account that does not balance says so. It says so in place of `balances`.
     flag = Validity(flag=Flag.UNBALANCED, detail="1 is ok, the servers counted 0", requests=1)
     text = Page(build_balance(make_summary(validity=[flag]))).text
@@ -130,9 +130,9 @@ def test_a_run_has_an_account_whatever_it_lacks(make_summary: MakeSummary) -> No
         state=RunState.PENDING, accounted=0, started_at=None, ended_at=None, active_s=0.0, throughput_rps=0.0,
         outcomes=make_outcomes(), statuses={}, servers=None,
     )  # fmt: skip
-    assert "0 of 1,000" in Page(build_account(summary)).text
+    assert "0 of 1,000" in Page(build_balance(summary)).text
     # A run without answers has no latencies. Its throughput is there all the same.
-    text = Page(build_account(make_summary(Histogram()))).text
+    text = Page(build_balance(make_summary(Histogram()))).text
     assert "p50" not in text
     assert "throughput100/s" in text
     # A run with a rate names its distributions.
@@ -160,11 +160,11 @@ def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
 ) -> None:
     """By as much, requests of different workers may be early or late; a closed run does not care."""
     for bound_s, text in [(0.0, "exactly, on one machine"), (0.000084, "within 84.0 µs")]:
-        account = Page(build_account(make_summary(), clock_bound_s=bound_s)).text
+        account = Page(build_balance(make_summary(), clock_bound_s=bound_s)).text
         assert f"workers knew the clock{text}" in account
-        assert "clock" not in Page(build_account(make_summary())).text
+        assert "clock" not in Page(build_balance(make_summary())).text
     # A run with a rate says how well it kept to its plan.
-    text = Page(build_account(make_open_history().summary)).text
+    text = Page(build_balance(make_open_history().summary)).text
     assert "kept to the planin 8 of 9 seconds, to 1 %" in text
     assert "planned100/sthroughput100/s" in text
 

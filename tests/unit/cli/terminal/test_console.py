@@ -46,7 +46,7 @@ def test_a_view_shows_what_others_wrote(make_summary: MakeSummary, make_tick: Ma
         workers=[make_worker(f"5{EVIL}")], statuses={f"6{EVIL}": 1000},
         validity=[Validity(flag=Flag.RESENT, detail=f"7{EVIL}", requests=1)],
     )  # fmt: skip
-    shown = " ".join(show(build_summary(summary, hint=f"8{EVIL}")).split())
+    shown = " ".join(show(build_screen(summary, hint=f"8{EVIL}")).split())
     assert all(f"{number}{SHOWN}" in shown for number in range(1, 9))
     assert shown.count("␛[31m") == 8
     assert not any(character in shown for character in STEERS)

@@ -96,7 +96,7 @@ def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary
         lines = render(build_headline(make_summary(requests=OPEN_END, accounted=412, state=state), None))
         assert lines[1].rstrip() == f"412 accounted, {words}"
     # Statuses are in order. The count of each is shown.
-    (line,) = render(build_statuses({"503": 2000, "200": 41_000}))
+    (line,) = render(build_status_counts({"503": 2000, "200": 41_000}))
     assert line.split() == ["200", "41,000", "503", "2,000"]
 
 

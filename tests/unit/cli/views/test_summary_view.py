@@ -38,7 +38,7 @@ def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Ren
     histogram = Histogram()
     histogram.record(1_000_300)
     histogram.record(1_900_300)
-    lines = [line.split() for line in render(build_summary(make_summary(histogram))) if " to " in line]
+    lines = [line.split() for line in render(build_screen(make_summary(histogram))) if " to " in line]
     assert lines[0][:2] == ["1.00", "s"]
     assert lines[-1][3:5] == ["1.90", "s"]
 
@@ -150,9 +150,7 @@ def test_the_end_screen_goes_to_the_console_it_is_given(
 def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Render) -> None:
     """The hint stands under how far it came; it has begun and not ended."""
     summary = make_summary(state=RunState.PAUSED, requests=2000, ended_at=None)
-    lines = [
-        line.strip() for line in render(build_summary(summary, hint="Resume it with: oku resume 6f2c1a"))
-    ]
+    lines = [line.strip() for line in render(build_screen(summary, hint="Resume it with: oku resume 6f2c1a"))]
     assert lines[2:5] == [
         "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
         "it is paused: nothing is in flight; what is accounted is kept",
@@ -166,7 +164,7 @@ def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Rende
     assert "stack_lost" not in text
     # Flags are shown as notes. A number that may mislead is marked.
     validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
-    screen = "\n".join(render(build_summary(make_summary(validity=validity))))
+    screen = "\n".join(render(build_screen(make_summary(validity=validity))))
     assert "! loop lag   12 requests: the loop was 200 ms late" in screen
 
 

@@ -77,7 +77,7 @@ def test_a_merged_sample_has_all_three_distributions() -> None:
         times={Time.RESPONSE_TIME: make_latency([5000]), Time.LATENESS: make_latency([10])},
     )
     second = build_sample(2.0, requests_sent=4, times={Time.RESPONSE_TIME: make_latency([9000] * 9)})
-    merged = merge([first, second])
+    merged = merge_samples([first, second])
     assert (
         merged.requests_sent,
         merged.histogram(Time.RESPONSE_TIME).total,
@@ -91,7 +91,7 @@ def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
     """The quantiles are not the mean of the samples' quantiles."""
     slow = build_sample(1.0, times={Time.LATENCY: make_latency([9000] * 9)})
     fast = build_sample(2.0, times={Time.LATENCY: make_latency([100] * 91)})
-    merged = merge([slow, fast])
+    merged = merge_samples([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
 
 
@@ -118,8 +118,8 @@ def test_samples_without_answers_have_no_quantiles() -> None:
     """This holds for merged samples too."""
     empty = build_sample(1.0, times={Time.LATENCY: HistogramSnapshot()})
     assert empty.p50_ms is None
-    assert merge([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
-    assert merge([empty, build_sample(2.0)]).max_ms == 1.0
+    assert merge_samples([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
+    assert merge_samples([empty, build_sample(2.0)]).max_ms == 1.0
     # What nobody saw counts in no mean.
     unseen = build_sample(2.0, in_flight=None, workers=None, lag_s=None)
     merged = merge_samples([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])

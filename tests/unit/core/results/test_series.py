@@ -176,11 +176,11 @@ def test_a_second_without_a_sample_gets_one() -> None:
     assert (filled.workers, filled.in_flight, filled.lag_s, filled.p50_ms) == (None, None, None, None)
     assert (filled.accounted, filled.leased, filled.done, filled.active_s) == (7, 2, 13, 13.0)
     # A run without samples has its series.
-    (sample,) = join([], build_rows({12: make_counts(5, connect_error=1)}), 6)
+    (sample,) = join_series([], build_rows({12: make_counts(5, connect_error=1)}), 6)
     assert (sample.at, sample.requests_ended, sample.pending, sample.done) == (13.0, 6, 6, 6)
-    assert join([], [], 6) == []
+    assert join_series([], [], 6) == []
     # The second before a coordinator goes away has its own counts.
-    joined = join(
+    joined = join_series(
         [see(11.003), see(12.003), see(15.003)],
         build_rows({second: make_counts(100) for second in range(10, 15)}),
         REQUESTS,

@@ -68,7 +68,7 @@ def test_an_account_that_does_not_balance_is_bad() -> None:
     assert judge_run(make_summary()) is Judgement.GOOD
     assert judge_run(make_summary(timeout=1)) is Judgement.CAUTION
     unbalanced = Validity(flag=Flag.UNBALANCED, detail="the servers counted 9", requests=1)
-    assert judge(make_summary(validity=[unbalanced])) is Judgement.BAD
+    assert judge_run(make_summary(validity=[unbalanced])) is Judgement.BAD
     cases: list[tuple[ThresholdVerdict, Judgement]] = [
         (ThresholdVerdict.PASSED, Judgement.GOOD),
         (ThresholdVerdict.UNDECIDED, Judgement.CAUTION),
@@ -76,8 +76,8 @@ def test_an_account_that_does_not_balance_is_bad() -> None:
     ]
     for verdict, judgement in cases:
         # Thresholds have a say.
-        assert judge(make_summary(verdict=verdict)) is judgement
-        assert judge(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
+        assert judge_run(make_summary(verdict=verdict)) is judgement
+        assert judge_run(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
 
 
 def test_a_second_is_judged_like_the_run_so_far() -> None:

@@ -12,15 +12,15 @@ from oku_server.behaviour.fault import Fault, FaultRates, parse_fraction
 def test_a_rate_is_a_fraction_between_0_and_1() -> None:
     """Both ends of the range are allowed."""
     for text, rate in [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1e-3", 0.001)]:
-        assert parse_rate(text) == rate
+        assert parse_fraction(text) == rate
     for text in ["1.5", "-0.1", "nan", "inf"]:
         # A rate outside of 0 to 1 is refused. The message names the value and what is allowed.
         with pytest.raises(ValueError, match=rf"^{text} is not between 0 and 1$"):
-            parse_rate(text)
+            parse_fraction(text)
     for text in ["", "often", "1%"]:
         # A rate that is not a number is refused. The message shows the form of a rate.
         with pytest.raises(ValueError, match=rf"^{text} is not a fraction between 0 and 1, such as 0.01$"):
-            parse_rate(text)
+            parse_fraction(text)
 
 
 def test_rates_sum_to_1_at_most() -> None:

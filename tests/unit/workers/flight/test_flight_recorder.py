@@ -133,7 +133,7 @@ def test_a_record_has_a_bounded_number_of_leases(tmp_path: Path) -> None:
     assert machine.reader.scan() == []
     # A record is told of for a while. Then it is removed.
     machine = Machine(tmp_path / "1" / "flight")
-    machine.start().begin("lease")
+    machine.start().open_slot("lease")
     machine.kill()
     assert machine.reader.scan()
     machine.now = TOLD_S
@@ -158,20 +158,20 @@ def test_a_record_that_is_not_of_use_is_removed(tmp_path: Path) -> None:
     """Its last checkpoints say all."""
     machine = Machine(tmp_path / "0" / "flight")
     recorder = machine.start()
-    recorder.begin("lease")
+    recorder.open_slot("lease")
     recorder.close()
     recorder.close()
     assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
     # A record of another boot is worth nothing. What was not on the disk when the power went is not in it.
     machine = Machine(tmp_path / "1" / "flight")
-    machine.start(boot="before").begin("lease")
+    machine.start(boot="before").open_slot("lease")
     machine.kill()
     assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
     # Where the boot is not known nothing is written. A record could not be told from one of another boot.
     machine = Machine(tmp_path / "2" / "flight")
-    assert machine.start(boot="").begin("lease") is None
+    assert machine.start(boot="").open_slot("lease") is None
     assert not machine.folder.exists()
     # Other files are left alone. And what cannot be read is removed.
     machine = Machine(tmp_path / "3" / "flight")

@@ -205,9 +205,8 @@ async def test_a_message_says_up_to_when_it_tells(bench: Bench, ahead_s: float |
     assert bench.sent[-1].told_to == pytest.approx(1000 + min(0.0, ahead_s or 0.0), abs=2.0)
 
 
-async def test_when_a_worker_asks_for_more(build_bench: Callable[[], Bench]) -> None:
+async def test_a_worker_asks_for_more_when_a_third_of_what_may_be_taken_is_left(bench: Bench) -> None:
     """The answer comes before the rest is taken."""
-    bench = build_bench()
     [account] = bench.take(build_lease(0, 100, limit=20))
     await settle()
     for _ in range(4):
@@ -219,8 +218,10 @@ async def test_when_a_worker_asks_for_more(build_bench: Callable[[], Bench]) -> 
     bench.engine.answer_all()
     await asyncio.sleep(0.06)
     assert account.checkpoint.done == 15
-    # A worker that may take much asks when eight seconds of work are left.
-    bench = build_bench()
+
+
+async def test_a_worker_that_may_take_much_asks_when_eight_seconds_of_work_are_left(bench: Bench) -> None:
+    """With rare checkpoints a third would be half a minute, and half as many messages more."""
     bench.runner.set_checkpoint_interval(100.0)
     [account] = bench.take(build_lease(0, 1000, limit=100))
     await settle()

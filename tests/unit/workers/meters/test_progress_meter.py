@@ -146,7 +146,7 @@ def test_the_seconds_together_are_what_was_recorded(
 def test_no_more_is_in_flight_than_was_sent(build_execution: BuildExecution) -> None:
     """What was taken may wait for a connection, or in the process of user code."""
     execution = take_all(build_execution((0, 1000)))
-    assert build_meter().take([execution], {}, 7).runs["r1"].in_flight == 7
+    assert build_meter().measure([execution], {}, 7).runs["r1"].in_flight == 7
     # The longest latency is not a fault. The last bucket reaches beyond an hour; a second does not.
     execution = take_all(build_execution((0, 1000)))
     meter = build_meter()

@@ -132,7 +132,7 @@ def test_a_certificate_with_the_mark_goes_along(run_folder: Path) -> None:
     assert (named.digest, named.name) == (hashlib.sha256(b"authority").hexdigest(), "ca.pem")
     assert spec.cert == "/certs/client.pem"
     assert [file.reference for file in read.files] == [named]
-    assert build_finder(read.files)(named.digest) == run_folder / "ca.pem"
+    assert build_file_finder(read.files)(named.digest) == run_folder / "ca.pem"
     # A path that begins with the mark is written with two. As a body that begins with it is.
     read = read_files([Source(None, {"url": "https://a/", "cacert": "@@odd.pem"})])
     assert parse_spec(*read.sources).cacert == "@odd.pem"

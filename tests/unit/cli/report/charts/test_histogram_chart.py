@@ -19,7 +19,7 @@ VALUES = st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30)
 def test_bars_hold_every_latency(values: list[int]) -> None:
     """Latencies beyond the last bar are counted as well."""
     latency = make_latency(values)
-    bars = build_bars(latency)
+    bars = build_chart_bars(latency)
     assert sum(bars.counts) + bars.beyond == latency.total
     assert 1 <= len(bars.counts) <= MOST_BARS + 2
     assert bars.low_us <= latency.min_us
@@ -36,7 +36,7 @@ def test_any_latencies_can_be_drawn(values: list[int]) -> None:
 
 def test_bars_are_as_wide_as_the_resolution() -> None:
     """Latencies of a second are known to half a millisecond."""
-    bars = build_bars(make_latency([1_000_000 + 300 * i for i in range(10)]))
+    bars = build_chart_bars(make_latency([1_000_000 + 300 * i for i in range(10)]))
     assert bars.step_us >= 1000
     # Outliers are in the note but not drawn. One that took a minute would squeeze all others into one bar.
     chart, _ = build_histogram_chart(make_latency([1000 + i for i in range(2000)] + [60_000_000]))
