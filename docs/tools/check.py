@@ -1,10 +1,11 @@
 """Checks the documents against the code: the rooms, the names, paths, links, command lines and the version in
-them, and that every name has an owner.
+them, that every name has an owner, and that public names are unique.
 """
 
 import sys
 
-from docs.tools import command_lines, owned_names, references, version
+from docs.tools import command_lines, owned_names, references, unique_names, version
+from docs.tools.house.tree import read_checkout
 from docs.tools.rooms import PACKAGES, PAGE, check_rooms
 
 
@@ -15,6 +16,7 @@ def main() -> int:
         *command_lines.find_faults(),
         *version.find_faults(),
         *owned_names.find_faults(),
+        *unique_names.find_faults(read_checkout(references.ROOT)),
         *check_rooms(PAGE.read_text(), PACKAGES),
     ]
     sys.stderr.writelines(f"{fault}\n" for fault in faults)

@@ -13,7 +13,7 @@ from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.user_code.messages import Returned
 from oku_workers.engines.contract.engine_protocol import EngineContext
-from oku_workers.engines.user_code.hook_caller import HostLostError, call_hook
+from oku_workers.engines.user_code.hook_caller import HostLostError, request_hook
 
 SETUP = HookAttempt("r1", Hook.SETUP, 1)
 
@@ -24,7 +24,7 @@ def call(folder: Path, source: str, limit_s: float = 30.0) -> Any:
     path.write_text(f"from pathlib import Path\nimport os, time\nFOLDER = Path({str(folder)!r})\n{source}")
     scenario = CodeFile.build("a.py", FileRef.build("0" * 64, 1, "a.py"))
     spec = Spec(engine=Engine.PYTHON, scenario=scenario, hooks=(Hook.SETUP,))
-    return call_hook(SETUP, spec, EngineContext(find_file=lambda _: path), limit_s)
+    return request_hook(SETUP, spec, EngineContext(find_file=lambda _: path), limit_s)
 
 
 async def test_a_hook_that_takes_too_long_is_ended(tmp_path: Path) -> None:

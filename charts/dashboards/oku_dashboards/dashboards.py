@@ -28,7 +28,7 @@ def build_files() -> dict[Path, str]:
     """The JSON of every dashboard by the path of its file."""
     return {
         FOLDER / f"{dashboard.uid}.json": json.dumps(dashboard.to_json(), indent=2, ensure_ascii=False) + "\n"
-        for dashboard in (build_run(), build_workers(), build_coverage(), build_compare())
+        for dashboard in (build_run(), build_workers(), build_coverage_dashboard(), build_compare())
     }
 
 
@@ -74,7 +74,7 @@ def build_run() -> Dashboard:
                 stats.build_statuses().wide(6),
                 run_panels.build_validity_panel(),
                 run_panels.build_thresholds_panel(),
-                run_panels.build_failures_panel(),
+                run_panels.build_reasons_panel(),
             ),
             DashboardRow(
                 "For runs with a rate, or with phases",
@@ -146,7 +146,7 @@ def build_workers() -> Dashboard:
             DashboardRow(
                 "Workers over time",
                 workers.build_worker_rates_panel(),
-                workers.build_in_flight_panel(),
+                workers.build_worker_in_flight_panel(),
                 workers.build_cpu_panel(),
                 workers.build_memory_panel(),
                 workers.build_lags_panel(),
@@ -161,7 +161,7 @@ def build_workers() -> Dashboard:
     )
 
 
-def build_coverage() -> Dashboard:
+def build_coverage_dashboard() -> Dashboard:
     """Oku / Coverage: the request space as a picture."""
     stats = StatPanels()
     return Dashboard(

@@ -5,7 +5,7 @@ from oku_dashboards.grafana.colours import VERDICT_COLOURS
 from oku_dashboards.grafana.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
 from oku_dashboards.grafana.panel import Exactness, Panel, override
 from oku_dashboards.grafana.visualizations import NOTHING, logs, table
-from oku_dashboards.stat_panels import build_mapping
+from oku_dashboards.stat_panels import build_value_mapping
 
 _MOST_RUNS = 100
 _NARROW = 150
@@ -52,7 +52,7 @@ def build_thresholds_panel() -> Panel:
         overrides=[
             override(
                 "verdict",
-                mappings=[build_mapping(VERDICT_COLOURS)],
+                mappings=[build_value_mapping(VERDICT_COLOURS)],
                 color={"mode": "thresholds"},
                 custom_cellOptions={"type": "color-text"},
             ),
@@ -62,7 +62,7 @@ def build_thresholds_panel() -> Panel:
     )
 
 
-def build_failures_panel() -> Panel:
+def build_reasons_panel() -> Panel:
     """A row for each reason of failures."""
     failures = Lines(ONE_RUN, LineKind.FAILURE)
     by = ("outcome", "reason", "target", "request")

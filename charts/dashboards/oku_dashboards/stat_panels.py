@@ -295,7 +295,7 @@ class StatPanels:
         return stat(
             fields=f"/^{name}$/",
             queries={"": f"topk(1, {words.latest_at(SPAN, (name,))})"},
-            defaults={"mappings": [build_mapping(colours)], "color": {"mode": "thresholds"}},
+            defaults={"mappings": [build_value_mapping(colours)], "color": {"mode": "thresholds"}},
             options={"colorMode": "background"},
             **settings,
         )
@@ -316,7 +316,7 @@ class StatPanels:
         return Lines(self.whose, LineKind.SUMMARY)
 
 
-def build_mapping(colours: Mapping[W, str]) -> Json:
+def build_value_mapping(colours: Mapping[W, str]) -> Json:
     """The colours of words, as a setting of the fields that hold them."""
     options = {
         word.value: {"text": word.value, "color": colour, "index": place}

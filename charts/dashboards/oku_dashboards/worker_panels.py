@@ -117,7 +117,7 @@ def build_worker_rates_panel() -> Panel:
     )
 
 
-def build_in_flight_panel() -> Panel:
+def build_worker_in_flight_panel() -> Panel:
     """Requests in flight by worker."""
     return _build_largest("in_flight", "In flight", "Requests sent and not yet answered", "short")
 

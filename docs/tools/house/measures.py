@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from docs.tools.house import shapes
 from docs.tools.house.prose import HABITS, Habit, count_in_code, count_in_pages
 from docs.tools.house.tree import Tree
+from docs.tools.unique_names import find_repeated
 
 _SMALL_LINES = 40
 _MANY_MODULES = 10
@@ -50,6 +51,10 @@ def _count_test_lines(tree: Tree) -> int:
     return sum(module.line_count for module in (*tree.tests, *tree.benchmarks))
 
 
+def _count_repeated(kind: str, tree: Tree) -> int:
+    return sum(name.startswith(f"{kind} ") for name in find_repeated(tree))
+
+
 def _measure_code(habit: Habit) -> Measure:
     title = f"{habit.title} / 10,000 words"
     return Measure(habit.key, title, habit.goal, lambda tree: round(count_in_code(habit, tree), 1))
@@ -84,19 +89,19 @@ MEASURES = (
         "repeated_classes",
         "class names that occur twice",
         10,
-        lambda tree: len(shapes.list_repeated_classes(tree)),
+        lambda tree: _count_repeated("class", tree),
     ),
     Measure(
         "repeated_functions",
         "function names that occur twice",
         0,
-        lambda tree: len(shapes.list_repeated_functions(tree)),
+        lambda tree: _count_repeated("function", tree),
     ),
     Measure(
         "repeated_modules",
         "module names that occur twice",
         15,
-        lambda tree: len(shapes.list_repeated_modules(tree)),
+        lambda tree: _count_repeated("module", tree),
     ),
     Measure("callables", "bare `Callable` parameters", 120, shapes.count_callables),
     Measure("test_lines", "lines of tests, benchmarks included", 95_000, _count_test_lines),

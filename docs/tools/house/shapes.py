@@ -1,9 +1,8 @@
-"""Counts of what a reader of the product meets: shapes of one fact, callbacks, tables and names."""
+"""Counts of shapes of one fact, callbacks and tables."""
 
 import ast
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from docs.tools.house.tree import Module, Tree
 
@@ -138,28 +137,3 @@ def _spells_callable(annotation: ast.expr | None) -> bool:
     return annotation is not None and any(
         isinstance(node, ast.Name) and node.id == "Callable" for node in ast.walk(annotation)
     )
-
-
-def list_repeated_classes(tree: Tree) -> list[str]:
-    """List the names that two or more public classes have, nested ones included."""
-    return _list_repeated(node.name for module in tree.modules for node in module.classes)
-
-
-def list_repeated_functions(tree: Tree) -> list[str]:
-    """List the names that two or more public functions have; methods and nested functions may repeat."""
-    return _list_repeated(
-        node.name
-        for module in tree.modules
-        for node in ast.parse(module.text).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-
-
-def list_repeated_modules(tree: Tree) -> list[str]:
-    """List the names that two or more modules have, `__main__` and the like left out."""
-    return _list_repeated(module.name for module in tree.modules)
-
-
-def _list_repeated(names: Iterable[str]) -> list[str]:
-    counts = Counter(name for name in names if not name.startswith("_"))
-    return sorted(name for name, count in counts.items() if count > 1)

@@ -205,17 +205,6 @@ async def test_a_suspect_gets_nothing(world: World) -> None:
     assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([], [10] * 4)
 
 
-async def test_much_is_dealt_in_several_steps(world: World) -> None:
-    """A transaction has at most a hundred leases; the next round has the rest, and begins at once."""
-    world.create(concurrency=10, range_size=1)
-    world.record("w1", "w2", "w3")
-    counts = []
-    for _ in range(3):
-        await world.active_runs.advance(0.0, 0.0)
-        counts.append((len(world.broker.leases), world.active_runs.has_more))
-    assert counts == [(100, True), (120, False), (120, False)]
-
-
 async def test_nothing_is_dealt_while_the_broker_is_away(world: World) -> None:
     """Nobody would hear of it in time."""
     world.create()

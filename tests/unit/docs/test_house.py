@@ -108,19 +108,12 @@ def test_callables_are_counted_in_parameters_and_fields() -> None:
     assert shapes.count_callables(build_tree(text)) == 3
 
 
-def test_public_names_that_occur_twice() -> None:
-    """Each counts once, however often it occurs; private ones may repeat."""
-    tree = build_tree(
-        "class A: ...\nclass B:\n    def f(): ...\nclass _C: ...\ndef build(): ...\ndef _check(): ...\n",
-        **{
-            "core__src__oku_core__b.py": "class A: ...\nclass _C: ...\ndef build(): ...\ndef f(): ...\n",
-            "cli__src__oku_cli__b.py": "class A: ...\n",
-        },
-        **{"cli__src__oku_cli____main____.py": ""},
-    )
-    assert shapes.list_repeated_classes(tree) == ["A"]
-    assert shapes.list_repeated_functions(tree) == ["build"]
-    assert shapes.list_repeated_modules(tree) == ["b"]
+def test_names_that_occur_twice_are_counted_by_kind() -> None:
+    """Each counts once, however often it occurs; `tests/unit/docs/test_unique_names.py` has the rest."""
+    text = "class A: ...\nclass B: ...\ndef build(): ...\n"
+    tree = build_tree(text, **{"cli/src/oku_cli/b.py": text})
+    found = [measure(f"repeated_{kind}", tree) for kind in ("classes", "functions", "modules")]
+    assert found == [2, 1, 0]
 
 
 def test_habits_are_counted_in_docstrings_and_comments() -> None:

@@ -89,7 +89,7 @@ class Panel:
                     "noValue": self.no_value,
                     **({} if self.decimals is None else {"decimals": self.decimals}),
                     "color": {"mode": "fixed", "fixedColor": PLAIN},
-                    "thresholds": build_thresholds({}),
+                    "thresholds": build_threshold_steps({}),
                     **self.defaults,
                     "mappings": [*self.defaults.get("mappings", ()), _build_nothing(self.no_value)],
                 },
@@ -154,7 +154,7 @@ def override(name: str, *, colour: str | None = None, is_pattern: bool = False, 
     }
 
 
-def build_thresholds(steps: Mapping[float, str], base: str = PLAIN) -> Json:
+def build_threshold_steps(steps: Mapping[float, str], base: str = PLAIN) -> Json:
     """Colours from these values on."""
     return {
         "mode": "absolute",
@@ -167,7 +167,7 @@ def build_thresholds(steps: Mapping[float, str], base: str = PLAIN) -> Json:
 
 def by_threshold(steps: Mapping[float, str], base: str) -> Json:
     """Settings of fields whose colour depends on the value."""
-    return {"color": {"mode": "thresholds"}, "thresholds": build_thresholds(steps, base)}
+    return {"color": {"mode": "thresholds"}, "thresholds": build_threshold_steps(steps, base)}
 
 
 REFS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -13,7 +13,7 @@ from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
 from oku_core.spec.values.threshold_reader import ComparisonOperator
 
 
-class Distribution(Times, Protocol):
+class JudgedTimes(Times, Protocol):
     """A histogram that can be judged by."""
 
     @property
@@ -32,7 +32,7 @@ class Figures(Protocol):
         """Counts in the order of `OUTCOMES`."""
 
     @property
-    def times(self) -> Mapping[Time, Distribution]:
+    def times(self) -> Mapping[Time, JudgedTimes]:
         """The times that were measured; the others are empty."""
 
 
@@ -117,5 +117,5 @@ class Measurement:
         """The exact largest of all such times; 0 if there is none."""
         return max((histogram.max_us for histogram in self._list(time)), default=0)
 
-    def _list(self, time: Time) -> Iterator[Distribution]:
+    def _list(self, time: Time) -> Iterator[JudgedTimes]:
         return (part.times[time] for part in self.parts if time in part.times)

@@ -22,7 +22,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.engines.http.request_parts import open_rows
+from oku_workers.engines.http.request_parts import open_data_rows
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 
@@ -40,7 +40,7 @@ def measure(mapping: dict[str, object], requests: int, data: Path | None) -> flo
 
 
 async def _send_all(spec: Spec, requests: int, files: dict[str, Path]) -> float:
-    feed, rows = Feed(), open_rows(spec, files.__getitem__)
+    feed, rows = Feed(), open_data_rows(spec, files.__getitem__)
     engine = build_engine(spec, feed, Supervisor(), EngineContext(rows=rows))
     finished = asyncio.get_running_loop().create_future()
     lease = Lease(id="lease", run="run", ranges=[(0, requests)], limit=requests)

@@ -118,31 +118,6 @@ def test_a_head_that_drips_has_no_more_time(world: World) -> None:
     assert peer.reason == DropReason.OVERDUE
 
 
-def test_a_long_head_is_refused(world: World) -> None:
-    """What came before it makes no difference; the bytes of a body are not counted."""
-    peer = world.connect()
-    world.table.record_partial_head(peer, 100)
-    world.table.enter(peer, ConnectionPhase.BUSY)
-    world.table.record_partial_head(peer, 1_000_000)
-    world.table.enter(peer, ConnectionPhase.IDLE)
-    world.table.record_partial_head(peer, 100)
-    assert peer.reason is None
-    world.table.record_partial_head(peer, 1)
-    assert peer.reason == DropReason.LONG_HEAD
-
-
-def test_who_does_not_read_is_let_go(world: World) -> None:
-    """The middle of an answer makes no difference."""
-    reader, sleeper = world.connect(), world.connect()
-    for peer in (reader, sleeper):
-        world.table.enter(peer, ConnectionPhase.BUSY)
-        world.table.record_stall(peer, is_stalled=True)
-    world.pass_s(LIMITS.stalled_s - 1)
-    world.table.record_stall(reader, is_stalled=False)
-    world.pass_s(1)
-    assert (reader.reason, sleeper.reason) == (None, DropReason.OVERDUE)
-
-
 def test_one_that_has_left_frees_its_place(world: World) -> None:
     """One that was never admitted can leave, too."""
     peers = [world.connect() for _ in range(3)]

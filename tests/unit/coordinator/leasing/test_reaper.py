@@ -169,12 +169,12 @@ async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world
     assert check_ledger(world.ledger, "r1").pending == 100
 
 
-async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
+async def test_the_leases_of_many_workers_are_taken_back_some_at_a_time(
     world: World, deal: Deal, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each transaction synchronises the disk; others have their turn between them, and the law holds."""
     deal(1, requests=10_000)
-    for number in range(2, 400):
+    for number in range(2, 130):
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
@@ -195,7 +195,7 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
     other = asyncio.create_task(take_turns())
     await world.sweep(10.1)
     other.cancel()
-    assert sum(batches) == 399
+    assert sum(batches) == 129
     assert max(batches) <= 50
     assert set(range(1, len(batches))) <= set(turns)
     assert read(ledger, fetch_open_leases, "r1") == []

@@ -773,4 +773,4 @@ class LedgerLaws(RuleBasedStateMachine):
 
 
 TestLedgerLaws = LedgerLaws.TestCase
-TestLedgerLaws.settings = settings(max_examples=15, stateful_step_count=50, deadline=None)
+TestLedgerLaws.settings = settings(max_examples=settings().max_examples // 2, stateful_step_count=50)

@@ -117,8 +117,8 @@ def short(tmp_path: Path, work: Work) -> Iterator[Ledger]:
 
 @pytest.fixture
 def long(tmp_path: Path, work: Work) -> Iterator[Ledger]:
-    """A ledger of 200 runs, one of which has 50,000 leases."""
-    ledger = open_long_ledger(tmp_path / "long.sqlite3", runs=200, leases=50_000, samples=300)
+    """A ledger of 100 runs, one of which has 5,000 leases."""
+    ledger = open_long_ledger(tmp_path / "long.sqlite3", runs=100, leases=5_000, samples=300)
     yield ledger
     ledger.close()
 

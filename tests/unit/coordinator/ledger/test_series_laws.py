@@ -155,7 +155,7 @@ class _World:
 _ACTS = ("deal", "report", "report", "report", "kill_worker", "kill_coordinator", "tick", "tick", "publish")
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.integers(0, 2**32), st.lists(st.sampled_from(_ACTS), max_size=40), st.sampled_from([12, 3600]))
 def test_samples_and_ticks_sum_to_the_account(seed: int, acts: list[str], most_samples: int) -> None:
     """Workers and coordinators are killed, clocks are wrong, samples are merged, the outbox is too full."""

@@ -270,15 +270,6 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
     assert world.in_cluster.build_notices(waiting) == ["waiting for its turn: run r1 is pausing"]
 
 
-def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
-    """Both runs have the notice."""
-    waiting = change(world.ledger, create_run, "r2", Spec(), 1.0)
-    world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
-    obstacle = "waiting for workers: 0 of 3 connected: 0/3 nodes are available"
-    assert world.in_cluster.build_notices(pending) == [obstacle]
-    assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
-
-
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
     change(world.ledger, create_run, "r2", Spec(), 1.0)

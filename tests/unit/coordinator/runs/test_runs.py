@@ -371,12 +371,6 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
     assert await task == ticks
 
 
-@pytest.mark.parametrize("state", [RunState.PAUSED, RunState.CANCELLED])
-async def test_a_run_at_rest_has_no_more_ticks(runs: Runs, ledger: Ledger, state: RunState) -> None:
-    """To follow it ends at once."""
-    assert await collect(runs, lead_to(runs, ledger, state)) == []
-
-
 async def test_the_end_of_a_run_is_announced(
     runs: Runs, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:

@@ -92,15 +92,3 @@ async def test_it_rests_by_how_long_it_took_whatever_the_clock_says(
     await resting.wait()
     await recorder.end()
     assert paused == [pytest.approx(pause_s)]
-
-
-async def test_it_records_by_itself(ledger: Ledger, deal: Deal) -> None:
-    """The first lines come at once."""
-    deal(10)
-    recorder = CoverageRecorder(ledger, lambda: 5.0)
-    recorder.start(Supervisor())
-    async with asyncio.timeout(10):
-        while not read(ledger, outbox_table.measure).lines >= 50:  # noqa: ASYNC110  # it is asked, it does not call
-            await asyncio.sleep(0.01)
-    await recorder.end()
-    assert len(take(ledger)) == 50

@@ -9,7 +9,7 @@ from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second
+from oku_coordinator.ledger.rules.history import fetch_history, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.loki.batch import Entry, Refusal
@@ -20,7 +20,7 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
-from oku_core.results.event import Event, EventType
+from oku_core.results.event import EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
@@ -170,12 +170,6 @@ async def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
     ]
     assert [event.requests for event in events] == [None]
     assert f"{dropped} lines" in events[0].text
-
-
-def test_an_event_of_a_run_that_is_gone_harms_nobody(ledger: Ledger) -> None:
-    """It is dropped without an error."""
-    change(ledger, keep_events, "unknown", [Event(at=1.0, type=EventType.STATE, text="x")])
-    assert read(ledger, outbox_table.measure).lines == 1
 
 
 async def test_lines_from_the_future_wait_until_their_time_is_right(

@@ -69,9 +69,3 @@ def test_runs_without_user_code_have_nothing_to_confine(world: World) -> None:
     """Nothing is noted of their workers."""
     run = world.look(Spec(requests=9), "a", "a")
     assert world.list_events() == fetch_unconfined_notice(world.ledger, run) == []
-
-
-def test_workers_that_confine_user_code_are_no_news(world: World) -> None:
-    """Nor those whose operator has switched it off."""
-    run = world.look(_CODE, "ab")
-    assert world.list_events() == fetch_unconfined_notice(world.ledger, run) == []

@@ -73,13 +73,3 @@ def test_a_run_without_a_schedule_is_not_flagged(world: World) -> None:
     """Its requests are due at no time."""
     world.begin("r1", Spec(requests=100))
     assert world.look(1.0) == []
-
-
-def test_each_run_is_flagged_by_itself(world: World) -> None:
-    """Whatever was seen in the one before."""
-    world.begin("r1", OPEN)
-    assert world.look(0.02) == [0.02]
-    change(world.ledger, change_state, "r1", RunState.CANCELLING, 2.0)
-    assert world.look(0.02) == [0.02]
-    world.begin("r2", OPEN)
-    assert world.look(0.01, run="r2") == [0.01]

@@ -123,14 +123,6 @@ def test_time_in_which_nobody_could_come_does_not_count(world: World) -> None:
     assert [world.look(now) for now in (109.0, 110.0)] == ["r1", "r2"]
 
 
-def test_a_run_that_has_begun_keeps_its_turn(world: World) -> None:
-    """It keeps it however slow it is."""
-    world.submit("r2")
-    world.look(0.0)
-    change(world.ledger, change_state, "r1", RunState.RUNNING, 1.0)
-    assert [world.look(now) for now in (100.0, 1000.0)] == ["r1", "r1"]
-
-
 def test_a_run_that_was_cancelled_meanwhile_is_left_alone(world: World) -> None:
     """It is not in the queue any more."""
     change(world.ledger, change_state, "r1", RunState.CANCELLED, 1.0)

@@ -116,14 +116,6 @@ def world(ledger: Ledger) -> World:
     return world
 
 
-def test_without_a_run_nobody_is_assigned(world: World) -> None:
-    """Nor is anybody to a run that does not have its turn."""
-    assert world.settle() == []
-    world.begin("r1", 2)
-    assert world.assignment.workers("r2") == world.assignment.find_members("r2") == []
-    assert world.assignment.find_takers("r2", ["w1"]) == []
-
-
 def test_a_run_has_as_many_workers_as_it_asks_for(world: World) -> None:
     """All of them if it does not say."""
     for number, (wanted, given) in enumerate([(3, 3), (1, 1), (4, 4), (9, 4), (None, 4)]):
@@ -206,18 +198,6 @@ def test_what_a_hook_returned_is_enough(world: World) -> None:
     world.speak("w1", hooks=[attempt])
     world.begin("r2", 4)
     assert world.settle() == ["w1", "w2", "w3", "w4"]
-
-
-def test_a_new_coordinator_takes_those_that_hold_leases_first(world: World) -> None:
-    """They keep their places before they are heard, whoever speaks before them."""
-    world.begin("r1", 2)
-    lease = world.hold("w3")
-    world.start_coordinator()
-    world.speak("w1", "w2")
-    assert world.settle() == []
-    assert world.settle(HEARD_WITHIN_S) == ["w1"]
-    world.speak("w3", "w4", leases=(lease,))
-    assert world.settle() == ["w1", "w3"]
 
 
 def test_a_new_coordinator_takes_the_one_that_calls_the_setup(world: World) -> None:

@@ -51,12 +51,6 @@ def test_a_worker_lives_from_its_first_event(roster: Roster) -> None:
     assert (sorted(names(roster)), len(roster)) == (["w1", "w2"], 2)
 
 
-def test_a_worker_that_is_about_to_leave_gets_no_lease(roster: Roster) -> None:
-    """It lives all the same."""
-    record(roster, build_progress(stopping=True), 0.0)
-    assert (names(roster), len(roster)) == ([], 1)
-
-
 def test_silence_beyond_the_worker_timeout_is_death(roster: Roster) -> None:
     """One moment before it is not, and a word in between begins the time anew."""
     record(roster, build_progress(), 0.0)

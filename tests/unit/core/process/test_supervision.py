@@ -21,7 +21,7 @@ ALONE = {
     ("oku_workers/engines/user_code/engine.py", "_try_host"): "awaited where it is made",
     ("oku_workers/engines/user_code/host_process.py", "__init__"): "one host: the engine starts another one",
     ("oku_workers/engines/user_code/host_process.py", "close"): "waits for the end of one process, and ends",
-    ("oku_workers/engines/user_code/hook_caller.py", "call_hook"): "awaited where it is made",
+    ("oku_workers/engines/user_code/hook_caller.py", "request_hook"): "awaited where it is made",
     ("oku_workers/leases/hook_runner.py", "accept"): "one attempt: the coordinator has another one made",
     ("oku_workers/process.py", "_leave"): "ends with the process",
     ("oku_workers/zygote.py", "_fork_worker"): "waits for the end of the zygote, and ends the process",

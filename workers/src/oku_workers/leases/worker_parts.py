@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from oku_core.process.supervision import Supervisor
-from oku_workers.engines.user_code.hook_caller import call_hook
+from oku_workers.engines.user_code.hook_caller import request_hook
 from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
 from oku_workers.leases.checkpointer import CheckpointSink
 from oku_workers.leases.hook_runner import HookCaller
@@ -49,4 +49,4 @@ class WorkerParts:
     sink: CheckpointSink
     process: WorkerProcess = field(default_factory=_NoProcess)
     recorder: FlightRecorder = field(default_factory=NoRecorder)
-    call: HookCaller = call_hook
+    call: HookCaller = request_hook

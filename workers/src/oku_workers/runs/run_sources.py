@@ -18,7 +18,7 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.pattern import PatternError
 from oku_workers.engines.contract.engine_protocol import EngineError
-from oku_workers.engines.http.request_parts import open_rows
+from oku_workers.engines.http.request_parts import open_data_rows
 from oku_workers.executions.execution import Execution
 from oku_workers.files.file_cache import FileError
 from oku_workers.files.run_files import RunFiles
@@ -174,4 +174,4 @@ class RunSources:
 
     def open_rows(self, spec: Spec) -> RowReader | None:
         """Open the data of a spec, whose files are here by now; None without data."""
-        return None if spec.data is None or self._files is None else open_rows(spec, self._files.path_of)
+        return None if spec.data is None or self._files is None else open_data_rows(spec, self._files.path_of)

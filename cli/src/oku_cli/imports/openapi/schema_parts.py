@@ -28,7 +28,7 @@ class WrittenNumber(float):
         return number
 
 
-class Shape(NamedTuple):
+class SchemaShape(NamedTuple):
     """What all parts of a schema say of a value that is given.
 
     Attributes:
@@ -53,7 +53,7 @@ class SchemaParts:
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        self._shapes: dict[int, tuple[Any, Shape]] = {}
+        self._shapes: dict[int, tuple[Any, SchemaShape]] = {}
 
     def list_parts(
         self, schema: Any, depth: int, room: int, *, is_given: bool = False
@@ -88,23 +88,23 @@ class SchemaParts:
         """A value without what is only for answers, whose numbers are text where the schema wants text."""
         return self.fit_shape(given, self._find_shape(schema))
 
-    def _find_shape(self, schema: Any) -> Shape:
+    def _find_shape(self, schema: Any) -> SchemaShape:
         if id(schema) not in self._shapes:
             parts = self.list_parts(schema, 0, _MOST_PARTS, is_given=True)
             self._shapes[id(schema)] = schema, self.build_shape(parts)
         return self._shapes[id(schema)][1]
 
-    def build_shape(self, parts: Sequence[Mapping[str, Any]]) -> Shape:
+    def build_shape(self, parts: Sequence[Mapping[str, Any]]) -> SchemaShape:
         """What several parts of a schema say together: one of them may hide a property of another."""
         properties = [each for part in parts for each in (part.get("properties") or {}).items()]
-        return Shape(
+        return SchemaShape(
             dict(properties),
             frozenset(name for name, content in properties if self._is_read_only(content)),
             next((part["items"] for part in parts if "items" in part), None),
             is_text=any(part.get("type") in ("string", ["string"]) for part in parts),
         )
 
-    def fit_shape(self, given: Any, shape: Shape, depth: int = 0) -> Any:
+    def fit_shape(self, given: Any, shape: SchemaShape, depth: int = 0) -> Any:
         """The same for a shape. YAML has quotes for text, people do not use them."""
         if given is None or isinstance(given, str) or depth > DEEPEST:
             return given

@@ -32,7 +32,7 @@ _MOST_LATE_S = 0.25
 """Ticks are due at whole seconds, and usually a few milliseconds late."""
 
 
-class PlannedSeconds:
+class WallClockPlan:
     """The plan of a run by Unix time.
 
     Args:
@@ -83,10 +83,10 @@ def find_whole(at: float) -> float:
     return whole if abs(at - whole) < _MOST_LATE_S else at
 
 
-def fetch_planned_seconds(transaction: Transaction, run: str) -> PlannedSeconds:
+def fetch_planned_seconds(transaction: Transaction, run: str) -> WallClockPlan:
     """The plan of a run, which must be there."""
     plan = build_load_plan(fetch_spec(transaction, run))
-    return PlannedSeconds(plan, schedule_table.fetch_periods(transaction, run))
+    return WallClockPlan(plan, schedule_table.fetch_periods(transaction, run))
 
 
 def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
@@ -132,7 +132,7 @@ def _fetch_due(
 
 
 def _build_late(
-    transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int, planned: PlannedSeconds
+    transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int, planned: WallClockPlan
 ) -> Iterator[tuple[int, Fields]]:
     """A line for each row, at its end; its time contains the number of the line, so times are unique.
 

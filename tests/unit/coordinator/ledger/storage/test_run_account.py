@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts, make_reasons
@@ -39,7 +39,6 @@ def fold_one(part: Part) -> RunAccount:
     return fold([(("", ""), part)])
 
 
-@settings(max_examples=25)
 @given(PARTS)
 def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple[str, str], Part]]) -> None:
     """Outcomes, causes, statuses, bytes and histograms add up."""
@@ -53,7 +52,6 @@ def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple
         assert total.histogram(time).total == sum(part.histogram(time).total for _, part in parts)
 
 
-@settings(max_examples=50)
 @given(PARTS, PARTS, st.sampled_from(["frozen", "not frozen"]))
 def test_totals_grow_with_the_parts(
     before: list[tuple[tuple[str, str], Part]], after: list[tuple[tuple[str, str], Part]], form: str
@@ -93,7 +91,6 @@ def test_what_has_not_grown_is_frozen_once() -> None:
     assert second.parts[NAMES[0]].accounted == first.parts[NAMES[0]].accounted + 1
 
 
-@settings(max_examples=25)
 @given(PARTS)
 def test_a_copy_does_not_change(parts: list[tuple[tuple[str, str], Part]]) -> None:
     """It stays the same whatever is added to the original."""

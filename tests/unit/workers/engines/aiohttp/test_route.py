@@ -19,7 +19,7 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
-from oku_workers.engines.aiohttp.route import LongBody, Route, build_arguments, build_routes
+from oku_workers.engines.aiohttp.route import LongBody, Route, build_options, build_routes
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, Slot
 
 INDICES = st.integers(0, 10**15)
@@ -31,7 +31,7 @@ SENT_AS_WRITTEN = {"method": "GET", "url": URL("http://host/"), "allow_redirects
 
 def build_only_arguments(url: str = "http://host/", **fields: Any) -> Callable[[int], Mapping[str, Any]]:
     """The arguments of the only kind of requests of a spec with one URL."""
-    return build_arguments(RequestMix(Spec(urls=(Url(url),), **fields)).templates[0])
+    return build_options(RequestMix(Spec(urls=(Url(url),), **fields)).templates[0])
 
 
 def make_url(template: str, index: int) -> URL:

@@ -12,7 +12,7 @@ from oku_core.http_client.redirects import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.session import build_session, classify
+from oku_workers.engines.aiohttp.session import build_session, classify_error
 from oku_workers.engines.contract.engine_protocol import EngineContext
 
 KEY: Any = SimpleNamespace(host="h", port=80, ssl=True, is_ssl=True)
@@ -49,7 +49,7 @@ REQUEST: Any = SimpleNamespace(real_url="http://h/")
 )
 def test_every_error_has_its_outcome(outcome: Outcome, error: Exception) -> None:
     """It does not matter which class of aiohttp says that a request was late, or a connection lost."""
-    assert OUTCOMES[classify(error)] == outcome
+    assert OUTCOMES[classify_error(error)] == outcome
 
 
 async def test_a_body_does_not_wait_for_a_100_continue() -> None:

@@ -19,9 +19,9 @@ from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.route import build_arguments
+from oku_workers.engines.aiohttp.route import build_options
 from oku_workers.engines.contract.engine_protocol import EngineError
-from oku_workers.engines.http.request_parts import list_values, open_rows
+from oku_workers.engines.http.request_parts import list_values, open_data_rows
 from oku_workers.engines.httptools.request import build_request
 from oku_workers.engines.nghttp2.request import build_request as build_http2_request
 
@@ -94,7 +94,7 @@ def test_no_value_breaks_out_of_its_place_in_any_engine(sku: str, text: str, ind
     assert not set("\r\n\0") & set("".join(map("".join, headers)))
     # All engines send the same. URL, headers and body of a request do not depend on the engine.
     _, target, headers, body = split(build_request(template, build_origin(template.url), rows)(index))
-    arguments = build_arguments(template, rows)(index)
+    arguments = build_options(template, rows)(index)
     assert arguments["url"].raw_path_qs == target
     assert {name: value for name, value in headers if name.startswith(("X-", "Content-Type"))} == dict(
         arguments["headers"]
@@ -123,7 +123,7 @@ def test_the_data_of_a_spec_is_opened_by_its_digests(tmp_path: Path) -> None:
     found = scan(path, "d.csv", index, Use())
     spec = build_spec(data=describe_scan("d.csv", table, found, repeat=False))
     places = {found.digest: path, found.index_digest: index}
-    rows = open_rows(spec, places.__getitem__)
+    rows = open_data_rows(spec, places.__getitem__)
     assert rows is not None
     with closing(rows):
         [template] = RequestMix(spec).templates
@@ -135,5 +135,5 @@ def test_the_data_of_a_spec_is_opened_by_its_digests(tmp_path: Path) -> None:
     assert spec.data is not None
     more = msgspec.structs.replace(spec, data=msgspec.structs.replace(spec.data, rows=1000))
     with pytest.raises(EngineError, match=r"^data d\.csv cannot be used: the row index of the data has 16"):
-        open_rows(more, places.__getitem__)
-    assert open_rows(build_spec(targets=[{"name": "a", "url": "/"}]), places.__getitem__) is None
+        open_data_rows(more, places.__getitem__)
+    assert open_data_rows(build_spec(targets=[{"name": "a", "url": "/"}]), places.__getitem__) is None

@@ -19,7 +19,7 @@ from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import get_body
 from oku_workers.engines.aiohttp.route import build_routes
-from oku_workers.engines.aiohttp.session import RedirectingClient, build_session, classify
+from oku_workers.engines.aiohttp.session import RedirectingClient, build_session, classify_error
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, GIVEN_BACK, Slot
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext
 from oku_workers.engines.http.http_engine import HttpEngine
@@ -198,7 +198,7 @@ class AiohttpEngine(HttpEngine):
             slot.task.uncancel()
         elif isinstance(error, Exception):
             is_late = monotonic_ns() - slot.sent_ns > self.limit.ns
-            outcome = TIMEOUT if is_late else classify(error)
+            outcome = TIMEOUT if is_late else classify_error(error)
             self.count_failure(tally, slot.coordinate, outcome, error, slot.lateness_us)
             return True
         if slot.ending == TIMEOUT:

@@ -40,7 +40,7 @@ class Route:
     __slots__ = ("answers", "build", "needs")
 
     def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None = None) -> None:
-        self.build = build_arguments(template, rows)
+        self.build = build_options(template, rows)
         self.answers = build_judge(template.expect, timeout_s)
         self.needs = self.answers.kept_bytes, asks_to_close(template.headers)
 
@@ -51,7 +51,7 @@ def build_routes(mix: RequestMix, timeout_s: float, rows: Rows | None = None) ->
     return [routes[place] for place in mix.turns]
 
 
-def build_arguments(template: RequestTemplate, rows: Rows | None = None) -> Callable[[int], Arguments]:
+def build_options(template: RequestTemplate, rows: Rows | None = None) -> Callable[[int], Arguments]:
     """A function from an index to the arguments of its request.
 
     Path and query are sent as they are written; characters that no URL contains are percent-encoded.

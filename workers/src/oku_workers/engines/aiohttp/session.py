@@ -61,7 +61,7 @@ def build_session(spec: Spec, context: EngineContext) -> ClientSession:
     return session
 
 
-def classify(error: Exception) -> int:
+def classify_error(error: Exception) -> int:
     """The outcome, as an index, of a request that ended with an exception of aiohttp or of the spec."""
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR

@@ -91,7 +91,7 @@ def list_values(spec: Spec) -> list[Value]:
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 
-def open_rows(spec: Spec, find_file: FindFile) -> RowReader | None:
+def open_data_rows(spec: Spec, find_file: FindFile) -> RowReader | None:
     """Open the data of a spec; None if it has none, or no request uses it. Whoever opens it closes it.
 
     Args:

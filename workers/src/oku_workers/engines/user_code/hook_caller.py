@@ -44,7 +44,7 @@ class _Waiter:
         self.ended.set()
 
 
-async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, limit_s: float) -> Returned:
+async def request_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, limit_s: float) -> Returned:
     """Call a hook and give what it returned, or why it failed. A hook that is cancelled is killed.
 
     Args:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.leases import (
     Apply,
@@ -21,7 +23,7 @@ from tests.kit.coordinators.transactions import check_ledger, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.leases.intake import fold_batches
+from oku_coordinator.ledger.rules.leases.intake import fold_batches, raise_limits
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
@@ -29,6 +31,7 @@ from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_t
 from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
+from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
 from oku_core.accounting.outcome import Outcome, ReasonCount
@@ -68,29 +71,6 @@ def build_progress(lease: LeaseRecord, done: int, *in_flight: int, sequence: int
     return build_checkpoint(lease, done, in_flight, sequence=sequence, is_final=False)
 
 
-def test_what_was_given_back_untouched_was_not_sent(ledger: Ledger, deal: Deal) -> None:
-    """It is pending again as all that was given back, but it counts as sent by nobody."""
-    lease = deal(20)
-    say(ledger, lease, 5.0, build_checkpoint(lease, 10, [4, 5, 7], untouched=[5]))
-    assert check_ledger(ledger, "r1") == Lengths(pending=93, leased=0, accounted=7)
-    assert fetch_resent(ledger) == 2
-    assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (7, 8)]
-
-
-def test_what_was_given_back_untouched_stays_so_when_its_lease_is_taken_back(
-    ledger: Ledger, deal: Deal
-) -> None:
-    """Of what its worker says no more, all else up to its limit may have been sent."""
-    lease = deal(20, limit=12)
-    progress = msgspec.structs.replace(build_progress(lease, 10, 4, 5, 7), untouched=[5, 7])
-    say(ledger, lease, 5.0, progress)
-    assert fetch_open(ledger, lease).at_risk == 1 + 2
-    expire(ledger, [lease.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert fetch_resent(ledger) == 3
-    assert read(ledger, fetch_taken_back, "r1") == [(4, 5), (10, 12)]
-    assert check_ledger(ledger, "r1") == Lengths(pending=93, leased=0, accounted=7)
-
-
 @pytest.mark.parametrize(
     ("untouched", "verdict"),
     [
@@ -120,16 +100,6 @@ def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
 
 
 # What comes again, too late or from others
-
-
-def test_an_overtaken_checkpoint_changes_nothing(ledger: Ledger, deal: Deal) -> None:
-    """The newest one counts, in whatever order they come; the worker hears which one that is."""
-    lease = deal()
-    newer, older = build_progress(lease, 8, sequence=3), build_progress(lease, 4, 1, sequence=2)
-    receipt = say(ledger, lease, 5.0, newer, older)
-    assert receipt.verdicts == [MessageVerdict.ACCOUNTED, MessageVerdict.REPEATED]
-    assert receipt.confirmed == {lease.id: 3}
-    assert check_ledger(ledger, "r1").accounted == 8
 
 
 def test_what_such_a_worker_did_not_send_was_not_sent_in_vain(ledger: Ledger, deal: Deal) -> None:
@@ -171,19 +141,6 @@ def test_a_last_word_that_cannot_be_true_changes_nothing(ledger: Ledger, deal: D
     change_ledger(ledger, change_state, "r1", RunState.PAUSING, 8.0)
     say(ledger, lease, 9.0, build_checkpoint(lease, 15, sequence=3, end=15))
     assert fetch_resent(ledger) == 32
-
-
-def test_only_the_process_that_has_a_lease_may_speak_of_it(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """A restarted worker has the same name and is another process."""
-    batch = make_batch(deal())
-    others = [
-        msgspec.structs.replace(batch, incarnation="b2"),
-        msgspec.structs.replace(batch, worker="w2"),
-    ]
-    assert apply(others, 5.0) == [MessageVerdict.FOREIGN, MessageVerdict.FOREIGN]
-    assert check_ledger(ledger, "r1").accounted == 0
 
 
 @pytest.mark.parametrize("field", ["lease", "worker", "incarnation"])
@@ -397,3 +354,62 @@ def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
     assert [line["cpu_s"] for line in lines] == [0.5, 0.0, 0.5]
     statuses = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.STATUS]
     assert sum(line["requests"] for line in statuses) == 20
+
+
+def build_lease(name: str, *, done: int = 0, limit: int = 0, end: int = 10) -> LeaseRecord:
+    """An open lease."""
+    return LeaseRecord(
+        id=name, run="r1", ranges=IndexRanges([(0, max(end, limit, 1))]), worker="w1", incarnation="b1",
+        cut_at=0.0, limit=limit, end=end, reported_end=end, done=done,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("allowance", "raised"),
+    [
+        (0, {}),
+        (3, {"a": 7}),
+        (6, {"a": 10}),
+        (8, {"a": 10, "b": 2}),
+        (100, {"a": 10, "b": 10, "c": 5}),
+    ],
+)
+def test_the_allowance_is_spent_in_the_order_of_the_feed(allowance: int, raised: dict[str, int]) -> None:
+    """A lease gets its share only when the ones before it may be taken to their ends."""
+    leases = [build_lease("a", done=4, limit=5), build_lease("b"), build_lease("c", end=5)]
+    assert raise_limits(leases, allowance) == raised
+
+
+def test_what_was_allowed_before_is_spent() -> None:
+    """A limit that is further ahead than the allowance stays, and leaves nothing for others."""
+    leases = [build_lease("a", done=2, limit=8), build_lease("b")]
+    assert raise_limits(leases, 4) == {}
+    assert raise_limits(leases, 9) == {"a": 10, "b": 1}
+
+
+def test_a_limit_beyond_the_end_of_its_lease_is_not_spent_there() -> None:
+    """A lease that was shortened can be taken to its end only."""
+    leases = [build_lease("a", done=2, limit=8, end=4), build_lease("b")]
+    assert raise_limits(leases, 5) == {"b": 3}
+
+
+LEASES = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20)).map(sorted).map(
+        lambda figures: build_lease(f"{figures}", done=figures[0], limit=figures[1], end=figures[2])
+    ),
+    max_size=6, unique_by=lambda lease: lease.id,
+)  # fmt: skip
+
+
+@given(LEASES, st.integers(0, 60))
+def test_no_limit_falls_and_no_more_is_allowed_than_must(leases: list[LeaseRecord], allowance: int) -> None:
+    """What a worker may take is its allowance, unless it was allowed more before or has less."""
+    raised = raise_limits(leases, allowance)
+    allowed = 0
+    for lease in leases:
+        limit = raised.get(lease.id, lease.limit)
+        assert lease.limit <= limit <= lease.end
+        allowed += limit - lease.done
+    before = sum(lease.limit - lease.done for lease in leases)
+    untaken = sum(lease.end - lease.done for lease in leases)
+    assert min(untaken, allowance) <= allowed <= max(before, min(untaken, allowance + before))

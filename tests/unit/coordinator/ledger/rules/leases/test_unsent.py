@@ -19,13 +19,13 @@ from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.leases import waves
 from oku_coordinator.ledger.rules.leases.unsent import account_not_dealt
 from oku_coordinator.ledger.rules.lifecycle import create_run, start_run
-from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_coordinator.ledger.tables.outbox_table import fetch_batch
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.index_ranges import Range
-from oku_core.accounting.interval import Lengths, Slice, SliceState
+from oku_core.accounting.interval import Slice, SliceState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.results.lines import LineKind
 from oku_core.schedule.lane import Lane
@@ -57,25 +57,6 @@ def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
     lease = deal_lease(ledger, "r1", size, 2.0)
     assert lease is not None
     return lease
-
-
-def test_what_no_worker_had_in_time_is_not_sent(ledger: Ledger, run: str) -> None:
-    """It counts in its phase and in the second in which that is found; leases stay as they are."""
-    deal(ledger)
-    assert change(ledger, account_not_dealt, run, [(0, 15), (35, 50)], 7.9) == 20
-    snapshot = read(ledger, fetch_snapshot, run)
-    assert (snapshot.breach, snapshot.lengths) == (None, Lengths(pending=70, leased=10, accounted=20))
-    assert read(ledger, fetch_slices, run) == [
-        Slice(0, 10, LEASED), Slice(10, 15, ACCOUNTED), Slice(15, 35, PENDING), Slice(35, 50, ACCOUNTED),
-        Slice(50, 100, PENDING),
-    ]  # fmt: skip
-    assert {name: account.not_sent for name, account in snapshot.accounts.parts.items()} == {
-        ("stage-1", ""): [0, 0, 10], ("stage-2", ""): [0, 0, 10],
-    }  # fmt: skip
-    assert snapshot.account.outcomes == make_counts(not_sent=20)
-    assert (snapshot.account.statuses, snapshot.workers) == ({}, [])
-    assert read(ledger, fetch_standing, run).not_sent == [0, 0, 20]
-    assert change(ledger, account_not_dealt, run, [(0, 15), (35, 50)], 8.0) == 0
 
 
 def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.leases import Apply, Deal, MakeBatch
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
@@ -171,7 +171,6 @@ def fold(*parts: Part) -> Account:
     return account
 
 
-@settings(max_examples=25)
 @given(PARTS)
 def test_an_account_comes_back_from_its_rows(parts: list[Part]) -> None:
     """It is exact, with the sums, minima and maxima that histograms in V2 form do not carry."""

@@ -79,19 +79,6 @@ def test_inner_requests_are_counted_beside_the_account(ledger: Ledger) -> None:
     assert count(ledger) == {"login": 25, "orders": 2}
 
 
-def test_a_checkpoint_adds_what_its_lease_has_gained(ledger: Ledger) -> None:
-    """One that comes again adds nothing, and neither does a name that it leaves out."""
-    begin(ledger)
-    lease = deal(ledger)
-    say(ledger, lease, 2, [build_inner("login", [1000] * 3), build_inner("orders", [1000])])
-    say(ledger, lease, 4, [build_inner("login", [1000] * 8)], sequence=2)
-    verdict = say(ledger, lease, 4, [build_inner("login", [1000] * 8)], sequence=2)
-    assert verdict == MessageVerdict.REPEATED
-    assert count(ledger) == {"login": 8, "orders": 1}
-    say(ledger, deal(ledger), 10, [build_inner("login", [1000])], is_final=True)
-    assert count(ledger) == {"login": 9, "orders": 1}
-
-
 def test_reasons_of_inner_requests_name_iterations(ledger: Ledger) -> None:
     """By their indices, in the place of their positions in the lease."""
     begin(ledger)
@@ -125,25 +112,6 @@ def test_bytes_are_counted_up_to_a_most(ledger: Ledger) -> None:
         assert say(ledger, deal(ledger), 10, [huge], is_final=True) == MessageVerdict.CLOSED
     login = read(ledger, fetch_snapshot, "r1").accounts.inner["", "login"]
     assert (login.accounted, login.bytes_received) == (3, MOST_BYTES)
-
-
-def test_a_restarted_coordinator_has_them_again(path: Path) -> None:
-    """A lease that was open goes on from where it was."""
-    with closing(Ledger(path)) as ledger:
-        begin(ledger)
-        lease = deal(ledger)
-        say(
-            ledger,
-            lease,
-            2,
-            [build_inner("login", [1000] * 3)],
-            tracebacks={"ValueError": "File x.py"},
-        )
-    with closing(Ledger(path)) as ledger:
-        assert count(ledger) == {"login": 3}
-        say(ledger, lease, 10, [build_inner("login", [1000] * 12)], sequence=2, is_final=True)
-        assert count(ledger) == {"login": 12}
-        assert read(ledger, fetch_snapshot, "r1").tracebacks == {"ValueError": "File x.py"}
 
 
 @pytest.mark.parametrize("is_final", [False, True])

@@ -8,22 +8,26 @@ from tests.kit.coordinators.leases import Apply, BeginRun, Deal, MakeBatch, appl
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 from tests.kit.coordinators.transactions import change, commit_after_next_read, read
 from tests.kit.outcomes import make_counts
+from tests.kit.runs.scanned import keep_data
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.leases.waves import start_clock
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.runs.run_documents import write_failures, write_run_history
+from oku_coordinator.runs.run_documents import read_run_rows, write_failures, write_run_history
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.index_ranges import pack_ranges
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
+from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import Event, EventType
+from oku_core.results.run_api import MOST_ROWS
 from oku_core.results.sample import Sample
+from oku_core.spec.spec import Spec
 
-BOUND_MB = 8
+BOUND_MB = 3
 
 
 def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
@@ -107,12 +111,49 @@ def test_leases_and_slices_come_in_pages(
 
 def test_the_history_of_very_many_leases_takes_little_memory(path: Path) -> None:
     """It is written while it is read, and no call looks at more than a thousand rows."""
-    make_long_ledger(path, runs=0, leases=50_000, samples=3)
+    make_long_ledger(path, runs=0, leases=10_000, samples=3)
     with closing(Ledger(path, read_only=True)) as ledger:
         summary = build_summary(read(ledger, fetch_snapshot, LONG_RUN), 9.0)
         tracemalloc.start()
         lines = sum(piece.count(b"\n") for piece in write_run_history(ledger, summary, 9.0))
         peak_mb = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
-    assert lines > 50_000
+    assert lines > 10_000
     assert peak_mb < BOUND_MB
+
+
+CONTENT = "a,b\n" + "".join(f"{row},x{row}\n" for row in range(5000))
+
+
+def test_rows_of_indices_are_read(tmp_path: Path) -> None:
+    """Those that are asked for, by their columns."""
+    files = tmp_path / "files"
+    spec = Spec(requests=5000, data=keep_data(tmp_path, CONTENT, files))
+    found = read_run_rows("r1", spec, files.joinpath, range(4711, 4713))
+    assert (found.run, found.start) == ("r1", 4711)
+    assert found.rows == [{"a": "4711", "b": "x4711"}, {"a": "4712", "b": "x4712"}]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (range(3, 3), "are not a range of the 5,000 indices of run r1"),
+        (range(4999, 5001), "start 4999 and stop 5001 are not a range"),
+        (range(MOST_ROWS + 1), "1,001 rows are wanted, and one answer has at most 1,000"),
+    ],
+)
+def test_what_cannot_be_had_is_refused(tmp_path: Path, wanted: range, said: str) -> None:
+    """In one line."""
+    files = tmp_path / "files"
+    spec = Spec(requests=5000, data=keep_data(tmp_path, CONTENT, files))
+    with pytest.raises(UserError, match=said):
+        read_run_rows("r1", spec, files.joinpath, wanted)
+
+
+def test_a_run_without_data_and_one_whose_data_is_gone_say_so(tmp_path: Path) -> None:
+    """The data is named as the user named it."""
+    spec = Spec(requests=5000, data=keep_data(tmp_path, CONTENT, tmp_path / "files"))
+    with pytest.raises(UserError, match="run r1 has no data"):
+        read_run_rows("r1", Spec(), tmp_path.joinpath, range(1))
+    with pytest.raises(UserError, match=r"data rows\.csv cannot be used: data cannot be read: No such file"):
+        read_run_rows("r1", spec, tmp_path.joinpath, range(1))
