@@ -125,7 +125,7 @@ async def test_a_request_can_ask_to_close_its_connection(plain_server: HostileSe
 async def test_an_origin_that_is_retired_keeps_nothing(plain_server: HostileServer) -> None:
     """A scenario may ask ever new hosts; requests that are under way at one go on."""
     origin = ClientOrigin(URL(plain_server.url), Way())
-    connecting = asyncio.ensure_future(origin.connect())
+    connecting = asyncio.ensure_future(origin.open(time.monotonic_ns() + 10**10))
     await asyncio.sleep(0)
     origin.idle.close()
     used = await connecting

@@ -112,6 +112,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "(", "[", "'", '"', "'\"", "1", "1.", ("1", ".", ""), ("1", ":", "_"), ("", "1", "_"), "0x",
         ("0x", "f", "z"), "(\n", ("(", "a", ""), "1_",
     ],
+    "oku_core.http_client.request_head:_MALFORMED": ["a"],
     "oku_core.http_client.response_reader:_BLANK_FIRST_LINE": ["a", "\n", "\n\t", "a\n"],
     "oku_core.http_client.response_reader:_BLANKS_BEFORE_COLON": [
         "\na", ("\n", "a", ""), ("\na", " ", ""), ("\na", " ", "b"), "\na ", "\n",
@@ -183,7 +184,6 @@ WORST: Mapping[str, Sequence[Text]] = {
         "\ncontent-encoding", ("\ncontent-encoding", " ", ""), ("\ncontent-encoding:", " ", ""), "\n",
     ],
     "oku_workers.engines.httptools.body_size:_CHUNK_SIZE": ["0", "0\r", "0\r\n"],
-    "oku_workers.engines.httptools.request:_MALFORMED": ["a"],
     "oku_workers.engines.httptools.response_pattern:_HEADER": ["a", "a:", ("a:", " ", ""), ("a:", "a", "\r")],
     "oku_workers.engines.httptools.response_pattern:_STATUS_LINE": [
         ("HTTP/1.1 200 ", "a", ""), ("HTTP/1.1 200 ", "a", "\r"), "HTTP/1.1 200",

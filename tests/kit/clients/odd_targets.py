@@ -545,6 +545,14 @@ def tunnel(*parts: bytes, reason: str, end: Ending = Ending.CLOSE, waits: bool =
     )
 
 
+def in_clear_text(reason: str, end: Ending) -> OddTarget:
+    """A proxy that takes a plain request and does not answer."""
+    result = ClientResult("disconnected", reason, 0, _ONE)
+    return OddTarget(
+        replies(end=end), result, TargetPort.PROXY, "http://any.example/{name}/", clients=FOLLOWERS
+    )
+
+
 PROXIES: dict[str, OddTarget] = {
     "proxy-407": tunnel(
         head(b"Proxy-Authenticate: Basic realm=x", status=b"407 Proxy Authentication Required"),
@@ -571,6 +579,8 @@ PROXIES: dict[str, OddTarget] = {
         "http://any.example/{name}/",
         clients=FOLLOWERS,
     ),
+    "proxy-close-in-clear-text": in_clear_text("the proxy hung up", Ending.CLOSE),
+    "proxy-reset-in-clear-text": in_clear_text("proxy: reset", Ending.RESET),
 }
 TARGETS = BODIES | HEADS | STATUSES | ENDS | REDIRECTIONS | COOKIES | CONNECTIONS | PROXIES
 REDIRECTED_ELSEWHERE = OK._replace(asked=("POST /, x", "other POST /there, x"))
@@ -587,6 +597,10 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
     ClientKind.AIOHTTP: {
         "docs/targets.md: cookies of the engine go back to the origin that set them": {
             "cookie-other-port": led("other GET /there"),
+        },
+        "aiohttp does not tell a proxy that forwards requests from a target": {
+            "proxy-close-in-clear-text": HUNG_UP,
+            "proxy-reset-in-clear-text": RESET,
         },
     },
     ClientKind.HTTP_USER: {
@@ -657,6 +671,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
             "proxy-close": of_tunnel("disconnected", "the server hung up"),
             "proxy-reset": of_tunnel("disconnected", "reset"),
             "proxy-no-http": of_tunnel("protocol_error", "not HTTP: mail.example ESMTP"),
+            "proxy-close-in-clear-text": HUNG_UP,
+            "proxy-reset-in-clear-text": RESET,
         },
     },
     ClientKind.FAST_HTTP_USER: {
@@ -691,6 +707,8 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
             "close-before-the-status-line": HUNG_UP._replace(asked=_TWELVE_TIMES),
             "reset-before-the-status-line": HUNG_UP._replace(asked=_TWELVE_TIMES),
             "tls-close-before-the-status-line": HUNG_UP._replace(asked=_TWELVE_TIMES),
+            "proxy-close-in-clear-text": HUNG_UP._replace(asked=_TWELVE_TIMES),
+            "proxy-reset-in-clear-text": HUNG_UP._replace(asked=_TWELVE_TIMES),
         },
         "geventhttpclient follows as it does in Locust: PUT as GET, HEAD not at all": {
             "301-of-put": OK._replace(asked=("PUT /, x", "GET /there")),

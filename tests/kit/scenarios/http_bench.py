@@ -8,10 +8,11 @@ from oku.host_session import HostSession
 from oku.http.http import Http
 from oku.http.http_client import HttpClient
 from oku.http.scope import Scope, scope_at_work
-from oku.scenario_host.http_factory import SpecTls
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.cookies import CookieJar
+from oku_core.http_client.tls import SpecTls
+from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 from oku_core.user_code.messages import FrameReader, FromHost, Hand, Report, frame
@@ -40,7 +41,7 @@ class HttpBench:
 
     def __init__(self, base_url: str = "", rows: RowReader | None = None, **fields: Any) -> None:
         self.spec = Spec(engine=Engine.PYTHON, base_url=Url(base_url) if base_url else None, **fields)
-        self.client = HttpClient(self.spec, SpecTls(self.spec, {}), rows)
+        self.client = HttpClient(self.spec, SpecTls(self.spec, EVERYWHERE), rows)
         file = create_slots()
         self.slots = Slots(file)
         os.close(file)

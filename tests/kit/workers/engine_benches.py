@@ -10,6 +10,7 @@ from aiohttp import ClientConnectorError, ClientSession
 from aiohttp.client_reqrep import ConnectionKey
 from tests.kit.workers.extension import set_exchange_clock
 
+from oku_core.http_client.idle_pool import PooledConnector
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
@@ -22,7 +23,6 @@ from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
 from oku_workers.engines.httptools import engine as httptools_engine
 from oku_workers.engines.httptools.connection import Connection
-from oku_workers.engines.httptools.route import Origin
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
 
@@ -200,10 +200,10 @@ class HttptoolsBench(EngineBench):
         self.connecting = 0
         self.may_connect = asyncio.Event()
         self.may_connect.set()
-        monkeypatch.setattr(Origin, "connect", lambda _, connection: self.connect(connection))
+        monkeypatch.setattr(PooledConnector, "connect", lambda _, connection: self.connect(connection))
 
     async def connect(self, connection: Connection) -> None:
-        """Stands for `Origin.connect`."""
+        """Stands for `PooledConnector.connect`."""
         self.connecting += 1
         try:
             await self.may_connect.wait()

@@ -25,12 +25,15 @@ SAFE = {
         "parts.port or 80": "a number",
         "parts.path": "part of a URL",
     },
-    "core/http_client/client_rules.py": {"url.authority": "part of a URL"},
     "core/http_client/cookies.py": {
         "authority": "part of a URL",
         "place.authority": "part of a URL",
     },
     "core/http_client/redirects.py": {"parts.netloc": "part of a URL"},
+    "core/http_client/request_head.py": {
+        "url.authority": "part of a URL",
+        "origin.host_port_subcomponent": "part of a URL",
+    },
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",
@@ -43,9 +46,8 @@ SAFE = {
         "url.path": "part of a URL",
     },
     "core/spec/values/url.py": {"format_value(text.lstrip(':/') or 'host/')": "for a message"},
-    "scenarios/oku/http/outbound_connection.py": {"self.host": "part of a URL"},
     "scenarios/oku/http/request_plan.py": {
-        "self.origin.host": "part of a URL",
+        "self.place.host_port_subcomponent": "part of a URL",
         "self.build_target(index, row, query)": "a target as it is sent, which is escaped",
     },
 }

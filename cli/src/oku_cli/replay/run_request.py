@@ -11,7 +11,7 @@ from oku_cli.report.masking import mask_header
 from oku_cli.views.replay_view import ShownRequest
 from oku_core.data.row_reader import RowValues
 from oku_core.errors import UserError
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.request_head import build_origin
 from oku_core.process.redaction import MASK, redact
 from oku_core.spec.description import RequestLines
 from oku_core.spec.files import EVERYWHERE, SpecFiles

@@ -12,7 +12,7 @@ from time import monotonic_ns
 from yarl import URL
 
 from oku_core.http_client.addresses import Addresses, LentSocket
-from oku_core.http_client.client_rules import build_basic
+from oku_core.http_client.request_head import build_basic
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_core.http_client.tls import server_name
 
@@ -155,8 +155,7 @@ class _Tunnel(asyncio.Protocol):
         try:
             self._reader.feed(data)
         except MalformedResponseError as error:
-            error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold what was read
-            self.status.set_exception(ProxyError(error))
+            self.status.set_exception(ProxyError(error.without_response()))
             return
         if self._reader.is_complete:
             self.status.set_result(self._reader.status)

@@ -7,16 +7,21 @@ writing, even if it has not read the response yet; `read_rest` reads it neverthe
 import asyncio
 import os
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from typing import cast
 
 from oku_core.accounting.outcome import DISCONNECTED, PROTOCOL_ERROR
-from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.connector import NO_SLOTS
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 NO_FILE = -1
+PIECE_BYTES = 65_536
+"""Longer requests are sent in pieces of this size: a transport may copy everything it is given, while other
+connections wait."""
+WriteNow = Callable[[int, bytes], int]
+"""Writes to a socket that does not block, and returns how many bytes it took."""
 
 
 def read_rest(transport: asyncio.BaseTransport, error: BaseException | None) -> bytes:
@@ -38,6 +43,7 @@ class Http1Connection(asyncio.Protocol):
 
     __slots__ = NO_SLOTS
 
+    _write_now: WriteNow = staticmethod(os.write)
     _file: int
     """The file descriptor of the socket; `NO_FILE` while only the transport may write."""
     _is_paused: bool
@@ -79,6 +85,17 @@ class Http1Connection(asyncio.Protocol):
         else:
             self._write_piece()
 
+    def _write(self, request: bytes, body: bytes = b"") -> None:
+        """Send at once what the socket takes; the transport would first serve all other connections."""
+        sent = 0
+        if self._file != NO_FILE:
+            try:  # noqa: SIM105  # `suppress` takes longer than all else here
+                sent = self._write_now(self._file, request)
+            except OSError:  # it is full, or `_write_in_pieces` meets the error, too
+                pass
+        if sent < len(request) or body:
+            self._write_in_pieces(request, sent, body)
+
     def _write_in_pieces(self, request: bytes, sent: int, body: bytes = b"") -> None:
         """Send the rest of a request after its first `sent` bytes, and the body that follows it."""
         self._file = NO_FILE  # what follows must not overtake the rest
@@ -118,8 +135,7 @@ class Http1Connection(asyncio.Protocol):
         try:
             reader.feed(data)
         except MalformedResponseError as error:
-            error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold what was read
-            self._fail(PROTOCOL_ERROR, error)
+            self._fail(PROTOCOL_ERROR, error.without_response())
             return False
         return reader.is_complete
 

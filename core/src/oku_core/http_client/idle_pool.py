@@ -2,8 +2,12 @@
 
 from typing import Generic, Protocol, TypeVar
 
-from oku_core.http_client.client_rules import KEEPALIVE_S
+from yarl import URL
 
+from oku_core.http_client.connector import Connector, Way
+
+KEEPALIVE_S = 15.0
+"""Idle connections are closed after this, before most servers close them."""
 _KEEPALIVE_NS = int(KEEPALIVE_S * 1e9)
 
 
@@ -80,3 +84,20 @@ class IdlePool(Generic[AnyConnection]):
         self._is_closed = True
         while self._rested_ns:
             self._rested_ns.popitem()[0].close()
+
+
+class PooledConnector(Connector, Generic[AnyConnection]):
+    """Connects to one scheme, host and port, and keeps the idle connections.
+
+    Attributes:
+        idle: the connections that wait for a request.
+    """
+
+    def __init__(self, origin: URL, way: Way) -> None:
+        super().__init__(origin, way)
+        self.idle: IdlePool[AnyConnection] = IdlePool()
+
+    def close(self) -> None:
+        """Close idle connections, and give up a lookup that is under way."""
+        super().close()
+        self.idle.close()

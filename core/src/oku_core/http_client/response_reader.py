@@ -8,15 +8,19 @@ follows.
 
 import re
 from collections.abc import Sequence
+from typing import Self
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from oku_core.http_client.client_rules import (
-    LARGEST_BODY_BYTES,
-    LONGEST_FRAMING_BYTES,
-    LONGEST_HEAD_BYTES,
-    MOST_HEADERS,
-)
+LONGEST_HEAD_BYTES = 65_536
+"""All that comes before a body: blank lines, interim responses, status line and headers. A single header may
+be as long (curl: 100 KiB, nginx: 8 KiB, aiohttp's own: 8 KiB)."""
+MOST_HEADERS = 1000
+"""Header lines of one response, interim or final (curl: 5000, nginx: 1000, aiohttp's own: 128)."""
+LONGEST_FRAMING_BYTES = 65_536
+"""What may come between two pieces of a chunked body, or after it: the size of a chunk, the trailers."""
+LARGEST_BODY_BYTES = 2**40
+"""Bodies are dropped as they arrive: this only ends what no honest server sends."""
 
 _FIRST_INTERIM_STATUS = 100
 _FIRST_FINAL_STATUS = 200
@@ -42,6 +46,11 @@ _BLANKS_BEFORE_COLON = re.compile(rb"(\n[!#$%&'*+\-.^_`|~0-9A-Za-z]++)([ \t]++)(
 
 class MalformedResponseError(Exception):
     """What arrived is not HTTP, or has no end."""
+
+    def without_response(self) -> Self:
+        """The error without its traceback and causes, which hold the bytes of the response."""
+        self.__traceback__ = self.__cause__ = self.__context__ = None
+        return self
 
 
 class ResponseReader:

@@ -56,6 +56,26 @@ def build_tls(spec: Spec, files: SpecFiles) -> ssl.SSLContext | None:
     return context
 
 
+class SpecTls:
+    """The settings of TLS of a spec, built when they are first needed.
+
+    Args:
+        spec: may speak TLS.
+        files: those that it names.
+    """
+
+    def __init__(self, spec: Spec, files: SpecFiles) -> None:
+        self._spec, self._files = spec, files
+        self._settings: ssl.SSLContext | None = None
+
+    def build(self) -> ssl.SSLContext:
+        """Build the settings at the first call; `TlsError` as for `build_tls`."""
+        if self._settings is None:
+            self._settings = build_tls(self._spec, self._files)
+            assert self._settings is not None
+        return self._settings
+
+
 def _build_context(spec: Spec, files: SpecFiles) -> ssl.SSLContext:
     if spec.cacert is None:
         return ssl.create_default_context()

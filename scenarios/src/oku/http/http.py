@@ -68,7 +68,7 @@ class Http:
     @property
     def base_url(self) -> str | None:
         """What relative URLs stand behind; None without one."""
-        return self._client.base_url
+        return self._client.spec.base_url
 
     @property
     def index(self) -> int | None:
@@ -127,7 +127,7 @@ class Http:
         quantile_s = parse_think_time(time)
         place = (self.index or 0) * _DRAWS_PER_ITERATION + self._draws % _DRAWS_PER_ITERATION
         self._draws += 1
-        await asyncio.sleep(quantile_s(uniform(self._client.seed, place)))
+        await asyncio.sleep(quantile_s(uniform(self._client.spec.seed or 0, place)))
 
     def keep_cookies(self) -> None:
         """Have the cookies of the user from now on, which stay from one of its iterations to the next."""
@@ -151,7 +151,7 @@ class Http:
         name = options.get("name") or f"{call.method} {_name_path(call.url)}"
         expected = options.get("expect")
         is_expected = None if expected is None else _parse_expected(_freeze(expected))
-        timeout_s = self._client.timeout_s
+        timeout_s = self._client.spec.timeout_s
         if (own_s := options.get("timeout")) is not None:
             timeout_s = own_s
             self._client.allow_timeout(timeout_s)

@@ -1,20 +1,19 @@
 """Sends requests for all users of a host: keeps connections, and sees to time limits and redirections."""
 
 import asyncio
-import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from time import monotonic_ns
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from yarl import URL
 
-from oku.http.outbound_connection import ClientOrigin, OutboundConnection, TransportError
+from oku.http.outbound_connection import BuildHeaders, ClientOrigin, OutboundConnection
 from oku.http.request_plan import RequestPlan, build_plan_url
-from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.client_rules import build_origin
 from oku_core.http_client.connector import Way
+from oku_core.http_client.request_head import build_origin, list_own_headers, write_headers
+from oku_core.http_client.tls import SpecTls
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
 from oku_core.spec.values.template import Rows, Template
@@ -25,14 +24,6 @@ _MOST_ORIGINS = 100
 _SWEEP_S, _SHORTEST_SWEEP_S = 0.25, 0.005
 MOST_KEPT_BYTES = 1 << 28
 """The longest body that a scenario can look at."""
-
-
-class TlsSettings(Protocol):
-    """How TLS is spoken."""
-
-    def build(self) -> ssl.SSLContext:
-        """Build the settings, or give those that were built before."""
-        ...
 
 
 class Answer(NamedTuple):
@@ -55,44 +46,30 @@ class HttpClient:
     """Connections of one host; belongs to the running event loop.
 
     Args:
-        spec: says where relative URLs go, and what all requests have in common.
+        spec: says where relative URLs go, and what all requests have in common; an attribute, too.
         tls: makes the settings of TLS when they are first needed.
         rows: the rows of the run; None without data.
         local_address: what to connect from; the system chooses unless given.
-
-    Attributes:
-        base_url: stands before relative URLs; None without one.
-        columns: of the rows of the run.
-        timeout_s: the longest time of a request.
-        has_certificate: whether there is a client certificate.
-        seed: of random numbers that depend on the index.
-        rows: the rows of the run; None without data.
     """
 
     def __init__(
         self,
         spec: Spec,
-        tls: TlsSettings,
+        tls: SpecTls,
         rows: Rows | None = None,
         local_address: str | None = None,
     ) -> None:
-        self.base_url = spec.base_url
-        self.columns = frozenset(spec.columns)
-        self.timeout_s = spec.timeout_s
-        self.has_certificate = spec.cert is not None
-        self.seed = spec.seed or 0
-        self.rows = rows
+        self.spec = spec
+        self._columns = frozenset(spec.columns)
+        self._rows = rows
         self._tls = tls
         self._way = Way(None, None if spec.proxy is None else URL(spec.proxy), local_address)
         self._keeps_connections = not asks_to_close(spec.headers)
         self._headers = [
-            (header.name, Template.parse(header.value, self.columns, IN_HEADER)) for header in spec.headers
+            (header.name, Template.parse(header.value, self._columns, IN_HEADER)) for header in spec.headers
         ]
-        self._has_constant_headers = all(value.is_constant for _, value in self._headers)
-        self._spec_names = {name.lower() for name, _ in self._headers}
-        self._common_names = self._spec_names.union(
-            map(str.lower, DEFAULT_HEADERS), ("host", "proxy-authorization")
-        )
+        names = [*DEFAULT_HEADERS, "Host", "Proxy-Authorization", *(name for name, _ in self._headers)]
+        self._common_names = frozenset(map(str.lower, names))
         self._plans: dict[tuple[str, str], RequestPlan] = {}
         self._origins: dict[tuple[str, str | None, int | None], ClientOrigin] = {}
         self._busy: set[OutboundConnection] = set()
@@ -110,8 +87,8 @@ class HttpClient:
         key = method, url
         plan = self._plans.get(key)
         if plan is None:
-            whole = build_plan_url(self.base_url, url)
-            plan = RequestPlan(method.upper(), whole, self.columns, self.find_origin(build_origin(whole)))
+            whole = build_plan_url(self.spec.base_url, url)
+            plan = RequestPlan(method.upper(), whole, self._columns, self.find_origin(build_origin(whole)))
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
@@ -131,7 +108,13 @@ class HttpClient:
         return origin
 
     def build_head(
-        self, plan: RequestPlan, line: bytes, own: Sequence[tuple[str, str]], index: int | None
+        self,
+        plan: RequestPlan,
+        line: bytes,
+        own: Sequence[tuple[str, str]],
+        index: int | None,
+        *,
+        is_foreign: bool = False,
     ) -> bytes:
         """Request line and headers of a request.
 
@@ -140,47 +123,31 @@ class HttpClient:
             line: its request line.
             own: its own headers, which replace those of all requests that have the same name.
             index: of its iteration; None outside of iterations.
+            is_foreign: whether redirections have led to another origin: it has no headers of the run then.
         """
-        common, replaced = plan.origin.common, [name.lower() for name, _ in own]
-        if common is None or not self._common_names.isdisjoint(replaced) or plan.authorization:
-            common = self._build_common(plan, replaced, index)
-        if not own:
-            return b"%b%b\r\n" % (line, common)
+        build_common, replaced = plan.origin.build_common, [name.lower() for name, _ in own]
+        if is_foreign or plan.has_credentials or not self._common_names.isdisjoint(replaced):
+            build_common = self._bind_common(plan, replaced, is_foreign=is_foreign)
+        elif build_common is None:
+            build_common = plan.origin.build_common = self._bind_common(plan, replaced)
         written = "".join([f"{name}: {value}\r\n" for name, value in own])
-        return b"%b%b%b\r\n" % (line, common, written.encode("utf-8", "surrogateescape"))
+        return b"%b%b%b\r\n" % (line, build_common(index or 0), written.encode("utf-8", "surrogateescape"))
 
-    def build_foreign_head(
-        self, plan: RequestPlan, line: bytes, own: Sequence[tuple[str, str]], _: int | None
-    ) -> bytes:
-        """The same of a request to where a redirection leads: it has no headers of the run."""
-        pairs = [
-            ("Host", plan.origin.host),
-            *DEFAULT_HEADERS.items(),
-            *plan.origin.list_proxy_headers(),
-            *own,
-        ]
-        return line + "".join([*(f"{name}: {value}\r\n" for name, value in pairs), "\r\n"]).encode(
-            "utf-8", "surrogateescape"
-        )
-
-    def _build_common(self, plan: RequestPlan, replaced: Sequence[str], index: int | None) -> bytes:
-        """The headers of all requests but those of these names, which one has itself."""
-        pairs = [("Host", plan.origin.host), *DEFAULT_HEADERS.items(), *plan.origin.list_proxy_headers()]
-        pairs = [pair for pair in pairs if pair[0].lower() not in self._spec_names]
-        if plan.authorization and "authorization" not in self._spec_names:
-            pairs.append(("Authorization", plan.authorization))
-        pairs += [(name, value.bind(self.rows)(index or 0)) for name, value in self._headers]
-        kept = "".join([f"{name}: {value}\r\n" for name, value in pairs if name.lower() not in replaced])
-        common = kept.encode("utf-8", "surrogateescape")
-        is_for_all = not plan.authorization and self._common_names.isdisjoint(replaced)
-        if is_for_all and self._has_constant_headers:
-            plan.origin.common = common
-        return common
+    def _bind_common(
+        self, plan: RequestPlan, replaced: Collection[str], *, is_foreign: bool = False
+    ) -> BuildHeaders:
+        """What makes the headers of all requests, but those that one replaces."""
+        place = plan.place.with_user(None) if is_foreign else plan.place
+        headers = [] if is_foreign else self._headers
+        given = {*replaced, *(name.lower() for name, _ in headers)}
+        kept = [header for header in headers if header[0].lower() not in replaced]
+        own = list_own_headers(place, given, proxy=plan.origin.proxy)
+        return write_headers([*own, *kept]).bind_bytes(self._rows)
 
     def find_header(self, name: str, index: int | None) -> str:
         """The value of a header of all requests, whose name is in lower case; empty if there is none."""
         found = (value for each, value in self._headers if each.lower() == name)
-        return next((str(value.bind(self.rows)(index or 0)) for value in found), "")
+        return next((str(value.bind(self._rows)(index or 0)) for value in found), "")
 
     def allow_timeout(self, timeout_s: float) -> None:
         """Check deadlines often enough for requests with this time limit."""
@@ -211,7 +178,7 @@ class HttpClient:
         """
         connection = origin.idle.pop(monotonic_ns())
         if connection is None:
-            connection = await _connect(origin, deadline_ns)
+            connection = await origin.open(deadline_ns)
         waiter = self._loop.create_future()
         connection.deadline_ns = deadline_ns
         self._busy.add(connection)
@@ -249,15 +216,3 @@ class HttpClient:
         for origin in self._origins.values():
             origin.idle.close_expired(now_ns)
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
-
-
-async def _connect(origin: ClientOrigin, deadline_ns: int) -> OutboundConnection:
-    try:
-        async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
-            return await origin.connect()
-    except TimeoutError as error:
-        # The system may give up first; its error has a number.
-        outcome = CONNECT_ERROR if error.errno else TIMEOUT
-        raise TransportError(outcome, error) from None
-    except (OSError, ValueError) as error:
-        raise TransportError(CONNECT_ERROR, error) from None

@@ -1,19 +1,20 @@
 """The connections of scenarios: at most one request is in flight on each; an origin keeps the idle ones."""
 
-import os
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable
+from time import monotonic_ns
 
 from yarl import URL
 
-from oku_core.accounting.outcome import TIMEOUT
-from oku_core.http_client.client_rules import build_basic
-from oku_core.http_client.connector import Connector, OriginConnection, Way
-from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
-from oku_core.http_client.idle_pool import IdlePool
+from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, TIMEOUT
+from oku_core.http_client.connector import OriginConnection, ProxyError, Way
+from oku_core.http_client.error_reason import CUT_SHORT
+from oku_core.http_client.http1_connection import Http1Connection
+from oku_core.http_client.idle_pool import PooledConnector
 from oku_core.http_client.response_reader import ResponseReader
 
-if TYPE_CHECKING:
-    import asyncio
+BuildHeaders = Callable[[int], bytes]
+"""Makes the headers of the request of an index, each with its line break."""
 
 
 class TransportError(Exception):
@@ -33,18 +34,22 @@ class TransportError(Exception):
 class OutboundConnection(Http1Connection, OriginConnection):
     """One connection, TLS and tunnel included.
 
+    Args:
+        is_forwarded: whether its peer is a proxy that forwards plain requests.
+
     Attributes:
         reader: has read the answer, once the future of `ask` is done.
         deadline_ns: when the request in flight has taken too long, by the monotonic clock.
     """
 
     __slots__ = (
-        "_file", "_is_paused", "_socket_file", "_transport", "_unsent", "_waiter",
+        "_file", "_is_forwarded", "_is_paused", "_socket_file", "_transport", "_unsent", "_waiter",
         "begun_ns", "connect_us", "deadline_ns", "reader",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_forwarded: bool = False) -> None:
         super().__init__()
+        self._is_forwarded = is_forwarded
         self.reader = ResponseReader(has_bodies=True)
         self.deadline_ns = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -54,7 +59,7 @@ class OutboundConnection(Http1Connection, OriginConnection):
         """Whether a request can be sent on it."""
         return not self._transport.is_closing()
 
-    def ask(self, request: bytes, waiter: "asyncio.Future[None]", *, has_body: bool, kept_bytes: int) -> None:
+    def ask(self, request: bytes, waiter: asyncio.Future[None], *, has_body: bool, kept_bytes: int) -> None:
         """Send a request.
 
         Args:
@@ -105,23 +110,14 @@ class OutboundConnection(Http1Connection, OriginConnection):
 
     def _fail(self, outcome: int, cause: object) -> None:
         waiter = self._waiter
+        if self._is_forwarded and outcome == DISCONNECTED and cause is not CUT_SHORT:
+            cause = ProxyError(cause if isinstance(cause, Exception) else None)
         self.close()
         if waiter is not None and not waiter.done():
             waiter.set_exception(TransportError(outcome, cause))
 
-    def _write(self, request: bytes) -> None:
-        """Send at once what the socket takes; the transport would first serve all other connections."""
-        sent = 0
-        if self._file != NO_FILE:
-            try:  # noqa: SIM105  # `suppress` takes longer than all else here
-                sent = os.write(self._file, request)
-            except OSError:  # it is full, or `_write_in_pieces` meets the error, too
-                pass
-        if sent < len(request):
-            self._write_in_pieces(request, sent)
 
-
-class ClientOrigin:
+class ClientOrigin(PooledConnector[OutboundConnection]):
     """One scheme, host and port.
 
     Args:
@@ -129,34 +125,26 @@ class ClientOrigin:
         way: how connections are made.
 
     Attributes:
-        host: host and port as the header `Host` has them.
-        common: the headers that are the same for all requests there, as bytes; None until they are known.
-        before_path: stands before the path in a request line; only a proxy needs something there.
-        idle: the connections that wait for a request.
+        proxy: the one of its requests; None without one.
+        build_common: makes the headers of all requests; None until they are known.
     """
 
     def __init__(self, url: URL, way: Way) -> None:
-        self.host = url.host_port_subcomponent or ""
-        self.common: bytes | None = None
-        self.before_path = self._proxy_authorization = ""
-        if way.proxy is not None and url.scheme != "https":
-            self.before_path = f"http://{self.host}"
-            self._proxy_authorization = build_basic(way.proxy.user, way.proxy.password)
-        self.idle: IdlePool[OutboundConnection] = IdlePool()
-        self._connector = Connector(url, way)
+        super().__init__(url, way)
+        self.proxy = way.proxy
+        self.build_common: BuildHeaders | None = None
+        self._is_forwarded = way.proxy is not None and url.scheme != "https"
 
-    def list_proxy_headers(self) -> list[tuple[str, str]]:
-        """The headers for a proxy that forwards requests."""
-        authorization = self._proxy_authorization
-        return [("Proxy-Authorization", authorization)] if authorization else []
-
-    async def connect(self) -> OutboundConnection:
-        """Make a connection, which may raise an `OSError`."""
-        connection = OutboundConnection()
-        await self._connector.connect(connection)
+    async def open(self, deadline_ns: int) -> OutboundConnection:
+        """Make a connection until a time of the monotonic clock; `TransportError` if there is none."""
+        connection = OutboundConnection(is_forwarded=self._is_forwarded)
+        try:
+            async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
+                await self.connect(connection)
+        except TimeoutError as error:
+            # The system may give up first; its error has a number.
+            outcome = CONNECT_ERROR if error.errno else TIMEOUT
+            raise TransportError(outcome, error) from None
+        except (OSError, ValueError) as error:
+            raise TransportError(CONNECT_ERROR, error) from None
         return connection
-
-    def close(self) -> None:
-        """Close idle connections, and give up a lookup that is under way."""
-        self._connector.close()
-        self.idle.close()

@@ -11,7 +11,6 @@ from oku.http.outbound_connection import TransportError
 from oku.http.request_body import Body, encode_data, encode_fields, encode_files, encode_json
 from oku.http.request_plan import RequestPlan, check_value
 from oku_core.accounting.outcome import PROTOCOL_ERROR
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, build_basic
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
 from oku_core.http_client.redirects import (
     NOT_A_URL,
@@ -22,6 +21,7 @@ from oku_core.http_client.redirects import (
     drop_content_headers,
     next_hop,
 )
+from oku_core.http_client.request_head import METHODS_WITHOUT_BODY, build_basic
 from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
 MOST_REDIRECTS = 10
@@ -79,7 +79,7 @@ class OutgoingRequest:
         return self._url
 
     async def send(self, deadline_ns: int, cookies: CookieJar) -> Answer:
-        """Send it, follow where it is sent on to, and keep cookies; the last answer.
+        """Send it, follow redirections, and keep cookies; the last answer.
 
         Args:
             deadline_ns: until when it may take, by the monotonic clock.
@@ -89,26 +89,52 @@ class OutgoingRequest:
             TransportError: there is no complete answer.
             ValueError: its URL has a placeholder that stands for nothing here.
         """
-        plan, own = self._plan, self._headers
-        line = plan.line
+        client, plan, own, body, is_foreign = self._client, self._plan, self._headers, self._body, False
+        line, hop = plan.line, None
         if line is None or self._query:
             line = plan.build_line(self._index, self._row, self._query)
-        if not cookies.is_empty and (value := cookies.find(self.url, time())):
-            own = self._add_cookies(own, value)
-        head = self._client.build_head(plan, line, own, self._index)
-        answer = await self._client.exchange(
-            plan.origin,
-            head + self._body if self._body else head,
-            deadline_ns,
-            has_body=plan.method != "HEAD",
-            kept_bytes=self._kept_bytes,
-            is_last=self._is_last,
-        )
-        if may_set_cookies(answer.head):
-            cookies.store(answer.head, self.url, time())
-        if answer.status in REDIRECTIONS and self._options.get("allow_redirects") in (None, True):
-            return await self._follow(answer, deadline_ns, cookies)
+        for redirects_left in range(MOST_REDIRECTS, -1, -1):
+            headers = own if cookies.is_empty else self._add_cookies(own, cookies, is_foreign=is_foreign)
+            head = client.build_head(plan, line, headers, self._index, is_foreign=is_foreign)
+            answer = await client.exchange(
+                plan.origin,
+                head + body if body else head,
+                deadline_ns,
+                has_body=plan.method != "HEAD",
+                kept_bytes=self._kept_bytes,
+                is_last=self._is_last and not is_foreign,
+            )
+            if may_set_cookies(answer.head):
+                cookies.store(answer.head, self.url, time())
+            if answer.status not in REDIRECTIONS or self._options.get("allow_redirects") not in (None, True):
+                break
+            hop = hop or Hop(plan.method, URL(self.url, encoded=True), has_body=bool(body))
+            if (hop := self._follow(hop, answer, redirects_left)) is None:
+                break
+            plan, is_foreign = client.find_plan(hop.method, self._url), hop.is_foreign
+            line = plan.build_line(None, _NO_ROW)
+            if not hop.keeps_content:
+                body, own = b"", drop_content_headers(own)
+            if is_foreign:
+                own = []
         return answer
+
+    def _follow(self, hop: Hop, answer: Answer, redirects_left: int) -> Hop | None:
+        """The redirected request; None after the last answer; `TransportError` if it must not be sent."""
+        try:
+            has_certificate = self._client.spec.cert is not None
+            following = next_hop(hop, answer.status, answer.head, has_certificate=has_certificate)
+            if following is None:
+                return None
+            if not redirects_left:
+                raise RedirectError(describe_excess(MOST_REDIRECTS))
+            self._url = str(following.url)
+            self._client.find_plan(following.method, self._url)
+        except RedirectError as error:
+            raise TransportError(PROTOCOL_ERROR, error) from None
+        except ValueError:
+            raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
+        return following
 
     def _take_options(self, options: RequestOptions) -> None:
         """Work out query, headers and body."""
@@ -152,47 +178,15 @@ class OutgoingRequest:
         self._is_last = asks_to_close((header,))
         return True
 
-    def _add_cookies(self, own: _Headers, value: str, *, is_foreign: bool = False) -> _Headers:
+    def _add_cookies(self, own: _Headers, cookies: CookieJar, *, is_foreign: bool) -> _Headers:
         """Headers with the cookies that servers have set, beside those of a header `Cookie` that is given."""
+        if not (value := cookies.find(self.url, time())):
+            return own
         given = next((text for name, text in own if name.lower() == "cookie"), None)
         if given is None and not is_foreign:
             given = self._client.find_header("cookie", self._index)
         others = [pair for pair in own if pair[0].lower() != "cookie"]
         return [*others, ("Cookie", merge_cookies(given, value) if given else value)]
-
-    async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieJar) -> Answer:
-        """Go where an answer sends a request, and where the next one does."""
-        client, body, own, count = self._client, self._body, self._headers, 0
-        hop = Hop(self._plan.method, URL(self.url, encoded=True), has_body=bool(body))
-        while True:
-            try:
-                following = next_hop(hop, answer.status, answer.head, has_certificate=client.has_certificate)
-                if following is None:
-                    return answer
-                if count == MOST_REDIRECTS:
-                    raise RedirectError(describe_excess(MOST_REDIRECTS))
-                hop, count, self._url = following, count + 1, str(following.url)
-                plan = client.find_plan(hop.method, self._url)
-            except RedirectError as error:
-                raise TransportError(PROTOCOL_ERROR, error) from None
-            except ValueError:
-                raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
-            if not hop.keeps_content:
-                body, own = b"", drop_content_headers(own)
-            if hop.is_foreign:
-                own = []
-            value = cookies.find(self._url, time())
-            headers = self._add_cookies(own, value, is_foreign=hop.is_foreign) if value else own
-            build_head = client.build_foreign_head if hop.is_foreign else client.build_head
-            answer = await client.exchange(
-                plan.origin,
-                build_head(plan, plan.build_line(None, _NO_ROW), headers, self._index) + body,
-                deadline_ns,
-                has_body=hop.method != "HEAD",
-                kept_bytes=self._kept_bytes,
-                is_last=self._is_last and not hop.is_foreign,
-            )
-            cookies.store(answer.head, self._url, time())
 
 
 def _encode_body(options: RequestOptions) -> Body | None:

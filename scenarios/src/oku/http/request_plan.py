@@ -7,7 +7,13 @@ from urllib.parse import quote
 from oku.http.outbound_connection import ClientOrigin
 from oku_core.data.data_format import INDEX_NAME
 from oku_core.errors import format_value
-from oku_core.http_client.client_rules import build_basic, build_origin, build_target
+from oku_core.http_client.request_head import (
+    REQUEST_LINE_END,
+    build_line_start,
+    build_origin,
+    build_target,
+    check_header,
+)
 from oku_core.process.redaction import redact
 from oku_core.spec.values.template import NAMED_PLACEHOLDER, read_literally
 from oku_core.spec.values.url import Url, is_absolute, join_url
@@ -29,7 +35,8 @@ class RequestPlan:
         method: as given.
         url: as given, with its placeholders.
         origin: as given.
-        authorization: the header of that name that user and password of the URL make; empty without them.
+        place: scheme, host and port of the URL, with its user and password.
+        has_credentials: whether it has any of the last two.
         line: the request line, if it has no placeholder; else None.
 
     Raises:
@@ -37,21 +44,21 @@ class RequestPlan:
     """
 
     __slots__ = (
-        "_names", "_prefix", "_texts", "authorization", "line", "method", "origin", "url",
+        "_names", "_start", "_texts", "has_credentials", "line", "method", "origin", "place", "url",
     )  # fmt: skip
 
     def __init__(self, method: str, url: Url, columns: Collection[str], origin: ClientOrigin) -> None:
         if not _METHOD.fullmatch(method):
             raise ValueError(f"{_show(method)} is not a method")
         self.method, self.url = method, url
-        place = build_origin(url)
+        self.place = build_origin(url)
+        self.has_credentials = self.place.user is not None or self.place.password is not None
         self.origin = origin
-        self.authorization = build_basic(place.user, place.password)
         target = build_target(url)
         text = f"{target.path}?{target.query}" if target.query else target.path
-        self._prefix = f"{method} {self.origin.before_path}"
+        self._start = build_line_start(method, self.place, origin.proxy)
         self._texts, self._names = _split(text, {INDEX_NAME, *columns})
-        self.line = None if self._names else f"{self._prefix}{self._texts[0]} HTTP/1.1\r\n".encode()
+        self.line = None if self._names else self.build_line(None, {})
 
     def build_line(self, index: int | None, row: Mapping[str, str], query: str = "") -> bytes:
         """The request line of one request.
@@ -64,7 +71,7 @@ class RequestPlan:
         Raises:
             ValueError: the URL has a placeholder that stands for nothing here.
         """
-        return f"{self._prefix}{self.build_target(index, row, query)} HTTP/1.1\r\n".encode()
+        return f"{self._start}{self.build_target(index, row, query)}{REQUEST_LINE_END}".encode()
 
     def build_target(self, index: int | None, row: Mapping[str, str], query: str = "") -> str:
         """Path and query of one request."""
@@ -77,7 +84,9 @@ class RequestPlan:
 
     def build_url(self, index: int | None, row: Mapping[str, str], query: str = "") -> str:
         """The whole URL of one request, without user and password."""
-        return f"{self.url.scheme}://{self.origin.host}{self.build_target(index, row, query)}"
+        return (
+            f"{self.url.scheme}://{self.place.host_port_subcomponent}{self.build_target(index, row, query)}"
+        )
 
     def _fill(self, name: str, index: int | None, row: Mapping[str, str]) -> str:
         if name != INDEX_NAME and name in row:
@@ -128,6 +137,5 @@ def check_value(name: str, value: object) -> str:
     if not _METHOD.fullmatch(name):
         raise ValueError(f"{_show(name)} is not the name of a header")
     text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes | bytearray) else str(value)
-    if _MALFORMED.search(text):
-        raise ValueError(f"the header {name} has a line break or NUL in its value")
+    check_header(name, text)
     return text

@@ -1,8 +1,7 @@
 """Makes the HTTP client and the rows of scenarios and hooks, from the first message of the worker."""
 
 import os
-import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from oku.http.http_client import HttpClient
 from oku.http.scope import Scope
 from oku_core.data.escape import AS_TEXT, IN_HEADER
 from oku_core.data.row_reader import RowReader, Value
-from oku_core.http_client.tls import build_tls
+from oku_core.http_client.tls import SpecTls
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.spec import Spec, decode_spec
 from oku_core.spec.values.template import Template
@@ -26,33 +25,11 @@ def build_client(message: Start | Call, spec: Spec, rows: RowReader | None = Non
         spec: the one in it.
         rows: its rows; None without data.
     """
-    tls = SpecTls(spec, _find_files(message))
+    tls = SpecTls(spec, SpecFiles(EVERYWHERE.folders, _find_files(message).__getitem__))
     if spec.cert or spec.cacert or (spec.base_url is not None and spec.base_url.scheme == "https"):
         tls.build()  # it takes a while: not within a request
     local_address = message.local_address if isinstance(message, Start) else None
     return HttpClient(spec, tls, rows, local_address)
-
-
-class SpecTls:
-    """The settings of TLS that a spec asks for, built when they are first needed.
-
-    Args:
-        spec: the spec.
-        paths: where its files are, by their digests; the worker has read them before, and only those that its
-            operator allows.
-    """
-
-    def __init__(self, spec: Spec, paths: Mapping[str, Path]) -> None:
-        self._spec = spec
-        self._files = SpecFiles(EVERYWHERE.folders, paths.__getitem__)
-        self._settings: ssl.SSLContext | None = None
-
-    def build(self) -> ssl.SSLContext:
-        """Build the settings, or give those that were built before."""
-        if self._settings is None:
-            self._settings = build_tls(self._spec, self._files)
-            assert self._settings is not None  # user code may ask for any URL
-        return self._settings
 
 
 @asynccontextmanager

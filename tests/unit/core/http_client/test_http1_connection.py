@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from oku_core.accounting.outcome import DISCONNECTED, PROTOCOL_ERROR
-from oku_core.http_client.client_rules import PIECE_BYTES
-from oku_core.http_client.http1_connection import Http1Connection
+from oku_core.http_client.http1_connection import PIECE_BYTES, Http1Connection
 from oku_core.http_client.response_reader import ResponseReader
 
 LONG = b"0123456789abcdef" * 500_000

@@ -1,7 +1,6 @@
 """Which idle connection takes the next request, and when the others are closed."""
 
-from oku_core.http_client.client_rules import KEEPALIVE_S
-from oku_core.http_client.idle_pool import IdlePool
+from oku_core.http_client.idle_pool import KEEPALIVE_S, IdlePool
 
 SECOND_NS = 10**9
 

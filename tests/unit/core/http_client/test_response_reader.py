@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
 
-from oku_core.http_client.client_rules import LONGEST_FRAMING_BYTES
-from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
+from oku_core.http_client.response_reader import LONGEST_FRAMING_BYTES, MalformedResponseError, ResponseReader
 
 LONG = 500
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.workers.extension import require_extension
 
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES
 from oku_workers.engines.httptools.body_size import (
     FIXED,
     LENGTH,

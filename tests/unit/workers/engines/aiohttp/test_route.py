@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
-from oku_core.http_client.client_rules import PIECE_BYTES
+from oku_core.http_client.http1_connection import PIECE_BYTES
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target

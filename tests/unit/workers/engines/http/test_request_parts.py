@@ -14,7 +14,7 @@ from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import IN_HEADER, IN_URL, Escape
 from oku_core.data.row_reader import Value
 from oku_core.data.scan import DataTable, Scan, Use, read_table, scan
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix

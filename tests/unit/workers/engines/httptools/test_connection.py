@@ -20,8 +20,10 @@ from oku_core.accounting.outcome import (
     TIMEOUT,
     UNEXPECTED_STATUS,
 )
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, PIECE_BYTES
 from oku_core.http_client.connector import Way
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.idle_pool import PooledConnector
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
@@ -34,7 +36,7 @@ from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.exchange import LONGEST_BYTES, AnswerBatch
 from oku_workers.engines.httptools.request import SharedBody
-from oku_workers.engines.httptools.route import Origin, Route
+from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_part import OpenPart
 from oku_workers.feed.feed import Feed
@@ -85,7 +87,7 @@ class Bench:
             headers=(),
             expect=Expectation(**{"status": (ExpectedStatus("200"),)} | expect),
         )
-        origin: Origin[Connection] = Origin(URL("http://h"), Way())
+        origin: PooledConnector[Connection] = PooledConnector(URL("http://h"), Way())
         self.route = Route(template, SharedBody(lambda _: b"request", follows), origin, 3600.0)
         self.known = self.route.known
         self.feed: FeedProtocol = Feed()

@@ -8,7 +8,7 @@ import pytest
 from tests.kit.workers.engine_benches import LAST_ANSWER, HttptoolsBench, settle
 
 from oku_core.accounting.outcome import OK, TIMEOUT
-from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.http_client.idle_pool import KEEPALIVE_S
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import parse_urls
 from oku_workers.engines.http.connection_set import CONNECTING_AT_ONCE

@@ -163,7 +163,7 @@ class Record:
         self.tally, self._state = None, IDLE
         if (execution := self._feed.current) is not None:
             index = execution.next_coordinate
-            self.tally, self.coordinate, _, _ = self._feed.take()
+            self.tally, self.coordinate, _, _ = self._feed.pop()
             self._route = self._turns[index % len(self._turns)] if self._turns else self._route
             self._state, self.since_ns = SENT, now_ns
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import Header
@@ -95,35 +96,6 @@ def test_headers_are_those_of_the_spec(index: int, headers: list[tuple[str, str]
     assert {name for name, _ in sent if name.lower() not in named} == {
         name for name in own if name.lower() not in named
     }
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("http://h:80/", "h"),
-        ("https://h:443/", "h"),
-        ("https://h:80/", "h:80"),
-        ("http://H.Example:8080/", "h.example:8080"),
-        ("http://[::1]/", "[::1]"),
-        ("http://[::1]:8080/", "[::1]:8080"),
-        ("http://straße.example/", "xn--strae-oqa.example"),
-        ("http://user:secret@h:8080/", "h:8080"),
-    ],
-)
-def test_the_host_is_that_of_the_url(url: str, host: str) -> None:
-    """It has its port unless that is the one of the scheme."""
-    assert dict(split(build(0, url))[1])["Host"] == host
-
-
-@pytest.mark.parametrize(
-    ("user", "credentials"),
-    [("me:secret", "bWU6c2VjcmV0"), ("me", "bWU6"), ("a%40b:c%3A", "YUBiOmM6")],
-)
-def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
-    """It becomes an Authorization header, unless the spec has one."""
-    assert dict(split(build(0, f"http://{user}@h/"))[1])["Authorization"] == f"Basic {credentials}"
-    _, headers, _ = split(build(0, f"http://{user}@h/", headers=(Header("authorization: mine"),)))
-    assert [value for name, value in headers if name.lower() == "authorization"] == ["mine"]
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "PURGE"])

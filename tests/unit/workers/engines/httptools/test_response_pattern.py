@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.kit.servers.responses import INVALID, VALID
 from tests.kit.workers.extension import require_extension
 
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
-from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES, MalformedResponseError, ResponseReader
 from oku_workers.engines.httptools import body_size
 from oku_workers.engines.httptools.response_pattern import ResponsePattern, learn_pattern
 

@@ -13,8 +13,9 @@ from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, l
 
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
-from oku_core.http_client.client_rules import KEEPALIVE_S, PIECE_BYTES
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2, STREAM_REFUSED
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.idle_pool import KEEPALIVE_S
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls

@@ -10,7 +10,7 @@ from yarl import URL
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import AS_TEXT, IN_HEADER
 from oku_core.data.row_reader import Value
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
@@ -93,29 +93,12 @@ def test_where_a_request_goes_is_what_the_url_says() -> None:
     """A server would have to refuse it."""
     for text in ["http://h", "http://h?", "http://h/#part"]:
         assert list_values(build(0, text)[0], ":path") == ["/"]
-    for url, scheme, authority in [
-        ("http://h:80/", "http", "h"),
-        ("https://h:443/", "https", "h"),
-        ("https://h:80/", "https", "h:80"),
-        ("http://H.Example:8080/", "http", "h.example:8080"),
-        ("http://[::1]:8080/", "http", "[::1]:8080"),
-        ("http://straße.example/", "http", "xn--strae-oqa.example"),
-        ("http://user:secret@h:8080/", "http", "h:8080"),
-    ]:
-        # Scheme and authority are those of the url.
-        fields, _ = build(0, url)
-        assert (list_values(fields, ":scheme"), list_values(fields, ":authority")) == ([scheme], [authority])
     for name in ["Host", "host"]:
         # A host of the spec is the authority.
         fields, _ = build(7, "http://h/", headers=(Header("A: b"), Header(f"{name}: site{{i}}.example")))
         assert list_values(fields, ":authority") == ["site7.example"]
         assert list_values(fields, "host") == []
         assert [each for each, _ in fields].index(":authority") == 2
-    for user, credentials in [("me:secret", "bWU6c2VjcmV0"), ("me", "bWU6"), ("a%40b:c%3A", "YUBiOmM6")]:
-        # A user in a url is told. It becomes a field, unless the spec has one.
-        assert list_values(build(0, f"http://{user}@h/")[0], "authorization") == [f"Basic {credentials}"]
-        fields, _ = build(0, f"http://{user}@h/", headers=(Header("Authorization: mine"),))
-        assert list_values(fields, "authorization") == ["mine"]
 
 
 @given(

@@ -28,8 +28,8 @@ from tests.kit.http2.session import Session as ServerSession
 from tests.kit.http2.session import StreamRequest
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, OK, PROTOCOL_ERROR
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_core.http_client.error_reason import HEADERS_TOO_LONG, MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.target import Expectation
 from oku_core.spec.values.check import ExpectedStatus

@@ -14,10 +14,9 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import CUT_SHORT, ReasonError
-from oku_core.http_client.http1_connection import read_rest
+from oku_core.http_client.http1_connection import PIECE_BYTES, read_rest
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
 
@@ -79,8 +78,7 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
         try:
             reader.feed(data)
         except MalformedResponseError as error:
-            error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold the data
-            self._fail(error)
+            self._fail(error.without_response())
             return
         if not (reader.is_complete or self._first_ns):
             self._first_ns = monotonic_ns()

@@ -17,7 +17,8 @@ from aiohttp.payload import BytesPayload, Payload
 from multidict import CIMultiDict
 from yarl import URL
 
-from oku_core.http_client.client_rules import PIECE_BYTES, build_origin
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows

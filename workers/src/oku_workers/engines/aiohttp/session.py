@@ -24,9 +24,9 @@ from yarl import URL
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 from oku_core.data.data_format import DataError
-from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Connector, Way
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.idle_pool import KEEPALIVE_S
 from oku_core.http_client.redirects import Hop, RedirectChain, RedirectError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS

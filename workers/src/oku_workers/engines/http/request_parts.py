@@ -8,11 +8,10 @@ from yarl import URL
 from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
 from oku_core.data.row_reader import RowReader, Value
-from oku_core.http_client.client_rules import build_basic, build_target
+from oku_core.http_client.request_head import build_target, list_own_headers
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
-from oku_core.spec.values.request_content import BODY_TYPE, DEFAULT_HEADERS
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
 from oku_workers.engines.contract.engine_protocol import EngineError
@@ -28,6 +27,11 @@ class TargetParts(NamedTuple):
 
     path: Template
     query: Template
+
+    def join(self) -> Template:
+        """Path and query as one text."""
+        has_query = self.query.literal or self.query.places
+        return self.path + "?" + self.query if has_query else self.path
 
 
 class RequestParts(NamedTuple):
@@ -68,21 +72,14 @@ def split_request(template: RequestTemplate) -> RequestParts:
     )
 
 
-def list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
-    """Oku's own headers, apart from the host, unless the template gives one of that name.
-
-    Args:
-        template: what is sent.
-        origin: where it goes; its user and password become a header.
-    """
-    own = dict(DEFAULT_HEADERS)
-    if authorization := build_basic(origin.user, origin.password):
-        own["Authorization"] = authorization
-    if template.body is not None:
-        own["Content-Type"] = BODY_TYPE
-    for name, value in own.items():
-        if not any(header.is_named(name.lower()) for header in template.headers):
-            yield name, value
+def list_all_headers(
+    template: RequestTemplate, origin: URL, parts: RequestParts
+) -> Iterator[tuple[str, Template]]:
+    """Oku's own headers for an origin and those of a template, in the order in which they are sent."""
+    given = {header.name.lower() for header in template.headers}
+    for name, value in list_own_headers(origin, given, has_body=template.body is not None):
+        yield name, Template([value])
+    yield from parts.headers
 
 
 def list_values(spec: Spec) -> list[Value]:

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import build_origin
+from oku_core.http_client.request_head import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 

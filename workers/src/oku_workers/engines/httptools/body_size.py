@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES
 from oku_workers.speedups.extension import IS_COMPILED
 
 if IS_COMPILED:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from oku_core.accounting.outcome import OK, PROTOCOL_ERROR, TIMEOUT
 from oku_core.http_client.connector import OriginConnection
 from oku_core.http_client.error_reason import UNASKED
-from oku_core.http_client.http1_connection import NO_FILE, Http1Connection
+from oku_core.http_client.http1_connection import Http1Connection
 from oku_core.http_client.response_reader import ResponseReader
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import count_answer
@@ -35,7 +35,8 @@ from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
 
 if TYPE_CHECKING:
-    from oku_workers.engines.httptools.route import Origin, Route
+    from oku_core.http_client.idle_pool import PooledConnector
+    from oku_workers.engines.httptools.route import Route
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
@@ -105,12 +106,13 @@ class Connection(Exchange, Http1Connection, OriginConnection):
     )
 
     _route: "Route[Connection]"
+    _write_now = staticmethod(write)
 
     def __init__(self, owner: Owner, route: "Route[Connection]", request: bytes = b"") -> None:
         """A connection that is still to be made, for the first request on it."""
         assert route.origin is not None
         super().__init__()
-        self.origin: Origin[Connection] = route.origin
+        self.origin: PooledConnector[Connection] = route.origin
         self.tally = None
         self.coordinate = self.lateness_us = 0
         self.since_ns = monotonic_ns()
@@ -151,7 +153,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
     def send(self, request: bytes) -> None:
         """Send the request that was noted; there was none in flight."""
         self._state = SENT
-        self._write(request)
+        self._write(request, self._route.body)
 
     def leave_to_owner(self) -> None:
         """Have the engine decide what follows on the request in flight."""
@@ -192,7 +194,7 @@ class Connection(Exchange, Http1Connection, OriginConnection):
         self._record_times(self.tally)
         self._state = SENT
         request, self._request = self._request, b""
-        self._write(request)
+        self._write(request, self._route.body)
 
     def _end(self, status: int, received: int, now_ns: int) -> None:
         """Count an answer that is ok unless it is late, and have the engine decide what follows."""
@@ -231,23 +233,14 @@ class Connection(Exchange, Http1Connection, OriginConnection):
         self._times = None
         tally.record_connection(connect_us, tls_us)
 
-    def _write(self, request: bytes) -> None:
-        """Send at once what the socket takes; the transport would first serve all other connections."""
-        sent = 0
-        if self._file != NO_FILE:
-            try:  # noqa: SIM105  # `suppress` takes longer than all else here
-                sent = write(self._file, request)
-            except OSError:  # it is full, or `_write_in_pieces` meets the error, too
-                pass
-        if sent < len(request) or self._route.body:
-            self._write_rest(request, sent)
-
     def _write_rest(self, request: bytes, sent: int) -> None:
         """Send what the socket has not taken, or all of it, and the body that follows."""
-        body = self._route.body
+        self._write_in_pieces(request, sent, self._route.body)
+
+    def _write_in_pieces(self, request: bytes, sent: int, body: bytes = b"") -> None:
         if sent or body or len(request) > LARGE_REQUEST_BYTES:
             self._state = SENDING
-        self._write_in_pieces(request, sent, body)
+        super()._write_in_pieces(request, sent, body)
 
     def _read(self, data: bytes) -> None:
         if self.tally is None:

@@ -27,12 +27,13 @@ from oku_workers.engines.http.http_engine import HttpEngine
 from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.exchange import AnswerBatch
-from oku_workers.engines.httptools.route import Origin, Route, build_routes
+from oku_workers.engines.httptools.route import Route, build_routes
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import Tally
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
+    from oku_core.http_client.idle_pool import PooledConnector
     from oku_workers.engines.http.route_table import Routes
     from oku_workers.engines.httptools.request import BuildRequest
 
@@ -57,7 +58,7 @@ class HttptoolsEngine(HttpEngine):
         self._free = self.window
         rows = context.rows
         way = Way(context.tls, local_address=context.local_address)
-        routes: Routes[Route[Connection], Origin[Connection]] = build_routes(spec, way, rows)
+        routes: Routes[Route[Connection], PooledConnector[Connection]] = build_routes(spec, way, rows)
         self.batch = AnswerBatch(asyncio.get_running_loop().call_soon, count_answers)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None

@@ -155,7 +155,7 @@ class PythonExchange:
         if following is None or build is None or not (request := build(following.next_coordinate)):
             self._end(status, received, now_ns)
             return
-        # As `Owner.go_on`, `Feed.take`, `start_request` and `send`, whose calls would take 7 % of a request.
+        # As `Owner.go_on`, `Feed.pop`, `start_request` and `send`, whose calls would take 7 % of a request.
         tally, latency_ns = self.tally, now_ns - self.since_ns
         is_late = latency_ns > route.ok_ns
         if is_late:

@@ -3,16 +3,21 @@
 Everything but the index and the row is written down in advance: making a request is formatting text once.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY, PIECE_BYTES
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.request_head import (
+    METHODS_WITHOUT_BODY,
+    REQUEST_LINE_END,
+    build_line_start,
+    write_headers,
+)
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import RequestParts, list_own_headers, split_request
+from oku_workers.engines.http.request_parts import RequestParts, list_all_headers, split_request
 
 BuildRequest = Callable[[int], bytes]
 
@@ -27,9 +32,6 @@ class SharedBody(NamedTuple):
 
     build: BuildRequest
     body: bytes = b""
-
-
-_MALFORMED = re.compile(r"[\r\n\0]")
 
 
 def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> BuildRequest:
@@ -78,27 +80,8 @@ def _join(head: Template, body: Template, rows: Rows | None) -> SharedBody:
 
 def _build_head(template: RequestTemplate, parts: RequestParts, origin: URL) -> Template:
     """The request line and the headers, each with its line break."""
-    question = "?" if template.url.query else ""
-    head = (
-        Template([f"{template.method} "])
-        + parts.target.path
-        + question
-        + parts.target.query
-        + " HTTP/1.1\r\n"
-    )
-    own = [(name, Template([value])) for name, value in _list_own_headers(template, origin)]
-    for name, value in (*own, *parts.headers):
-        if _MALFORMED.search(name + value.literal):
-            raise ValueError(f"{name!r} has a line break or NUL in its value")
-        head = head + f"{name}: " + value + "\r\n"
-    return head
-
-
-def _list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
-    """Oku's own, unless the template gives one of that name."""
-    if not _has_header(template, "host"):
-        yield "Host", origin.host_port_subcomponent or ""
-    yield from list_own_headers(template, origin)
+    line = Template([build_line_start(template.method, origin)]) + parts.target.join() + REQUEST_LINE_END
+    return line + write_headers(list_all_headers(template, origin, parts))
 
 
 def _has_header(template: RequestTemplate, name: str) -> bool:

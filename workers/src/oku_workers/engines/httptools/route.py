@@ -6,8 +6,8 @@ from typing import Generic
 from yarl import URL
 
 from oku_core.accounting.outcome import OK
-from oku_core.http_client.connector import Connector, Way
-from oku_core.http_client.idle_pool import AnyConnection, IdlePool
+from oku_core.http_client.connector import Way
+from oku_core.http_client.idle_pool import AnyConnection, PooledConnector
 from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
@@ -22,14 +22,6 @@ from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, Respon
 
 _MOST_DIFFERENT = 256
 """After so many answers in a row that differ, whole ones are not looked up any more."""
-
-
-class Origin(Connector, Generic[AnyConnection]):
-    """One scheme, host and port, with the connections that are idle there."""
-
-    def __init__(self, url: URL, way: Way) -> None:
-        super().__init__(url, way)
-        self.idle: IdlePool[AnyConnection] = IdlePool()
 
 
 class Route(RouteBase, Generic[AnyConnection]):
@@ -67,7 +59,7 @@ class Route(RouteBase, Generic[AnyConnection]):
         self,
         template: RequestTemplate,
         shared: SharedBody,
-        origin: Origin[AnyConnection] | None,
+        origin: PooledConnector[AnyConnection] | None,
         timeout_s: float,
     ) -> None:
         self.build, self.body = shared
@@ -135,7 +127,7 @@ class Route(RouteBase, Generic[AnyConnection]):
 
 def build_routes(
     spec: Spec, way: Way, rows: Rows | None = None
-) -> Routes[Route[AnyConnection], Origin[AnyConnection]]:
+) -> Routes[Route[AnyConnection], PooledConnector[AnyConnection]]:
     """The routes of a spec.
 
     Args:
@@ -144,15 +136,17 @@ def build_routes(
         rows: the rows of the run, if it has data that its requests use.
     """
 
-    def build(template: RequestTemplate, url: URL) -> Callable[[Origin[AnyConnection]], Route[AnyConnection]]:
+    def build(
+        template: RequestTemplate, url: URL
+    ) -> Callable[[PooledConnector[AnyConnection]], Route[AnyConnection]]:
         shared = share_body(template, url, rows)
         return lambda origin: Route(template, shared, origin, spec.timeout_s)
 
     def build_unsendable(template: RequestTemplate) -> Route[AnyConnection]:
         return Route(template, SharedBody(_build_nothing), None, spec.timeout_s)
 
-    def connect(url: URL) -> Origin[AnyConnection]:
-        return Origin(url, way)
+    def connect(url: URL) -> PooledConnector[AnyConnection]:
+        return PooledConnector(url, way)
 
     return Routes(spec, build, build_unsendable, connect)
 

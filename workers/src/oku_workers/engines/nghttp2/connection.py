@@ -10,8 +10,8 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, cast
 
 from oku_core.accounting.outcome import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
-from oku_core.http_client.client_rules import PIECE_BYTES
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2
+from oku_core.http_client.http1_connection import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
@@ -266,7 +266,7 @@ class Connection(RoomyConnection):
     ) -> bool:
         """Count requests that have ended, and put the next one in the place of each that was answered.
 
-        As `_finish`, `Owner.go_on`, `Feed.take` and `Session.open`, whose calls would take a third of the
+        As `_finish`, `Owner.go_on`, `Feed.pop` and `Session.open`, whose calls would take a third of the
         time of a request.
 
         Args:

@@ -12,9 +12,9 @@ from time import monotonic_ns
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 from oku_core.data.data_format import DataError
-from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.connector import Way
 from oku_core.http_client.error_reason import NO_ROW, NO_URL
+from oku_core.http_client.idle_pool import KEEPALIVE_S
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext, count_connections

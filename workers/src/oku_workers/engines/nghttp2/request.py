@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
+from oku_core.http_client.request_head import METHODS_WITHOUT_BODY, check_header
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.http.request_parts import list_own_headers, split_request
+from oku_workers.engines.http.request_parts import list_all_headers, split_request
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in lower case with their values; first those that begin with a colon."""
@@ -74,27 +74,18 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
 def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, Template]]:
     """All fields but the length of a body, in the order in which they are sent (RFC 9113, section 8.3.1)."""
     parts = split_request(template)
-    authority = Template([origin.host_port_subcomponent or ""])
-    for name, value in parts.headers:
-        if name.lower() == _HOST:
-            authority = value
+    headers = [(name.lower(), value) for name, value in list_all_headers(template, origin, parts)]
     yield ":method", Template([template.method])
     yield ":scheme", Template([origin.scheme])
-    yield ":authority", authority
-    question = "?" if template.url.query else ""
-    yield ":path", parts.target.path + question + parts.target.query
-    for name, text in list_own_headers(template, origin):
-        yield name.lower(), Template([text])
-    for name, value in parts.headers:
-        if name.lower() != _HOST:
-            yield name.lower(), value
+    yield ":authority", dict(headers)[_HOST]
+    yield ":path", parts.target.join()
+    yield from (header for header in headers if header[0] != _HOST)
 
 
 def _bind_fields(fields: list[tuple[str, Template]], rows: Rows | None) -> Callable[[int], Headers]:
     """A function from an index to the fields; those in a row that are constant are made once."""
     for name, value in fields:
-        if any(character in name + value.literal for character in "\r\n\0"):
-            raise ValueError(f"{name!r} has a line break or NUL in its value")
+        check_header(name, value.literal)
     varying = [place for place, (_, value) in enumerate(fields) if not value.is_constant]
     constant = tuple((name.encode(), value.literal.encode()) for name, value in fields)
     if not varying:

@@ -13,8 +13,9 @@ from ngh2 import DataReceived, ResponseReceived, StreamClosed
 from ngh2.enums import ErrorCode, Setting
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
-from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, MOST_HEADERS, PIECE_BYTES
 from oku_core.http_client.error_reason import HEADERS_TOO_LONG, MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
+from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.response_reader import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_workers.engines.nghttp2.request import Headers
 from oku_workers.engines.nghttp2.route import Stream
 
