@@ -152,7 +152,7 @@ def _measure(name: str, load: Load, folder: Path, killer: _Killer) -> Results:
 
 def _read_served(summary: Summary) -> int:
     if summary.servers is None:
-        raise BenchmarkError("the delay servers did not say what they served")
+        raise BenchmarkError("the delay servers did not report their counts")
     return summary.servers.served
 
 

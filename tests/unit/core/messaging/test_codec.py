@@ -183,7 +183,7 @@ def test_unknown_fields_of_a_message_are_ignored() -> None:
     assert decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document))) == CHECKPOINTS
     # Progress that cannot be true is malformed. This holds even if it is signed.
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"runs": {"r1": {"outcomes": [1]}}})
-    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not the counts of each$"):
+    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not a count for each$"):
         decode_progress(SIGNER, as_event(sealed))
 
 

@@ -41,7 +41,7 @@ def test_without_data_nothing_is_decided() -> None:
     for text in ["p99 < 1s", "ok >= 1%", "ok >= 1", "mean < 1s", "rate >= 1/s"]:
         summary = judge(Threshold(text), Measurement(parts=[], is_over=True, seconds=1.0))
         assert (summary.verdict, summary.holds) == (_UNDECIDED, None)
-        assert summary.detail == "there is no request to judge by"
+        assert summary.detail == "there are no requests to judge"
     for text in ["p99 < 1s", "ok >= 1%", "timeout <= 3", "mean < 1s", "rate >= 1/s"]:
         # An account that does not balance decides nothing, and undoes what was decided before.
         measured = Measurement(parts=[build_requests([1])], is_over=True, seconds=1.0, is_balanced=False)
