@@ -43,12 +43,8 @@ class Dns:
 def test_a_name_stands_for_pods_if_it_has_an_address_of_each_and_no_other() -> None:
     """A pod with two families may be behind it with either; the rest is what DNS said before."""
     one, two = ["10.0.0.1"], ["10.0.0.1", "10.0.0.2"]
-    right = [
-        (one, [ONE]),
-        (two, [ONE, TWO]),
-        ([*one, "fd00::2"], [ONE, TWO]),
-        ([*two, "fd00::2"], [ONE, TWO]),
-    ]
+    both = [ONE, TWO]
+    right = [(one, [ONE]), (two, both), ([*one, "fd00::2"], both), ([*two, "fd00::2"], both)]
     wrong = [(one, both), (two, [ONE]), (["10.0.0.9"], [ONE]), ([], [ONE])]
     found = [is_same(set(addresses), [pod.ips for pod in pods]) for addresses, pods in right + wrong]
     assert found == [True] * len(right) + [False] * len(wrong)
