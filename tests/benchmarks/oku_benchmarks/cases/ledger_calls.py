@@ -79,7 +79,7 @@ def measure_calls(path: Path) -> Results:
         watch.measure("delete a run", lambda: change(ledger, begin_deletion, LONG_RUN))
         while watch.measure("remove 500 rows of it", lambda: change(ledger, delete_some, LONG_RUN)):
             pass
-        while watch.measure("give 50 pages back", ledger.give_back):
+        while watch.measure("give 50 pages back", ledger.free_pages):
             pass
         delete_s = time.monotonic() - began
     return Results(calls=watch.list_calls(), delete_s=round(delete_s, 1))
