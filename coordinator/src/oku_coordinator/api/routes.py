@@ -13,7 +13,7 @@
 | `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
 | `GET /api/runs/{run}/files/{digest}` | a file of a run, unless that is a key or a certificate |
 | `POST /api/runs/{run}/retry` | submits a run over its failed requests |
-| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | change the state of a run; `cancel?now=true` drops requests |
+| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | change its state; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /api/files/{digest}`, `PUT …` | the state of a file, and one more piece of it |
 | `GET /api/outbox` | lines waiting for Loki, `Publisher.describe`; null without Loki |
