@@ -40,6 +40,7 @@ def list_modules(code: str, *arguments: str, **environment: str) -> set[str]:
     return set(json.loads(output)) & HEAVY
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name", ["run", "resume", "server", "worker", "coordinator", "pause", "cancel", "rm", "replay"]
 )

@@ -58,6 +58,7 @@ def test_every_example_is_a_valid_value(key: str, example: str) -> None:
     FIELD_BY_KEY[key].parse(example)
 
 
+@pytest.mark.heavy
 def test_the_document_is_valid() -> None:
     """It keeps to the rules of OpenAPI and JSON Schema, and no reference leads nowhere."""
     schemathesis.openapi.from_dict(DOCUMENT).validate()

@@ -93,6 +93,7 @@ _GROWING: Mapping[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]]
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("what", _GROWING)
 def test_ten_times_the_input_takes_less_than_fifteen_times_the_time(what: str) -> None:
     """The best of three turns, for others use the machine, too."""
@@ -136,6 +137,7 @@ _SHARED: Mapping[str, bytes] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("what", _SHARED)
 def test_what_many_operations_share_is_read_a_bounded_number_of_times(
     what: str, monkeypatch: pytest.MonkeyPatch

@@ -205,6 +205,7 @@ def test_only_regular_files_of_a_known_format_are_read(tmp_path: Path) -> None:
     assert read_fault(tmp_path / "a.txt") == "a.txt: a file of data ends with .csv, .jsonl or .ndjson"
 
 
+@pytest.mark.heavy
 def test_a_scan_takes_no_more_memory_for_a_larger_file(tmp_path: Path) -> None:
     """What is kept while a file is read does not grow with its rows."""
     peaks = []

@@ -411,6 +411,7 @@ def test_a_checkpoint_covers_the_positions_that_were_taken_and_ended(checkpoint:
     assert checkpoint.covered == len(set(range(checkpoint.done)) - set(checkpoint.in_flight))
 
 
+@pytest.mark.heavy
 @settings(max_examples=300)
 @given(data=st.data(), checkpoint=true_checkpoints())
 def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(

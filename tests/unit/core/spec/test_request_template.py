@@ -145,6 +145,7 @@ def test_the_seed_changes_the_order() -> None:
     assert orders[0] != orders[2]
 
 
+@pytest.mark.heavy
 def test_no_mix_takes_more_than_some_megabytes() -> None:
     """The heaviest weights and the most base URLs do not make an order of millions."""
     heaviest = RequestMix(build([1000] * 99 + [999], 1, 1000))

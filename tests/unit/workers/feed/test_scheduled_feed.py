@@ -344,6 +344,7 @@ async def test_the_first_position_that_is_due_at_a_time_is_known() -> None:
     assert ends == [0, 0, 1, 2, 3]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("targets", [(), TARGETS], ids=["one target", "two targets"])
 @pytest.mark.parametrize("rate", ["10M/s", "1G/s"])
 @pytest.mark.parametrize("arrivals", Arrivals)

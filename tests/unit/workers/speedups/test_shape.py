@@ -47,6 +47,7 @@ def extension() -> None:
     require_extension()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=500)
 @given(data=st.data())

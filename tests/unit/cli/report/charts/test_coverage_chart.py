@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from tests.unit.cli.report.conftest import Page, make_lease
 
 from oku_cli.report.charts.coverage_chart import build_lease_chart, build_strips
@@ -57,6 +58,7 @@ def test_leases_are_drawn_by_state(make_history: MakeHistory) -> None:
     assert chart.y.ticks[-1].label == "1k"
 
 
+@pytest.mark.heavy
 def test_a_chart_of_very_many_leases_stays_small(make_history: MakeHistory) -> None:
     """Its size is bounded, and the note says that a box may be several leases."""
     leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]
