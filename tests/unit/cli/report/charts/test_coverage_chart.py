@@ -26,10 +26,7 @@ def test_the_request_space_is_drawn_from_left_to_right(make_history: MakeHistory
     assert "600 accounted, 100 leased, 300 pending" in page.text
     classes = [rect["class"] for rect in page.find("rect")]
     assert classes == ["accounted"] * 30 + ["leased"] * 5 + ["pending"] * 15
-
-
-def test_what_a_time_left_over_comes_after_what_is_accounted(make_history: MakeHistory) -> None:
-    """The first number that is read is that of the account."""
+    # What a time left over comes after what is accounted.
     slices = [Slice(0, 900, SliceState.ACCOUNTED), Slice(900, 1000, SliceState.UNUSED)]
     assert "900 accounted, 100 unused." in Page(build_strips(make_history(slices=slices))).text
 
