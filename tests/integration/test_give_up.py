@@ -13,7 +13,7 @@ from tests.kit.workers.simulated_worker import SimulatedWorker
 from oku_cli.exit_code import ExitCode
 
 _FAR = "http://127.0.0.1:9/"
-_HINT = "; --give-up-after says how long to wait"
+_HINT = "; --give-up-after sets the limit"
 
 
 def test_a_run_without_a_worker_is_given_up(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ async def test_without_the_right_to_query_no_line_is_lost_and_some_come_twice(lo
             assert await pusher.push(source.make(500)) == []
     assert loki.fetch_lines(SELECTOR) == source.lines()
     assert loki.count_lines(SELECTOR) > len(source.made)
-    assert troubles[0] == "it can't be asked which lines it has, so some may be stored twice: 403 Forbidden"
+    assert troubles[0] == "it cannot be queried, so some lines may be stored twice: 403 Forbidden"
     assert troubles[-1] == ""
 
 

@@ -46,4 +46,4 @@ def test_a_run_begins_without_a_worker_that_does_not_come(tmp_path: Path) -> Non
     assert {worker["name"] for worker in summary["workers"]} == {"worker-1", "worker-2"}
     assert show_flags(summary)["workers_missing"].startswith("1 worker was missing when the run began")
     page = tmp_path / "data" / "reports" / f"{summary['run']}.html"
-    assert "the run begins with 2 of 3 workers: worker-3 is missing" in page.read_text()
+    assert "the run starts with 2 of 3 workers: worker-3 is missing" in page.read_text()

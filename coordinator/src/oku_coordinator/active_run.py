@@ -186,7 +186,7 @@ class ActiveRun:
                 self.expiry.record_named(checkpoint.lease, now)
         if batch.checkpoints:
             self.settled.record_checkpoints(batch.worker, self.pace.checkpoint_s, self._shared.clock())
-        self.thresholds.told.record_receipt(receipt)
+        self.thresholds.settled.record_receipt(receipt)
         self.breaker.record_receipt(receipt, now)
 
     def record_progress(self, progress: Progress, wall_now: float) -> None:
@@ -194,14 +194,14 @@ class ActiveRun:
         if self.ticks is not None:
             self.ticks.add(progress)
         self.settled.record_progress(progress, wall_now)
-        self.thresholds.told.record_progress(progress)
+        self.thresholds.settled.record_progress(progress)
 
     def forget_worker(self, worker: WorkerState) -> None:
         """Forget a worker that is gone."""
         if self.ticks is not None:
             self.ticks.forget_worker(worker.name)
         self.settled.forget_worker(worker.name)
-        self.thresholds.told.forget(worker.incarnation)
+        self.thresholds.settled.forget(worker.incarnation)
 
     def reset_timers(self, now: float) -> None:
         """Restart the timers of its turn and of its leases after an outage of the broker."""
@@ -307,4 +307,4 @@ class ActiveRuns:
     def forget_process(self, incarnation: str) -> None:
         """Forget a process that another one of the same worker has replaced."""
         for active in self:
-            active.thresholds.told.forget(incarnation)
+            active.thresholds.settled.forget(incarnation)

@@ -1,29 +1,24 @@
-"""`./task setup:peers` installs the load generators that a compiler builds: those of Go, of Rust and of C.
+"""`./task setup:peers` builds the load generators that are no Python packages: those of Go and Rust.
 
-Each is built once, of the version that is pinned here, into `.peers`. What cannot be built is said and left
-out, as are wrk, h2load, nghttpd and nginx when the system does not have them: nothing here fails.
+Each is built once, in the version pinned here, into `.peers`. What is missing is reported and left out.
 """
 
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from oku_benchmarks.error import BenchmarkError
-from oku_benchmarks.progress import log
+from oku_benchmarks.report import BenchmarkError, log
 
 PEERS = Path(".peers")
 
 
 @dataclass(frozen=True)
 class Built:
-    """A program that is built here: its package and version, and its compiler, `go`, `cargo` or `make`.
-
-    A package for `make` is a git repository, its version a commit; the program is called `wrk` there.
-    """
+    """A program to build with `go` or `cargo`."""
 
     compiler: str
     package: str
@@ -37,16 +32,14 @@ BUILT: Mapping[str, Built] = {
     # Newer ones need modules that not every proxy has.
     "fortio": Built("go", "fortio.org/fortio", "v1.66.5"),
     "oha": Built("cargo", "oha", "1.16.0"),
-    "wrk2": Built("make", "https://github.com/giltene/wrk2", "44a94c1"),
 }
 SYSTEM: Mapping[str, str] = {
     "nginx": "nginx-light",
     "wrk": "wrk",
     "h2load": "nghttp2-client",
-    "nghttpd": "nghttp2-server",
     "openssl": "openssl",
 }
-"""Programs of the system, and what Debian calls their packages."""
+"""Programs of the system, and their Debian packages."""
 
 
 def find_program(name: str) -> str | None:
@@ -56,7 +49,7 @@ def find_program(name: str) -> str | None:
 
 
 def require_program(name: str) -> str:
-    """The path of a program that a benchmark cannot do without; `BenchmarkError` when it is not there."""
+    """The path of a program; `BenchmarkError` when it is not there."""
     program = find_program(name)
     if program is None:
         raise BenchmarkError(describe_missing(name))
@@ -67,12 +60,19 @@ def describe_missing(name: str) -> str:
     """How to get a program that is not there."""
     if name in SYSTEM:
         return f"{name} is not installed (Debian: apt install {SYSTEM[name]})"
-    built = BUILT[name]
-    return f"{name} could not be built with {built.compiler} ({built.package} {built.version})"
+    if name in BUILT:
+        return f"{name} could not be built with {BUILT[name].compiler}"
+    return f"{name} is not installed"
+
+
+def list_missing(programs: Iterable[str]) -> list[str]:
+    """A note for those that are left out because they are not there; no note if there are none."""
+    reasons = [describe_missing(name) for name in sorted(set(programs))]
+    return [f"Left out: {'; '.join(reasons)}."] * bool(reasons)
 
 
 def install(name: str, built: Built) -> None:
-    """Build one program unless its version is there already."""
+    """Build one program unless its version is there."""
     stamp = PEERS / f"{name}-{built.version}.stamp"
     if stamp.exists():
         return
@@ -81,16 +81,12 @@ def install(name: str, built: Built) -> None:
         log(f"bench: {name} is left out: there is no {built.compiler} to build it")
         return
     log(f"bench: building {name} {built.version}, which may take minutes")
-    result = subprocess.run(
-        _build_command(name, compiler, built),
-        env=os.environ | {"GOBIN": str(PEERS.absolute() / "bin")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+    environment = os.environ | {"GOBIN": str(PEERS.absolute() / "bin")}
+    done = subprocess.run(
+        _build_command(name, compiler, built), env=environment, capture_output=True, text=True, check=False
     )
-    if result.returncode:
-        reason = (result.stdout.strip().splitlines() or ["no reason given"])[-1].strip()
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1].strip()
         log(f"bench: {name} is left out, it could not be built: {reason}")
         return
     stamp.touch()
@@ -99,13 +95,6 @@ def install(name: str, built: Built) -> None:
 def _build_command(name: str, compiler: str, built: Built) -> list[str]:
     if built.compiler == "go":
         return [compiler, "install", f"{built.package}@{built.version}"]
-    if built.compiler == "make":
-        script = (
-            'rm -rf "$1" && git clone --quiet "$2" "$1" && git -C "$1" checkout --quiet "$3"'
-            ' && "$0" -C "$1" && cp "$1/wrk" "$4"'
-        )
-        source, program = (str(PEERS.absolute() / path) for path in (f"source-{name}", f"bin/{name}"))
-        return ["sh", "-c", script, compiler, source, built.package, built.version, program]
     return [
         compiler, "install", built.package, "--version", built.version, "--locked", "--quiet",
         "--root", str(PEERS.absolute()),
@@ -113,7 +102,7 @@ def _build_command(name: str, compiler: str, built: Built) -> list[str]:
 
 
 def main() -> int:
-    """Install what can be installed, and say what is missing."""
+    """Build what can be built, and report what is missing."""
     (PEERS / "bin").mkdir(parents=True, exist_ok=True)
     for name, built in BUILT.items():
         install(name, built)

@@ -5,7 +5,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from oku_coordinator.telemetry.prometheus.metrics import LIFETIME_S
 from oku_core.spec.values.file_reference import PROOF_HEADER, PROOFS, FileRef
 
 TOKEN = "token-for-tests-alone"
+_READY_S = 60.0
+"""On a machine that has other work, too."""
 
 
 class CoordinatorApi:
@@ -99,23 +101,27 @@ class CoordinatorApi:
 
 
 @contextmanager
-def run_coordinator(broker_url: str, data_dir: Path, *flags: str) -> Iterator[CoordinatorApi]:
-    """Runs `oku coordinator` on a free port until the end of the block."""
+def run_coordinator(
+    broker_url: str, data_dir: Path, *flags: str, program: Sequence[str] = OKU
+) -> Iterator[CoordinatorApi]:
+    """Runs `oku coordinator` on a free port until the end of the block; `program` is the command `oku`."""
     data_dir.mkdir(mode=0o700, exist_ok=True)
     ready_file = data_dir / "ready"
     ready_file.unlink(missing_ok=True)
     command = [
-        *OKU, "coordinator", "--broker-url", broker_url, "--data-dir", str(data_dir), "--token", TOKEN,
+        *program, "coordinator", "--broker-url", broker_url, "--data-dir", str(data_dir), "--token", TOKEN,
         "--port", "0", "--ready-file", str(ready_file), *flags,
     ]  # fmt: skip
     with (data_dir / "coordinator.log").open("a") as log, subprocess.Popen(command, stderr=log) as process:
         try:
             wait_until(
-                lambda: ready_file.exists() or process.poll() is not None, 20, "the coordinator listens"
+                lambda: ready_file.exists() or process.poll() is not None, _READY_S, "the coordinator listens"
             )
             assert process.poll() is None, (data_dir / "coordinator.log").read_text()
             api = CoordinatorApi(f"http://{ready_file.read_text().strip()}")
-            wait_until(lambda: _is_ready(api) or process.poll() is not None, 20, "the coordinator is ready")
+            wait_until(
+                lambda: _is_ready(api) or process.poll() is not None, _READY_S, "the coordinator is ready"
+            )
             assert process.poll() is None, (data_dir / "coordinator.log").read_text()
             api.pid = process.pid
             yield api

@@ -88,7 +88,7 @@ async def _read_parts(request: web.Request) -> AsyncIterator[bytes]:
 
 def _read_claim(request: web.Request) -> FileClaim:
     if (proof := request.headers.get(PROOF_HEADER)) is None:
-        raise UserError(f"the header {PROOF_HEADER} is missing, which proves that you have the file")
+        raise UserError(f"the header {PROOF_HEADER} is missing; it proves that you have the file")
     try:
         return FileClaim.read(request.match_info["digest"], proof)
     except ValueError as error:
@@ -198,7 +198,7 @@ def build_download_api(
         if not has_readable_dates(request):
             return web.Response(status=400, text=f"{UNREADABLE_DATE}\n")
         if transfers.locked():
-            return web.Response(status=503, text="others fetch files, try again\n")
+            return web.Response(status=503, text="too many transfers, try again\n")
         return _Transfer(path, transfers)
 
     api.add_routes([web.get("/files/{digest}", fetch, allow_head=False)])

@@ -91,7 +91,7 @@ class HttpServers:
             [listening] = adopt_sockets([settings.listen_fd])
         else:
             [listening] = open_sockets(settings.host, settings.port, 1)
-        rejections = RejectionLog(_log, metrics.count_rejected, what="questions for the clock")
+        rejections = RejectionLog(_log, metrics.count_rejected, what="clock requests")
         health = base.supervisor.enlist("clock")
         self._clock = open_clock(settings, listening, base.clock_store, base.signer, health, rejections)
         await self._api.start(listening)

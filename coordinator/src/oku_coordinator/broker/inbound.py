@@ -38,7 +38,7 @@ class Handler(Protocol):
     def handle_receipts(self, receipts: Sequence[Receipt]) -> None:
         """Handle checkpoints that the ledger has stored."""
 
-    def handle_progress(self, heard: Sequence[Progress]) -> None:
+    def handle_progress(self, reports: Sequence[Progress]) -> None:
         """Handle progress of workers."""
 
     def handle_connect(self) -> None:
@@ -119,8 +119,8 @@ class Inbound:
                 self.may_decode.set()
             self._loop.call_soon_threadsafe(self._handler.handle_receipts, receipts)
 
-    def _pass_on(self, heard: Sequence[Progress]) -> None:
-        self._loop.call_soon_threadsafe(self._handler.handle_progress, heard)
+    def _pass_on(self, reports: Sequence[Progress]) -> None:
+        self._loop.call_soon_threadsafe(self._handler.handle_progress, reports)
 
     def _announce(self) -> None:
         self._loop.call_soon_threadsafe(self._handler.handle_connect)

@@ -197,12 +197,12 @@ class ProgressListener(_Listener):
         super().__init__(app, health, on_connect)
         self._record = record
         self._may_decode = may_decode
-        self._heard: list[Progress] = []
-        self._heard_at = math.inf
+        self._received: list[Progress] = []
+        self._received_at = math.inf
         self._silence_s = _SILENCE_S
 
     def _listen(self) -> None:
-        self._heard_at = math.inf
+        self._received_at = math.inf
         with self._app.connection_for_read() as connection:
             receiver = self._app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
             consumer = connection.Consumer(queues=[receiver.queue], no_ack=True, accept=["json"])
@@ -212,16 +212,16 @@ class ProgressListener(_Listener):
                     connection.drain_events(timeout=0.0)  # on Redis, this call subscribes
                 self._record_connect()
                 while not self._ending.is_set():
-                    has_heard = self._receive_burst(connection)
+                    has_received = self._receive_burst(connection)
                     self.refusal = ""
                     self._health.record_success()
-                    if time.monotonic() - self._heard_at > self._silence_s:
+                    if time.monotonic() - self._received_at > self._silence_s:
                         _log.info("no worker has been heard for a while: reconnecting")
                         self.is_connected = False
                         # Otherwise it would wait forever for the broker to confirm the cancellation.
                         bound_open_broker_sockets(connection, _LEAVES_S)
                         return
-                    if has_heard:
+                    if has_received:
                         self._ending.wait(_GATHER_S)
 
     def _receive_burst(self, connection: Any) -> bool:
@@ -238,20 +238,22 @@ class ProgressListener(_Listener):
         return False
 
     def _hand_over(self) -> bool:
-        heard, self._heard = self._heard, []
-        if heard:
-            self._heard_at = time.monotonic()
-            self._silence_s = max(_SILENCE_S, _SILENT_INTERVALS * max(progress.seconds for progress in heard))
-            self._record(heard)
-        return bool(heard)
+        received, self._received = self._received, []
+        if received:
+            self._received_at = time.monotonic()
+            self._silence_s = max(
+                _SILENCE_S, _SILENT_INTERVALS * max(progress.seconds for progress in received)
+            )
+            self._record(received)
+        return bool(received)
 
     def _on_event(self, envelope: Any) -> None:
         try:
             self._may_decode.wait()
-            self._heard.append(decode_progress(self._app.signer, read_json_body(envelope)))
+            self._received.append(decode_progress(self._app.signer, read_json_body(envelope)))
         except RejectedMessageError as error:
             self._app.reject(error)
-        if len(self._heard) >= _MOST_EVENTS:
+        if len(self._received) >= _MOST_EVENTS:
             self._hand_over()
 
 

@@ -114,7 +114,7 @@ class Broker:
             try:
                 return int(connection.default_channel.client.info("memory")["used_memory_peak"]) / 1e6
             except self._errors as error:
-                _log.warning("the broker does not say how large it is: %s", error)
+                _log.warning("the broker does not report its memory: %s", error)
                 return None
 
     def end(self, wait_s: float) -> None:
@@ -160,4 +160,4 @@ class Broker:
         if now - self._logged_at >= _LOG_EVERY_S:
             self._logged_at = now
             what = "a message" if count == 1 else f"{count} messages"
-            _log.warning("the broker did not take %s to workers: %s", what, error)
+            _log.warning("the broker did not accept %s to workers: %s", what, error)

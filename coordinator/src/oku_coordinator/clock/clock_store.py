@@ -73,9 +73,9 @@ class ClockStore:
             return
         self._keep()
 
-    def record_progress(self, heard: Iterable[Progress], now: float) -> None:
+    def record_progress(self, reports: Iterable[Progress], now: float) -> None:
         """Record progress that arrived at `now`, in monotonic seconds."""
-        for progress in heard if not self.is_settled else ():
+        for progress in reports if not self.is_settled else ():
             if progress.coordinator_at is not None:
                 offset_ns = round((progress.coordinator_at - now) * 1e9)
                 known_ns = self._offsets_ns.get(progress.incarnation, offset_ns)
@@ -87,7 +87,7 @@ class ClockStore:
             return
         if self._offsets_ns:
             self._clock.adopt(find_median_offset_ns(self._offsets_ns.values()))
-            _log.info("the clock goes on as %d workers know it", len(self._offsets_ns))
+            _log.info("the clock continues from the clocks of %d workers", len(self._offsets_ns))
         self._offsets_ns.clear()
         self.is_settled = True
         self._keep()

@@ -178,7 +178,7 @@ def _decode(decoder: JsonDecoder[_T], content: bytes) -> _T:
     try:
         return decoder.decode(content)
     except JsonError as error:
-        raise ClusterError(f"the answer is not one of Kubernetes: {error}") from error
+        raise ClusterError(f"the response is not from Kubernetes: {error}") from error
 
 
 def _read_message(content: bytes) -> str:

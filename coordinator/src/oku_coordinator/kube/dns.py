@@ -79,7 +79,7 @@ class ServerDns:
             return f"DNS still resolves {self.host} to {_list(addresses)}"
         self._taken = addresses
         _log.warning(
-            "DNS resolves %s to %s, but the delay servers are %s; runs begin all the same",
+            "DNS resolves %s to %s, but the delay servers are %s; runs start anyway",
             self.host, _list(addresses), _list(ips),
         )  # fmt: skip
         return ""

@@ -144,9 +144,9 @@ class Pod(msgspec.Struct):
         for container in self._containers:
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
-                said = _join_reason(waiting.reason, waiting.message)
+                text = _join_reason(waiting.reason, waiting.message)
                 hint = self._hint(waiting.reason, container)
-                return f"{said} ({hint})" if hint else said
+                return f"{text} ({hint})" if hint else text
         if self.status.phase == "Failed":
             return _join_reason(self.status.reason, self.status.message)
         ended = ((each, each.state.terminated) for each in self._containers)
@@ -179,8 +179,8 @@ class Pod(msgspec.Struct):
         return self._point_to_log(container, "--previous ") if reason == _CRASHING else ""
 
     def _describe_end(self, container: Container, end: Terminated, flag: str = "") -> str:
-        said = _join_reason(end.reason or "Error", end.message or f"exit code {end.exit_code}")
-        return f"{said} ({self._point_to_log(container, flag)})"
+        text = _join_reason(end.reason or "Error", end.message or f"exit code {end.exit_code}")
+        return f"{text} ({self._point_to_log(container, flag)})"
 
     def _point_to_log(self, container: Container, flag: str) -> str:
         which = f" -c {container.name}" if len(self._containers) > 1 and container.name else ""

@@ -48,17 +48,17 @@ class IdleClock:
     def __init__(self, idle_s: float) -> None:
         self._idle_s = idle_s
         self._since = math.inf
-        self._is_told = False
+        self._is_done = False
 
     def record_run(self) -> None:
         """Record that there is a run."""
-        self._since, self._is_told = math.inf, False
+        self._since, self._is_done = math.inf, False
 
     def is_due(self, now: float) -> bool:
         """Whether it is time, without a run at `now` (monotonic), until `record_done` was called."""
         self._since = min(self._since, now)
-        return not self._is_told and now - self._since >= self._idle_s
+        return not self._is_done and now - self._since >= self._idle_s
 
     def record_done(self) -> None:
         """Record that the action was done."""
-        self._is_told = True
+        self._is_done = True

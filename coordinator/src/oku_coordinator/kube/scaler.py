@@ -35,7 +35,7 @@ from oku_core.process.supervision import Health
 
 _log = logging.getLogger(__name__)
 
-LOOK_S = 2.0
+POLL_S = 2.0
 _MARK_S = 10.0
 """Between two updates of deletion costs: Kubernetes advises against frequent ones."""
 _MOST_MARKED = 50
@@ -102,7 +102,7 @@ class Scaler(BackgroundService):
         self._dns = dns
         self._clock = clock
         self._idle = IdleClock(settings.idle_s)
-        self._has_looked = False
+        self._has_run = False
         self._scaled_for: str | None = None
         self._scaled_at = 0.0
         self._ready_for: str | None = None
@@ -132,7 +132,7 @@ class Scaler(BackgroundService):
                 await self._rest()
             else:
                 await self._prepare(run)
-            self._has_looked = True
+            self._has_run = True
         except ClusterError as error:
             self._record_trouble(str(error))
         else:
@@ -142,7 +142,7 @@ class Scaler(BackgroundService):
         while True:
             await self.scale()
             health.record_success()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
     async def _rest(self) -> None:
         self._scaled_for = self._ready_for = None
@@ -173,7 +173,7 @@ class Scaler(BackgroundService):
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings
-        is_found = not self._has_looked and run.is_active
+        is_found = not self._has_run and run.is_active
         self.workers = self.servers = PodReadiness()
         self._ready_for = None
         wanted = await self._resize(

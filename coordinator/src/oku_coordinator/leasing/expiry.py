@@ -90,7 +90,7 @@ class ExpiryRule:
         if worker is None:
             return self._judge_silent(lease, watched, now)
         if lease.id in worker.leases:
-            watched.named_at = watched.acted_at = max(worker.heard_at, watched.named_at or 0.0)
+            watched.named_at = watched.acted_at = max(worker.last_seen_at, watched.named_at or 0.0)
             return None
         return self._judge_unnamed(lease, watched, worker, now, wall_now)
 
@@ -110,14 +110,14 @@ class ExpiryRule:
         # Measured up to its last message: a worker that has fallen silent has dropped nothing, it may be
         # dead.
         if has_had:
-            if worker.heard_at - (watched.named_at or watched.known_at) > timeout_s:
+            if worker.last_seen_at - (watched.named_at or watched.known_at) > timeout_s:
                 return ExpiryReason.DROPPED
-        elif stale_s > timeout_s and worker.heard_at - watched.known_at > timeout_s:
+        elif stale_s > timeout_s and worker.last_seen_at - watched.known_at > timeout_s:
             return ExpiryReason.NOT_TAKEN
         if worker.stopping:
             return Remedy.DRAIN
         # Its last message may be older than the arrival of the lease.
-        if now - watched.acted_at < _REPEAT_S or worker.heard_at - watched.acted_at < _REPEAT_S / 2:
+        if now - watched.acted_at < _REPEAT_S or worker.last_seen_at - watched.acted_at < _REPEAT_S / 2:
             return None
         watched.acted_at = now
         return Remedy.DRAIN if has_had or stale_s > 0 else Remedy.RESEND

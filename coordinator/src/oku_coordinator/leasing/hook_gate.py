@@ -25,7 +25,7 @@ from oku_core.summary.summary import HookState
 
 _log = logging.getLogger(__name__)
 
-_TELL_EVERY_S = 2.0
+_ORDER_EVERY_S = 2.0
 _START_WITHIN_S = 15.0
 """The time within which an order must reach its worker."""
 _AGAIN_AFTER_S = 1.0
@@ -34,7 +34,7 @@ _UNANSWERED_S = 60.0
 """A live worker that has not reported an attempt for this long after its limit has lost it."""
 NOBODY_S = 300.0
 """The time that the end of a run waits for a worker that can call its teardown."""
-NOBODY = "was not called: no worker was there for it within 5 min"
+NOBODY = "was not called: no worker was available within 5 min"
 
 
 @dataclass(kw_only=True)
@@ -56,7 +56,7 @@ class HookGate:
     broker: Broker
     file_access: FileAccess
     limit_s: float = HOOK_LIMIT_S
-    _told: tuple[HookAttempt, float] | None = field(default=None, init=False)
+    _ordered: tuple[HookAttempt, float] | None = field(default=None, init=False)
     """The last attempt that was ordered, and when."""
     _alone_since: float | None = field(default=None, init=False)
     """Since when no worker could call the teardown, in monotonic seconds."""
@@ -149,12 +149,14 @@ class HookGate:
         elif worker is not None and worker.stopping:
             self._lose(attempt, f"worker {record.worker} is about to leave", wall_now)
         elif wall_now - record.since > self.limit_s + _UNANSWERED_S:
-            self._lose(attempt, f"worker {record.worker} does not say what came of it", wall_now)
+            self._lose(attempt, f"worker {record.worker} has not reported a result", wall_now)
         elif worker is not None and attempt not in worker.hooks and self._is_order_due(attempt, now):
             self._send_call(run, record, worker, now, wall_now)
 
     def _is_order_due(self, attempt: HookAttempt, now: float) -> bool:
-        return self._told is None or self._told[0] != attempt or now - self._told[1] >= _TELL_EVERY_S
+        return (
+            self._ordered is None or self._ordered[0] != attempt or now - self._ordered[1] >= _ORDER_EVERY_S
+        )
 
     def _may_be_alive(self, record: HookRecord, now: float) -> bool:
         """Whether a silent worker may be alive: a new coordinator has received no heartbeats yet."""
@@ -172,7 +174,7 @@ class HookGate:
         self, run: RunRecord, record: HookRecord, worker: WorkerState, now: float, wall_now: float
     ) -> None:
         attempt = HookAttempt(run.run, record.hook, record.attempt)
-        self._told = (attempt, now)
+        self._ordered = (attempt, now)
         with self.ledger.read() as t:
             setup = hook_table.fetch_setup_data(t, run.run)
         call = CallHook(

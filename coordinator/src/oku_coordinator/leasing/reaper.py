@@ -142,7 +142,7 @@ class Reaper:
         self.records.record_used(run.run, dead)
         if lowered:
             _log.info(
-                "%d requests fewer may have been sent again than their limits allowed", lowered,
+                "flight records lower resent_at_most by %d requests", lowered,
                 extra={"run": run.run},
             )  # fmt: skip
 

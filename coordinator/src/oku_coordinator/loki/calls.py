@@ -104,7 +104,7 @@ class LokiCalls:
                 times = [int(value.at) for stream in streams for value in stream.values]
             except ValueError:
                 return CallResult(
-                    Acceptance.DENIED, "no Loki", "it does not answer as Loki does", answer.status
+                    Acceptance.DENIED, "no Loki", "the response is not from Loki", answer.status
                 ), stored
             ours = [stream.values for stream in streams if batch.has_labels(stream.stream)]
             stored |= {(int(value.at), value.line) for values in ours for value in values}
@@ -115,7 +115,7 @@ class LokiCalls:
             start_ns = max(times) if max(times) > start_ns else start_ns + 1
 
     async def _call(self, method: str, url: str, **settings: Any) -> tuple[CallResult, bytes]:
-        assert self._session is not None, "the pusher is used inside of its `async with`"
+        assert self._session is not None, "use the pusher inside its `async with`"
         try:
             async with self._session.request(method, url, allow_redirects=False, **settings) as response:
                 body = await response.read()

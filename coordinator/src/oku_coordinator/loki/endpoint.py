@@ -34,7 +34,7 @@ class LokiTarget:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if "@" in self.url:  # first, because the other messages contain the URL
-            raise ValueError("the URL of Loki holds a user name; give it, and the password, apart from it")
+            raise ValueError("the URL of Loki contains a user name; pass it and the password separately")
         if not _is_base(self.url):
             raise ValueError(
                 f"{self.url!r} is not a URL of Loki such as http://host:3100 or https://host/prefix"
@@ -45,7 +45,7 @@ class LokiTarget:
             raise ValueError("the user name for Loki has a colon, which basic authentication does not allow")
         for name, value in (("tenant", self.tenant), ("token", self.token)):
             if not (value.isascii() and (value + "x").isprintable()):
-                raise ValueError(f"the {name} for Loki has other than printable ASCII characters")
+                raise ValueError(f"the {name} for Loki contains characters other than printable ASCII")
         self.build_tls()
 
     @property
@@ -84,7 +84,7 @@ class LokiTarget:
         try:
             return ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
-            raise ValueError(f"{self.ca_file}: no certificates in PEM can be read from it: {error}") from None
+            raise ValueError(f"{self.ca_file}: contains no readable PEM certificates: {error}") from None
 
 
 def _is_base(url: str) -> bool:

@@ -38,9 +38,9 @@ class Limits:
 def log_trouble(trouble: str) -> None:
     """Log it."""
     if trouble:
-        _log.warning("Loki does not take lines: %s", trouble)
+        _log.warning("Loki does not accept lines: %s", trouble)
     else:
-        _log.info("Loki takes lines again")
+        _log.info("Loki accepts lines again")
 
 
 class LokiPusher:
@@ -78,7 +78,7 @@ class LokiPusher:
         self._sleep = sleep
         self._uniform = uniform
         self._trouble = ""
-        self._told_blind = False
+        self._has_reported_blind = False
         self.is_in_doubt = is_in_doubt
         """Whether some lines of the next push may be stored already."""
 
@@ -150,9 +150,9 @@ class LokiPusher:
             if answer.acceptance is Acceptance.DONE:
                 return batch.drop(stored)
             if answer.acceptance in {Acceptance.DENIED, Acceptance.REFUSED} or answer.status == 501:
-                if not self._told_blind:
-                    self._told_blind = True
-                    what = "it can't be asked which lines it has, so some may be stored twice"
+                if not self._has_reported_blind:
+                    self._has_reported_blind = True
+                    what = "it cannot be queried, so some lines may be stored twice"
                     self._report_trouble("blind", f"{what}: {_describe(answer)}")
                 return batch
             await self._wait(answer, failures)

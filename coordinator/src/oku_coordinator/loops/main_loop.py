@@ -108,7 +108,7 @@ class MainLoop:
         """Record in the history of the active run that a coordinator has started."""
         run = self._fetch_current_run()
         if run is not None and run.is_active:
-            text = "a coordinator has started and finds the run active"
+            text = "a coordinator has started while the run is active"
             event = Event(at=self._clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
             with self._ledger.change() as t:
                 history.keep_events(t, run.run, [event])

@@ -121,18 +121,18 @@ class MessageHandler:
                 active.record_receipt(receipt, now)
         self.installation.signals.wake()
 
-    def handle_progress(self, heard: Sequence[Progress]) -> None:
+    def handle_progress(self, reports: Sequence[Progress]) -> None:
         """Handle progress of workers."""
         signals, roster = self.installation.signals, self.installation.roster
-        self.clock_store.record_progress(heard, self.monotonic())
+        self.clock_store.record_progress(reports, self.monotonic())
         # Before any lease expires: flight records show how far dead processes got.
-        if self.installation.records.record(record for progress in heard for record in progress.found):
+        if self.installation.records.record(record for progress in reports for record in progress.found):
             signals.sweep()
-        if any(progress.stopping and not roster.is_leaving(progress.worker) for progress in heard):
+        if any(progress.stopping and not roster.is_leaving(progress.worker) for progress in reports):
             signals.sweep()  # it waits for the confirmation that nothing is on its way to it
-        if self.ticker.record(heard, self.monotonic()):
+        if self.ticker.record(reports, self.monotonic()):
             self.interval_announcer.repeat_soon()  # it does not know the clock
-            for progress in heard:
+            for progress in reports:
                 self.active_runs.schedule_visit(progress.worker)
             signals.sweep()  # the leases of a replaced process are lost
 

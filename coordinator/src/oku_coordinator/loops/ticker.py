@@ -125,7 +125,7 @@ class Ticker:
         if run is None:
             return
         active = self._follow(run)
-        is_heard = active.ticks is not None and active.ticks.has_news and not self._assignment.has_suspects
+        has_reports = active.ticks is not None and active.ticks.has_news and not self._assignment.has_suspects
         tick = active.thresholds.judge(run, self._build_tick(run.run, self._find_due(run)))
         self._recent_runs.record_tick(tick)
         self._runs.followers.publish(tick)
@@ -134,7 +134,7 @@ class Ticker:
         for waiting in self._runs.followers.runs - {run.run}:
             with contextlib.suppress(UnknownRunError):  # its followers learn of it
                 self._runs.followers.publish(self._build_tick(waiting, self.clock()))
-        active.target.record(run, tick, is_heard=is_heard)
+        active.target.record(run, tick, has_reports=has_reports)
 
     def _keep_last_ticks(self, run: str) -> None:
         """Store the end of a run that has come to rest, and before it the second whose tick was due."""
@@ -222,5 +222,5 @@ def _log_silent(worker: WorkerState, now: float) -> None:
     if worker.has_nothing_left:
         _log.info("worker %s has left", worker.name, extra=context)
     else:
-        silent_s = now - worker.heard_at
+        silent_s = now - worker.last_seen_at
         _log.warning("worker %s is dead: silent for %.1f s", worker.name, silent_s, extra=context)

@@ -60,16 +60,16 @@ class Followers:
         queue: asyncio.Queue[Tick | None] = asyncio.Queue(_QUEUED_TICKS)
         self._queues[queue] = run
         clock = asyncio.get_running_loop().time
-        told_at, silences = clock(), 0
+        yielded_at, silences = clock(), 0
         has_ended = self._has_ended(run)
         try:
             while not has_ended:
                 try:
-                    async with asyncio.timeout_at(told_at + SILENCE_S):
+                    async with asyncio.timeout_at(yielded_at + SILENCE_S):
                         tick = await queue.get()
                 except TimeoutError:
                     yield None
-                    told_at, silences = clock(), silences + 1
+                    yielded_at, silences = clock(), silences + 1
                     # A slow follower has lost the announcement.
                     has_ended = silences > 1 and self._is_at_rest(run)
                     continue
@@ -77,7 +77,7 @@ class Followers:
                     has_ended = self._has_ended(run)
                 elif tick.run == run:
                     yield tick
-                    told_at, silences = clock(), 0
+                    yielded_at, silences = clock(), 0
         finally:
             del self._queues[queue]
 

@@ -267,9 +267,9 @@ class Readiness:
             again = f", try {record.tries}" if record.tries > 1 else ""
             yield f"waiting for {hook} of the scenario: worker {record.worker} calls it{again}"
         elif record is not None and record.state == HookState.LOST:
-            yield f"waiting for {hook} of the scenario: it is called again, for {record.error}"
+            yield f"waiting for {hook} of the scenario: it will be called again: {record.error}"
         elif hook == Hook.TEARDOWN:
-            yield f"waiting for {hook} of the scenario: a worker is to call it"
+            yield f"waiting for {hook} of the scenario: a worker will call it"
 
     def _find_of_workers(self, run: RunRecord) -> Iterator[str]:
         if run.state not in (RunState.PENDING, RunState.RUNNING):
@@ -336,7 +336,7 @@ class Readiness:
 
     def _find_of_others(self) -> Iterator[str]:
         if trouble := self.ledger.storage.trouble:
-            yield f"the ledger cannot be used: {trouble}; nothing is dealt out or accounted until it can"
+            yield f"the ledger cannot be used: {trouble}; nothing is dealt or accounted until then"
         if trouble := self.troubles.find_of_broker():
             yield f"{trouble}: no leases go out and no checkpoints come in"
         if self.kube is not None and self.kube.trouble:

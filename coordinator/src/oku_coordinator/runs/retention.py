@@ -85,7 +85,7 @@ def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
 
 _log = logging.getLogger(__name__)
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 _SURPLUS_EVERY_S = 60.0
 """How often the rule is applied."""
 _REST_S = 0.01
@@ -173,7 +173,7 @@ class Retention(BackgroundService):
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S
             await self.clear()
             health.record_success()
-            await sleep(_LOOK_S)
+            await sleep(_POLL_S)
 
 
 async def delete_run(ledger: Ledger, run: str, now: float) -> None:

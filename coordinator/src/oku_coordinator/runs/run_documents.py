@@ -136,7 +136,7 @@ def read_run_rows(run: str, spec: Spec, find_file: FindFile, wanted: range) -> R
             f" of run {run}"
         )
     if len(wanted) > MOST_ROWS:
-        raise UserError(f"{len(wanted):,} rows are wanted, and one answer has at most {MOST_ROWS:,}")
+        raise UserError(f"{len(wanted):,} rows were requested; one response has at most {MOST_ROWS:,}")
     data = spec.data
     try:
         rows = read_rows(data.locate(find_file), wanted)

@@ -245,7 +245,7 @@ class Runs:
             with self._ledger.change() as t:
                 run_table.set_served(t, run, served)
         except sqlite3.OperationalError as error:  # the summary is shown without them
-            _log.warning("the count of the delay servers cannot be kept: %s", error, extra={"run": run})
+            _log.warning("the count of the delay servers cannot be stored: %s", error, extra={"run": run})
 
     async def read_history(self, run: str) -> AsyncGenerator[bytes]:
         """Read the history of a run in a thread, in the pieces of `write_run_history`.
@@ -331,8 +331,8 @@ def _enter(
 def build_run_id(now: float) -> str:
     """A short id that sorts by time: date and time in UTC, and four random characters."""
     alphabet = "abcdefghijkmnpqrstuvwxyz23456789"
-    sample = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
-    return f"{sample}-{''.join(secrets.choice(alphabet) for _ in range(4))}"
+    timestamp = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
+    return f"{timestamp}-{''.join(secrets.choice(alphabet) for _ in range(4))}"
 
 
 def _describe_flag(validity: Validity) -> str:

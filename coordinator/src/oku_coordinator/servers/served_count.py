@@ -150,7 +150,7 @@ class ServedCounter:
                 return await asyncio.gather(*(_ask(session, address, call, name) for address in addresses))
         except _NO_ANSWER as error:
             text = str(error) or type(error).__name__
-            _log.warning("the delay servers did not say what they served: %s", text, extra={"run": run})
+            _log.warning("the delay servers did not report their counts: %s", text, extra={"run": run})
             return None
 
 

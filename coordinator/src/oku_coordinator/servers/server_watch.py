@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 UNSEEN = ""
 """The store of a server that may have been there unnoticed."""
-LOOK_S = 5.0
+POLL_S = 5.0
 _MOST_MISSES = 3
 LONGEST_GAP_S = 30.0
 """Shorter than the life of a server that starts, joins DNS, is removed and stops."""
@@ -109,7 +109,7 @@ class ServerWatch(BackgroundService):
             return True
         if self._clock() - max(seen_at.values(), default=0.0) <= LONGEST_GAP_S:
             return False
-        _log.warning("the delay servers were not looked at for too long", extra={"run": run.run})
+        _log.warning("the delay servers were not polled for too long", extra={"run": run.run})
         with self._ledger.change() as t:
             work_table.record_servers(t, run.run, [UNSEEN], self._clock())
         return True
@@ -144,5 +144,5 @@ class ServerWatch(BackgroundService):
             await self.check()
             health.record_success()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
+                async with asyncio.timeout(POLL_S):
                     await self._is_asked.wait()

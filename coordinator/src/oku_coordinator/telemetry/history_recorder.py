@@ -110,7 +110,7 @@ class HistoryRecorder:
     def record_host_end(self, worker: str, end: HostEnd, now: float) -> None:
         """Record an unexpected end of a user code process of the active run; stored with the next sample."""
         what = _WORKER_TEXTS[EventType.HOST_ENDED][0]
-        text = f"worker {worker} {what}: {end.text}; iterations in hand: {end.requests:,}"
+        text = f"worker {worker} {what}: {end.text}; running iterations: {end.requests:,}"
         self._events.append(
             Event(
                 at=now,

@@ -23,9 +23,9 @@ from oku_core.results.event import Event, EventType
 _log = logging.getLogger(__name__)
 
 BATCH_LINES, BATCH_BYTES = 1000, 512_000
-LOOK_S = 0.5
+POLL_S = 0.5
 """The pause between checks of an empty outbox."""
-_EARLY = "it says that lines are from the future: the clock of this machine or that of Loki is wrong"
+_EARLY = "it rejects lines as too new: the clock of this machine or of Loki is wrong"
 EARLY_PAUSE_S = 1.0
 LAST_LINES_S = 2.0
 """The time at the end in which Loki may still accept waiting lines."""
@@ -103,7 +103,7 @@ class Publisher(BackgroundService):
                 lines = await asyncio.to_thread(self._fetch_lines)
                 if not lines:
                     health.record_success()
-                    await asyncio.sleep(LOOK_S)
+                    await asyncio.sleep(POLL_S)
                     continue
                 entries = {_build_entry(line): line for line in lines}
                 refusals = await pusher.push(list(entries))
@@ -140,9 +140,9 @@ class Publisher(BackgroundService):
 
     def _record_trouble(self, trouble: str) -> None:
         if trouble:
-            _log.warning("Loki does not take lines: %s", trouble)
+            _log.warning("Loki does not accept lines: %s", trouble)
         elif self.trouble:
-            _log.info("Loki takes lines again")
+            _log.info("Loki accepts lines again")
         self.trouble = trouble
 
     def _count(self, lines: Sized, refusals: Sequence[Refusal]) -> None:

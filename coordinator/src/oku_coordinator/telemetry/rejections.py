@@ -30,16 +30,16 @@ class VersionSkew:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._heard: dict[tuple[str, int], float] = {}
+        self._seen_at: dict[tuple[str, int], float] = {}
 
     def record(self, error: OtherProtocolError) -> None:
         """Record a message of such a worker."""
         now, key = self._clock(), (error.worker, error.protocol)
         with self._lock:
-            self._heard = {other: at for other, at in self._heard.items() if now - at <= _GONE_AFTER_S}
-            is_new = key not in self._heard and len(self._heard) < _MOST
-            if is_new or key in self._heard:
-                self._heard[key] = now
+            self._seen_at = {other: at for other, at in self._seen_at.items() if now - at <= _GONE_AFTER_S}
+            is_new = key not in self._seen_at and len(self._seen_at) < _MOST
+            if is_new or key in self._seen_at:
+                self._seen_at[key] = now
         if is_new:
             _log.warning("%s: it gets no leases", error, extra={"worker": error.worker})
 
@@ -47,11 +47,11 @@ class VersionSkew:
         """The names of these workers, and advice; empty if there are none."""
         now = self._clock()
         with self._lock:
-            heard = sorted(key for key, at in self._heard.items() if now - at <= _GONE_AFTER_S)
-        if not heard:
+            recent = sorted(key for key, at in self._seen_at.items() if now - at <= _GONE_AFTER_S)
+        if not recent:
             return ""
-        shown = ", ".join(f"{worker} (protocol {protocol})" for worker, protocol in heard[:_SHOWN])
-        more = f" and {len(heard) - _SHOWN} more" if len(heard) > _SHOWN else ""
+        shown = ", ".join(f"{worker} (protocol {protocol})" for worker, protocol in recent[:_SHOWN])
+        more = f" and {len(recent) - _SHOWN} more" if len(recent) > _SHOWN else ""
         return (
             f"workers of another version get no leases; this coordinator speaks protocol {PROTOCOL}:"
             f" {shown}{more}; run the same version of Oku on all"

@@ -54,12 +54,12 @@ class TickMaker:
             self._clock_bound_s = max(self._clock_bound_s or 0.0, progress.clock_bound_s)
         self._in_flight[progress.worker] = done.in_flight
         self._leases |= progress.leases
-        self._told_s[progress.worker] = self._told_s.get(progress.worker, 0.0) + progress.seconds
+        self._reported_s[progress.worker] = self._reported_s.get(progress.worker, 0.0) + progress.seconds
 
     @property
     def has_news(self) -> bool:
         """Whether any worker has reported since the last tick."""
-        return bool(self._told_s)
+        return bool(self._reported_s)
 
     def forget_worker(self, worker: str) -> None:
         """Forget a dead worker, which has nothing in flight."""
@@ -152,8 +152,8 @@ class TickMaker:
         """
         if self.at is None:
             return 1.0
-        told_s = max(self._told_s.values(), default=0.0)
-        return max(_SHORTEST_S, min(now - self.at, max(1.0, told_s)))
+        reported_s = max(self._reported_s.values(), default=0.0)
+        return max(_SHORTEST_S, min(now - self.at, max(1.0, reported_s)))
 
     def _start_interval(self) -> None:
         # Thousands of workers may add to it within a second.
@@ -161,7 +161,7 @@ class TickMaker:
         self._sent = 0
         self._lag_s = 0.0
         self._clock_bound_s = None
-        self._told_s: dict[str, float] = {}
+        self._reported_s: dict[str, float] = {}
 
 
 class _UnderWay(NamedTuple):

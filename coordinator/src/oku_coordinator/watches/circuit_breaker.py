@@ -81,7 +81,7 @@ class CircuitBreaker:
     def _record_refusal(self, batch: CheckpointBatch, checkpoint: Checkpoint, now: float) -> None:
         run, reason = read_lease_run(checkpoint.lease), checkpoint.refusal
         if self._roster.record_refusal(batch.worker, batch.incarnation, (run, reason), now):
-            text = f"worker {batch.worker} cannot begin: {reason}"
+            text = f"worker {batch.worker} cannot start the run: {reason}"
             _log.warning("%s", text, extra={"run": run, "worker": batch.worker})
             event = Event(
                 at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=batch.worker, reason=reason

@@ -35,13 +35,13 @@ class FilePreparation:
         self._file_access = file_access
         self._attempt: int | None = None
         """The attempt at the setup in the orders; None without user code."""
-        self._told_at: dict[str, float] = {}
+        self._sent_at: dict[str, float] = {}
         """When each process last got that order, by its incarnation."""
 
     def send_needs(self, run: RunRecord, now: float) -> None:
         """Send workers the needs of the run, if it has any, at `now` in monotonic seconds."""
         if run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
-            self._told_at.clear()
+            self._sent_at.clear()
             return
         files = {file.digest: file for file in list_files(run.spec)}
         setup = find_setup(self._ledger, run)
@@ -50,7 +50,7 @@ class FilePreparation:
         attempt = None if setup is None else setup.attempt
         if attempt != self._attempt:  # the order is new
             self._attempt = attempt
-            self._told_at.clear()
+            self._sent_at.clear()
         names = [str(file) for file in files.values()]
         preparing = {worker.incarnation for worker in self._assignment.find_preparing(run.run)}
         # The setup may have returned much data.
@@ -70,16 +70,16 @@ class FilePreparation:
 
     def _find_due(self, run: RunRecord, preparing: Collection[str], now: float) -> list[str]:
         """The processes that are due for an order, by incarnation."""
-        told_at, self._told_at = self._told_at, {}
+        sent_at, self._sent_at = self._sent_at, {}
         due = []
         for worker in self._assignment.find_members(run.run):
             incarnation = worker.incarnation
             every_s = _UNPREPARED_EVERY_S if incarnation in preparing else _PREPARED_EVERY_S
-            at = told_at.get(incarnation, -math.inf)
+            at = sent_at.get(incarnation, -math.inf)
             if now - at >= every_s:
                 due.append(incarnation)
                 at = now
-            self._told_at[incarnation] = at
+            self._sent_at[incarnation] = at
         return due
 
 

@@ -16,7 +16,7 @@ from oku_core.process.supervision import Health
 
 _log = logging.getLogger(__name__)
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 IDLE_S = 5.0
 """A file not written for this long is tested; a faulty one is tested each second."""
 
@@ -29,7 +29,7 @@ class StorageWatch(BackgroundService):
     def __init__(self, ledger: Ledger, clock: Clock = time.monotonic) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._said = ""
+        self._logged = ""
 
     def check(self) -> None:
         """Test the file if it is time, and log a change of its health."""
@@ -37,10 +37,10 @@ class StorageWatch(BackgroundService):
         if storage.trouble or self._clock() - storage.written_at >= IDLE_S:
             with contextlib.suppress(StorageError):  # its health has recorded it
                 self._ledger.try_writing()
-        if storage.trouble != self._said:
-            self._said = storage.trouble
-            if self._said:
-                _log.error("the ledger cannot be used: %s", self._said)
+        if storage.trouble != self._logged:
+            self._logged = storage.trouble
+            if self._logged:
+                _log.error("the ledger cannot be used: %s", self._logged)
             else:
                 _log.info("the ledger can be used again")
 
@@ -48,4 +48,4 @@ class StorageWatch(BackgroundService):
         while True:
             self.check()
             health.record_success()
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)

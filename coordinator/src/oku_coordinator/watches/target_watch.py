@@ -176,11 +176,11 @@ class TargetWatch:
         self._notice = ""
         self._back_at: float | None = None
 
-    def record(self, run: RunRecord, tick: Tick, *, is_heard: bool) -> None:
+    def record(self, run: RunRecord, tick: Tick, *, has_reports: bool) -> None:
         """Record a second of the run. Without reports of its workers, it does not count."""
         if run.state != RunState.RUNNING:
             self._reset()
-        elif is_heard:
+        elif has_reports:
             self._follow(run, tick, self._outage.record(tick))
             if (down_s := self._outage.is_down_for(run.spec)) is not None:
                 self._end(run, tick, down_s)
@@ -219,7 +219,7 @@ class TargetWatch:
         ever = "" if self._outage.was_ok else "ever "
         reason = (
             f"the target is down: no {_name_one(run)} was {ever}ok within {format_limit(down_s)}, "
-            f"{self._outage.describe_failures()}; --stop-when-down says how long to go on"
+            f"{self._outage.describe_failures()}; --stop-when-down sets the limit"
         )
         self._reset()
         with contextlib.suppress(TransitionError):  # its last request or a threshold ends it already

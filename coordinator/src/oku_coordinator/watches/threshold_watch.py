@@ -17,7 +17,7 @@ from oku_coordinator.ledger.rules import history, lifecycle, snapshots
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.tables import threshold_table
-from oku_coordinator.runs.summary.stretch_watch import Look, StretchWatch
+from oku_coordinator.runs.summary.stretch_watch import StretchView, StretchWatch
 from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
@@ -42,7 +42,7 @@ class SettledSeries:
     """
 
     def __init__(self) -> None:
-        self._told_to: dict[str, float] = {}
+        self._reported_to: dict[str, float] = {}
         self._progress: dict[str, Progress] = {}
 
     def record_receipt(self, receipt: Receipt) -> None:
@@ -64,15 +64,15 @@ class SettledSeries:
             if seen is not None and all(_is_stored(seen.leases.get(lease.id), lease) for lease in ours):
                 coordinator_at = math.inf if seen.coordinator_at is None else seen.coordinator_at
                 self._record(incarnation, min(seen.at, coordinator_at))
-        return min((self._told_to.get(incarnation, -math.inf) for incarnation in held), default=now)
+        return min((self._reported_to.get(incarnation, -math.inf) for incarnation in held), default=now)
 
     def forget(self, incarnation: str) -> None:
         """Forget a process that is gone."""
-        self._told_to.pop(incarnation, None)
+        self._reported_to.pop(incarnation, None)
         self._progress.pop(incarnation, None)
 
-    def _record(self, incarnation: str, told_to: float) -> None:
-        self._told_to[incarnation] = max(told_to, self._told_to.get(incarnation, -math.inf))
+    def _record(self, incarnation: str, reported_to: float) -> None:
+        self._reported_to[incarnation] = max(reported_to, self._reported_to.get(incarnation, -math.inf))
 
 
 def _is_stored(seen: LeaseProgress | None, lease: LeaseRecord) -> bool:
@@ -90,7 +90,7 @@ class ThresholdWatch:
         self._signals = signals
         self._clock = clock
         self._stretches: StretchWatch | None = None
-        self.told = SettledSeries()
+        self.settled = SettledSeries()
         """Up to when workers have reported."""
 
     def judge(self, run: RunRecord, tick: Tick) -> Tick:
@@ -121,8 +121,8 @@ class ThresholdWatch:
         with self._ledger.read() as t:
             basis = snapshots.fetch_stretch_basis(t, run.run, stretches.since)
             kept = threshold_table.fetch_thresholds(t, run.run)
-        look = Look(run, sample, basis, self.told.find_end(basis.leases, now))
-        changed = stretches.update(look, kept)
+        view = StretchView(run, sample, basis, self.settled.find_end(basis.leases, now))
+        changed = stretches.update(view, kept)
         if changed:
             with self._ledger.change() as t:
                 history.record_stretches(t, run.run, changed)

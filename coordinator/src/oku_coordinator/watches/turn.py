@@ -53,10 +53,10 @@ class Turn:
             return None
         if workers.missing:
             reason = f"{workers.describe()}, after it has waited for {format_duration(waited_s)}"
-            _log.warning("run %s begins with %s", run.run, reason, extra={"run": run.run})
+            _log.warning("run %s starts with %s", run.run, reason, extra={"run": run.run})
         else:
             reason = ""
-            _log.info("run %s begins", run.run, extra={"run": run.run})
+            _log.info("run %s starts", run.run, extra={"run": run.run})
         self._since = None
         self._begun_without = workers.missing
         with self._ledger.change(wall_now) as t:
@@ -74,8 +74,8 @@ class Turn:
         waited_s = self._measure_turn_s(now)
         if waited_s >= self._find_turn_s(run) and self._readiness.count_queued() > 1:
             obstacle = self._readiness.find_obstacle(run)
-            reason = f"it has not begun within {format_duration(waited_s)}{obstacle and f': {obstacle}'}"
-            _log.warning("run %s gives its turn to the next: %s", run.run, reason, extra={"run": run.run})
+            reason = f"it did not start within {format_duration(waited_s)}{obstacle and f': {obstacle}'}"
+            _log.warning("run %s passes its turn to the next: %s", run.run, reason, extra={"run": run.run})
             wall_now = self._clock()
             with self._ledger.change(wall_now) as t:
                 lifecycle.requeue(t, run.run, wall_now, reason)
@@ -87,8 +87,8 @@ class Turn:
         return now - self._since
 
     def _find_start_within_s(self, run: RunRecord) -> float:
-        said = run.spec.start_within_s
-        return (self._start_within_s if said is None else said) + find_files_within_s(run.spec)
+        limit_s = run.spec.start_within_s
+        return (self._start_within_s if limit_s is None else limit_s) + find_files_within_s(run.spec)
 
     def _find_turn_s(self, run: RunRecord) -> float:
         """The longest turn of a run without a start: after its wait, one worker is enough."""

@@ -54,15 +54,15 @@ class WorkerWatch:
         self._waits: dict[str, _Wait] = {}
         self._checked_at = math.inf
         """In monotonic seconds; infinite before the first check."""
-        self._hears_since = math.inf
+        self._connected_since = math.inf
 
     def reset_timers(self, now: float) -> None:
         """Skip the time since the last check: no worker could be reached."""
-        self._checked_at = self._hears_since = now
+        self._checked_at = self._connected_since = now
 
     def cancel_abandoned(self, now: float) -> None:
         """Cancel each run whose time is up, at `now` in monotonic seconds."""
-        self._hears_since = min(self._hears_since, now)
+        self._connected_since = min(self._connected_since, now)
         passed_s, self._checked_at = max(0.0, now - self._checked_at), now
         with self._ledger.read() as t:
             live = run_table.fetch_live_runs(t)
@@ -72,7 +72,7 @@ class WorkerWatch:
             if run in known:  # a new run is younger than that
                 wait.waited_s = 0.0 if self._readiness.has_worker(run) else wait.waited_s + passed_s
         # Workers that were silent for this long are dead.
-        if now - self._hears_since >= self._readiness.roster.worker_timeout_s:
+        if now - self._connected_since >= self._readiness.roster.worker_timeout_s:
             for run, wait in self._waits.items():
                 if wait.limit_s is not None and wait.waited_s >= wait.limit_s:
                     self._give_up(run, wait.limit_s)
@@ -89,7 +89,7 @@ class WorkerWatch:
         reason = f"{NO_WORKER}{format_limit(limit_s)}"
         if record.state != RunState.TEARING_DOWN:  # its reason is more specific
             obstacle = self._readiness.find_worker_obstacle(record)
-            reason += f"{obstacle and f': {obstacle}'}; --give-up-after says how long to wait"
+            reason += f"{obstacle and f': {obstacle}'}; --give-up-after sets the limit"
         with contextlib.suppress(TransitionError):  # it is ending already
             self._runs.cancel(run, reason=reason)
             _log.error("run %s ends: %s", run, reason, extra={"run": run})

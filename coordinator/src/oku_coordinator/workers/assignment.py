@@ -61,7 +61,7 @@ def find_setup(ledger: Ledger, run: RunRecord) -> SetupData | None:
     return setup if setup.attempt else None
 
 
-HEARD_WITHIN_S = 3.0
+REPORT_WITHIN_S = 3.0
 """After a start of the coordinator, all live workers report within this time: each does once a second."""
 _FILLED = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
 """In the other states of an active run its leases are recalled: it needs no more workers."""
@@ -96,7 +96,7 @@ class Assignment:
     _needs: RunNeeds = field(default_factory=RunNeeds, init=False)
     _members: dict[str, str] = field(default_factory=dict, init=False)
     """The names of the run's workers, by incarnation."""
-    _hears_until: float = field(default=-math.inf, init=False)
+    _waits_until: float = field(default=-math.inf, init=False)
     """Until then, only workers that have worked on the run are assigned."""
 
     def settle(self, run: RunRecord | None) -> list[WorkerState]:
@@ -176,14 +176,14 @@ class Assignment:
 
     def _switch_to(self, run: RunRecord | None) -> None:
         """Switch to a run and assign the holders of its work: this coordinator may have been restarted."""
-        self._members, self._hears_until = {}, -math.inf
+        self._members, self._waits_until = {}, -math.inf
         self.run, self._needs = "", RunNeeds()
         if run is None:
             return
         self.run = run.run
         self._members = self._find_holders(run)
         if run.state == RunState.RUNNING:
-            self._hears_until = self.monotonic() + HEARD_WITHIN_S
+            self._waits_until = self.monotonic() + REPORT_WITHIN_S
 
     def _find_holders(self, run: RunRecord) -> dict[str, str]:
         """The processes that hold open leases of a run, or call a hook of it."""
@@ -248,7 +248,7 @@ class Assignment:
         """Sort by preference: workers that have worked on the run, that report, and that are prepared."""
         with self.ledger.read() as t:
             known = work_table.fetch_worker_names(t, run.run)
-        if self.monotonic() < self._hears_until:
+        if self.monotonic() < self._waits_until:
             free = [worker for worker in free if worker.name in known]
 
         def rank(worker: WorkerState) -> tuple[bool, ...]:

@@ -53,7 +53,7 @@ class Roster:
 
     def __len__(self) -> int:
         """The number of live workers, leaving ones included."""
-        return sum(worker.has_spoken for worker in self._workers.values())
+        return sum(worker.has_reported for worker in self._workers.values())
 
     @property
     def heartbeat_interval_s(self) -> float:
@@ -102,7 +102,7 @@ class Roster:
         return [
             worker
             for worker in self._workers.values()
-            if worker.has_spoken and not worker.is_suspect and not worker.is_fresh_for(run)
+            if worker.has_reported and not worker.is_suspect and not worker.is_fresh_for(run)
         ]
 
     def list_leases(self) -> Iterator[tuple[str, str]]:
@@ -173,8 +173,8 @@ class Roster:
         if replaced:
             self._record_gone(replaced)
         self._gone.pop(progress.incarnation, None)
-        known.heard_at = now
-        known.has_spoken = True
+        known.last_seen_at = now
+        known.has_reported = True
         known.heartbeat_interval_s = progress.seconds
         known.stopping = progress.stopping
         known.troubles = progress.troubles
@@ -209,7 +209,7 @@ class Roster:
     def find(self, name: str, incarnation: str) -> WorkerState | None:
         """This process of a worker, if it has reported and is alive."""
         worker = self._workers.get(name)
-        is_here = worker is not None and worker.has_spoken and worker.incarnation == incarnation
+        is_here = worker is not None and worker.has_reported and worker.incarnation == incarnation
         return worker if is_here else None
 
     def find_timeout_s(self, worker: WorkerState) -> float:
@@ -221,15 +221,15 @@ class Roster:
 
         If all are silent, our own connection is more likely to be at fault.
         """
-        heard_at = max((worker.heard_at for worker in self._workers.values()), default=-math.inf)
-        if now - heard_at > _SUSPECT_S:
+        last_seen_at = max((worker.last_seen_at for worker in self._workers.values()), default=-math.inf)
+        if now - last_seen_at > _SUSPECT_S:
             return []
         interval_s = self.heartbeat_interval_s
         suspects = []
         for worker in self._workers.values():
             longest_s = max(interval_s, min(worker.heartbeat_interval_s, LONGEST_INTERVAL_S))
             limit_s = max(_SUSPECT_S, _SUSPECT_INTERVALS * longest_s)
-            if worker.has_spoken and not worker.is_suspect and now - worker.heard_at > limit_s:
+            if worker.has_reported and not worker.is_suspect and now - worker.last_seen_at > limit_s:
                 worker.is_suspect = True
                 suspects.append(worker)
         return suspects
@@ -243,7 +243,9 @@ class Roster:
         silent = []
         for worker in self._workers.values():
             limit_s = _find_timeout_s(worker, timeout_s)
-            if now - worker.heard_at > (min(limit_s, left_after_s) if worker.has_nothing_left else limit_s):
+            if now - worker.last_seen_at > (
+                min(limit_s, left_after_s) if worker.has_nothing_left else limit_s
+            ):
                 silent.append(worker)
         for worker in silent:
             del self._workers[worker.name]
@@ -254,7 +256,7 @@ class Roster:
     def reset_timers(self, now: float) -> None:
         """Restart the timers of all workers: no report could arrive."""
         for worker in self._workers.values():
-            worker.heard_at = now
+            worker.last_seen_at = now
             worker.is_suspect = False
 
     def record_taken(self, batch: CheckpointBatch) -> None:
@@ -273,10 +275,10 @@ class Roster:
             del self._gone[next(iter(self._gone))]
 
 
-def _join_same(said: Iterable[tuple[str, str]]) -> list[str]:
+def _join_same(texts: Iterable[tuple[str, str]]) -> list[str]:
     """A line per text, with the first worker that reports it and the number of others."""
     workers: dict[str, list[str]] = {}
-    for text, worker in said:
+    for text, worker in texts:
         workers.setdefault(text, []).append(worker)
     return [
         f"worker {names[0]}: {text}" + (f" (and {len(names) - 1:,} more)" if len(names) > 1 else "")
@@ -310,9 +312,9 @@ class ReplayGuard:
         last = self._sequences.get(progress.incarnation)
         if last is not None and progress.sequence <= last:
             return False
-        incarnation, at, heard_at = self._current.get(progress.worker, (progress.incarnation, 0.0, now))
+        incarnation, at, last_seen_at = self._current.get(progress.worker, (progress.incarnation, 0.0, now))
         if incarnation != progress.incarnation and (
-            last is not None or (progress.at <= at and now - heard_at < _FOLLOWED_AFTER_S)
+            last is not None or (progress.at <= at and now - last_seen_at < _FOLLOWED_AFTER_S)
         ):
             return False
         _put(self._sequences, progress.incarnation, progress.sequence)

@@ -90,9 +90,9 @@ class WorkerState:
 
     name: str
     incarnation: str
-    heard_at: float
+    last_seen_at: float
     """When it last reported, or was first named."""
-    has_spoken: bool = False
+    has_reported: bool = False
     heartbeat_interval_s: float = 0.0
     """The length of time that its last event covers."""
     stopping: bool = False
@@ -143,7 +143,7 @@ class WorkerState:
 
     def can_take(self, run: str | None = None) -> bool:
         """Whether it can take leases, of a run: reporting, alive, not leaving, and not barred from it."""
-        is_able = self.has_spoken and not self.stopping
+        is_able = self.has_reported and not self.stopping
         return is_able and (run is None or (self.refused_run != run and self.is_fresh_for(run)))
 
     def is_fresh_for(self, run: str) -> bool:

@@ -79,7 +79,7 @@ class Counts(LiveCounts, frozen=True, kw_only=True, omit_defaults=True):
     def find_count_fault(self) -> str | None:
         """Say which of the plain figures is no count; None if all are."""
         if not is_account(self.outcomes):
-            return "the outcomes are not the counts of each"
+            return "the outcomes are not a count for each"
         if not 0 <= self.bytes_received < FIGURE_LIMIT:
             return f"bytes_received is {self.bytes_received}"
         return None
@@ -158,7 +158,7 @@ def _subtract_times(
 
 def _find_cause_fault(counts: Counts) -> str | None:
     if len(counts.not_sent) != len(NOT_SENT_CAUSES) or min(counts.not_sent) < 0:
-        return "the causes for not sending are not the counts of each"
+        return "the causes for not sending are not a count for each"
     if sum(counts.not_sent) != counts.outcomes[NOT_SENT]:
         return f"{counts.outcomes[NOT_SENT]} are not sent, but the causes sum to {sum(counts.not_sent)}"
     if counts.outcomes[LOST] or counts.not_sent[NOT_DEALT]:

@@ -108,7 +108,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         of_runs = self.runs.values()
         accounts = [each.outcomes for each in of_runs] + [lease.outcomes for lease in self.leases.values()]
         if not all(map(is_account, accounts)):
-            return "the outcomes are not the counts of each"
+            return "the outcomes are not a count for each"
         if not all(0 <= lease.taken <= lease.end for lease in self.leases.values()):
             return "a lease has taken more than there is"
         clock = (self.at, self.coordinator_at or 0.0, self.clock_bound_s or 0.0)

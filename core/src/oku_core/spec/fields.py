@@ -328,7 +328,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "start-within", "start_within_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
-        "How long to wait for all workers; then the run begins with those that are there.",
+        "How long to wait for all workers; then the run starts with those that are there.",
         default="10s, in a cluster 1m",
     ),
     Field(

@@ -98,7 +98,7 @@ def _explain(condition: Condition, count: HitCount, measured: Measurement) -> st
     if not measured.is_over:
         return ""
     if not count.total:
-        return "there is no request to judge by"
+        return "there are no requests to judge"
     if condition.judge(replace(count, strained=0)) is not ThresholdVerdict.UNDECIDED:
         return _describe_strain(count.strained)
     detail = f"{count.unknown:,} requests that were not sent or are lost could turn it"
@@ -121,7 +121,7 @@ def _judge_figure(threshold: Threshold, measured: Measurement) -> ThresholdSumma
         detail = "the run was cut short, and this is known at its end only"
     elif measured.is_over:
         if holds is None:
-            detail = "there is no request to judge by"
+            detail = "there are no requests to judge"
         elif holds or not doubt:
             verdict = ThresholdVerdict.PASSED if holds else ThresholdVerdict.FAILED
         else:

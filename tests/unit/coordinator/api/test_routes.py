@@ -225,7 +225,7 @@ async def test_a_run_is_deleted(client: Client, world: World) -> None:
 
 async def test_a_wrong_page_is_refused(client: Client) -> None:
     """The error is one line."""
-    no_cursor = "is not a cursor that a list of runs gave"
+    no_cursor = "is not a cursor from a list of runs"
     empty = "run: is empty; give latest, an id, a name, or a part of an id"
     refusals = {
         **{f"limit={text}": f"limit: {text} is not between 1 and 1000" for text in ("0", "1001", "x")},

@@ -79,7 +79,7 @@ async def test_an_answer_of_somebody_else_is_an_error(
 ) -> None:
     """A proxy may answer."""
     kubernetes.failures.append(web.Response(text=answer))
-    with pytest.raises(ClusterError, match="the answer is not one of Kubernetes"):
+    with pytest.raises(ClusterError, match="the response is not from Kubernetes"):
         await cluster.fetch_scale("w")
 
 

@@ -98,7 +98,7 @@ async def test_after_a_minute_a_name_is_taken_as_it_is(caplog: pytest.LogCapture
     assert not await dns.look(ONE, after_s=1)
     assert not await dns.look(ONE, TWO)
     assert caplog.messages == [
-        "DNS resolves servers to 10.96.0.7, but the delay servers are 10.0.0.1; runs begin all the same"
+        "DNS resolves servers to 10.96.0.7, but the delay servers are 10.0.0.1; runs start anyway"
     ]
 
 

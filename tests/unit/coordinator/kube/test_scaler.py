@@ -467,7 +467,7 @@ async def test_the_task_goes_on_after_what_nobody_foresaw(
         looks.put_nowait(None)
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr(scaler_module, "LOOK_S", 0.0)
+    monkeypatch.setattr(scaler_module, "POLL_S", 0.0)
     monkeypatch.setattr(world.scaler, "scale", look)
     world.scaler.start(Supervisor(sleep=lambda _: asyncio.sleep(0)))
     for _ in range(3):

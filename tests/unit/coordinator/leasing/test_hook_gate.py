@@ -272,7 +272,7 @@ async def test_a_run_that_nobody_can_tear_down_is_over_after_a_while(world: Worl
     assert world.state() == RunState.TEARING_DOWN
     await world.step(2.0)
     assert (world.state(), world.reason()) == (
-        RunState.COMPLETED, "teardown was not called: no worker was there for it within 5 min",
+        RunState.COMPLETED, "teardown was not called: no worker was available within 5 min",
     )  # fmt: skip
 
 

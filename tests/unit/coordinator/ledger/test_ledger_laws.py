@@ -410,8 +410,8 @@ class LedgerLaws(RuleBasedStateMachine):
             lease.is_over = is_over
             lease.say(leaves_out=leaves_out)
 
-    @rule(data=st.data(), allowance=st.integers(0, 60), is_heard=st.booleans())
-    def deliver(self, data: st.DataObject, allowance: int, *, is_heard: bool) -> None:
+    @rule(data=st.data(), allowance=st.integers(0, 60), has_reports=st.booleans())
+    def deliver(self, data: st.DataObject, allowance: int, *, has_reports: bool) -> None:
         """Deliver checkpoints in a batch: early, late, doubled, in any order; others are lost."""
         said = [(lease, checkpoint) for lease in self.leases.values() for checkpoint in lease.said]
         if not said:
@@ -426,7 +426,7 @@ class LedgerLaws(RuleBasedStateMachine):
                 self.count(lease, checkpoint)
             elif checkpoint.is_final and lease.record.run not in resting:
                 self.lower_resent(lease, checkpoint)
-            if is_heard:
+            if has_reports:
                 self.hear(receipt)
 
     def lower_resent(self, lease: WorkedLease, checkpoint: Checkpoint) -> None:

@@ -42,7 +42,7 @@ def test_what_is_not_a_url_of_loki_is_named(url: str) -> None:
 
 def test_a_password_is_never_shown() -> None:
     """They appear neither in an error nor where a target is printed."""
-    with pytest.raises(ValueError, match="apart from it") as caught:
+    with pytest.raises(ValueError, match="separately") as caught:
         LokiTarget(url="http://me:secret@loki")
     assert "secret" not in str(caught.value)
     target = LokiTarget(url="http://h", username="me", password="secret")
@@ -56,8 +56,8 @@ def test_a_password_is_never_shown() -> None:
         ({"username": "me", "token": "t"}, "not both"),
         ({"password": "me", "token": "t"}, "not both"),
         ({"username": "m:e"}, "has a colon"),
-        ({"tenant": "a\r\nEvil: 1"}, "tenant for Loki has other than printable"),
-        ({"token": "ü"}, "token for Loki has other than printable"),
+        ({"tenant": "a\r\nEvil: 1"}, "tenant for Loki contains characters other than printable"),
+        ({"token": "ü"}, "token for Loki contains characters other than printable"),
     ],
 )
 def test_what_can_not_be_sent_is_said_at_once(who: dict[str, str], error: str) -> None:
@@ -90,6 +90,6 @@ def test_an_authority_of_ones_own_takes_the_place_of_the_system_s(tmp_path: Path
 def test_a_file_without_certificates_is_named(tmp_path: Path, name: str) -> None:
     """The error comes when the target is made."""
     path = getattr(Certificates(tmp_path), name)
-    with pytest.raises(ValueError, match="no certificates in PEM can be read from it") as caught:
+    with pytest.raises(ValueError, match="contains no readable PEM certificates") as caught:
         LokiTarget(url="https://h", ca_file=Path(path))
     assert str(caught.value).startswith(path)

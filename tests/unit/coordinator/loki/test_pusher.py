@@ -165,7 +165,7 @@ async def test_all_are_refused_when_loki_can_not_be_asked_which(
     loki.query_faults.append(answer(400, "parse error"))
     assert await pusher.push(entries) == [Refusal(entries, 400, "bad labels")]
     assert diary.troubles == [
-        "it can't be asked which lines it has, so some may be stored twice: 400 parse error",
+        "it cannot be queried, so some lines may be stored twice: 400 parse error",
         "",
     ]
 
@@ -274,7 +274,7 @@ async def test_a_query_that_fails_is_tried_again(loki: FakeLoki, pusher: LokiPus
     await pusher.push(make_entries(2))
     assert loki.texts == ["line 0", "line 1"]
     assert diary.troubles[1] == "500 empty ring"
-    assert diary.troubles[-2].startswith("it can't be asked")  # 204 is no answer to a question
+    assert diary.troubles[-2].startswith("it cannot be queried")  # 204 is no answer to a question
     assert diary.troubles[-1] == ""
 
 
@@ -289,7 +289,7 @@ async def test_where_loki_may_not_be_asked_the_lines_are_sent_again_and_that_is_
     assert loki.texts == ["line 0"]
     assert diary.troubles == [
         "500 Internal Server Error",
-        f"it can't be asked which lines it has, so some may be stored twice: {status} push only",
+        f"it cannot be queried, so some lines may be stored twice: {status} push only",
         "500 Internal Server Error",
         "",
     ]

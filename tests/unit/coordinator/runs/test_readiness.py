@@ -373,7 +373,7 @@ def test_a_ledger_that_cannot_be_used_is_reported_first(
     world.broker_trouble = "the broker does not answer"
     ledger.storage.record_space(Space(0, 10))
     assert world.alone.build_notices(running) == [
-        "the ledger cannot be used: its disk is full; nothing is dealt out or accounted until it can",
+        "the ledger cannot be used: its disk is full; nothing is dealt or accounted until then",
         "the broker does not answer: no leases go out and no checkpoints come in",
     ]
     assert world.alone.find_obstacle(running).startswith("the ledger cannot be used")
@@ -432,7 +432,7 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it"]
     change(ledger, lose_attempt, HookAttempt("r9", Hook.SETUP, 1), "worker w1 was lost", 2.0)
     assert world.alone.build_notices(run) == [
-        "waiting for setup of the scenario: it is called again, for worker w1 was lost"
+        "waiting for setup of the scenario: it will be called again: worker w1 was lost"
     ]
     change(ledger, start_attempt, "r9", Hook.SETUP, "w1", "w1", 3.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]

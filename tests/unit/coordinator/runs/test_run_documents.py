@@ -139,7 +139,7 @@ def test_rows_of_indices_are_read(tmp_path: Path) -> None:
     [
         (range(3, 3), "are not a range of the 5,000 indices of run r1"),
         (range(4999, 5001), "start 4999 and stop 5001 are not a range"),
-        (range(MOST_ROWS + 1), "1,001 rows are wanted, and one answer has at most 1,000"),
+        (range(MOST_ROWS + 1), "1,001 rows were requested; one response has at most 1,000"),
     ],
 )
 def test_what_cannot_be_had_is_refused(tmp_path: Path, wanted: range, said: str) -> None:

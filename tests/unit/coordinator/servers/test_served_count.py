@@ -109,7 +109,7 @@ async def test_nothing_is_known_when_a_server_does_not_say(
     """A part of the count would be taken for all of it."""
     urls = [await start(web.json_response({"served": 3})), await start(answer())]
     assert await fetch(*urls) is None
-    assert "the delay servers did not say what they served" in caplog.text
+    assert "the delay servers did not report their counts" in caplog.text
 
 
 async def test_nothing_is_known_when_a_server_is_gone(

@@ -210,7 +210,7 @@ def test_the_end_of_a_process_of_user_code_is_an_event_with_its_reason(ledger: L
     assert (event.type, event.worker, event.reason, event.requests) == (
         EventType.HOST_ENDED, "w1", "out_of_memory", 3,
     )  # fmt: skip
-    assert event.text.endswith(": it was killed; iterations in hand: 3")
+    assert event.text.endswith(": it was killed; running iterations: 3")
     crowd = [event] * (MOST_ALIKE + 1)
     [merged] = merge_events(crowd)
     assert (merged.type, merged.reason, merged.worker) == (EventType.HOST_ENDED, "out_of_memory", None)

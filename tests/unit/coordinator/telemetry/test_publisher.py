@@ -62,7 +62,7 @@ def pusher(monkeypatch: pytest.MonkeyPatch) -> type[FakePusher]:
     FakePusher.taken, FakePusher.refuses, FakePusher.trouble = [], lambda _: False, ""
     FakePusher.reason = "too far behind"
     monkeypatch.setattr(publisher_module, "LokiPusher", FakePusher)
-    monkeypatch.setattr(publisher_module, "LOOK_S", 0.01)
+    monkeypatch.setattr(publisher_module, "POLL_S", 0.01)
     return FakePusher
 
 
@@ -185,7 +185,7 @@ async def test_lines_from_the_future_wait_until_their_time_is_right(
     publisher = Publisher(ledger, TARGET, 10**9, Metrics(), clock)
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
-        while "future" not in publisher.trouble:  # noqa: ASYNC110  # it is asked, it does not call
+        while "too new" not in publisher.trouble:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
         assert read(ledger, outbox_table.measure).lines
         wall_s -= 3600

@@ -108,7 +108,9 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
         for event in read(world.ledger, fetch_history, "r1").events
         if event.type == EventType.WORKER_BARRED
     ]
-    assert [(event.worker, event.text) for event in told] == [("w1", f"worker w1 cannot begin: {REFUSAL}")]
+    assert [(event.worker, event.text) for event in told] == [
+        ("w1", f"worker w1 cannot start the run: {REFUSAL}")
+    ]
 
 
 def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> None:

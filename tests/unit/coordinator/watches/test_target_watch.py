@@ -45,12 +45,12 @@ class World:
         """Begin the run."""
         self._begin_run(**spec)
 
-    def pass_seconds(self, seconds: int, outcomes: list[int], *, is_heard: bool = True) -> None:
+    def pass_seconds(self, seconds: int, outcomes: list[int], *, has_reports: bool = True) -> None:
         """Let so many seconds be alike."""
         for _ in range(seconds):
             self.second += 1
             tick = build_tick(float(self.second), {"outcomes": outcomes, "outcomes_so_far": outcomes})
-            self.watch.record(self.run, tick, is_heard=is_heard)
+            self.watch.record(self.run, tick, has_reports=has_reports)
 
     def deal(self, size: int) -> LeaseRecord:
         """Deal a lease of the run."""
@@ -111,7 +111,7 @@ def test_seconds_in_which_no_worker_was_heard_say_nothing(world: World) -> None:
     world.begin(stop_when_down_s=10.0)
     world.pass_seconds(5, OK)
     world.pass_seconds(8, REFUSED)
-    world.pass_seconds(100, REFUSED, is_heard=False)
+    world.pass_seconds(100, REFUSED, has_reports=False)
     assert (world.notices, world.run.state) == ([], RunState.RUNNING)
 
 
@@ -141,7 +141,7 @@ def test_a_run_of_which_nothing_was_ever_ok_fails_with_the_reason(world: World) 
     assert (world.run.state, world.signals.wakes) == (RunState.FAILED, 1)
     assert world.run.reason == (
         "the target is down: no request was ever ok within 30 s, most ended as connect error; "
-        "--stop-when-down says how long to go on"
+        "--stop-when-down sets the limit"
     )
     assert world.run.resent_at_most == 0
     assert world.notices == []
@@ -172,7 +172,7 @@ def test_a_run_that_ends_for_another_reason_in_the_same_second_keeps_that_one(wo
     before = world.run
     change(world.ledger, change_state, "r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
     tick = build_tick(130.0, {"outcomes": REFUSED, "outcomes_so_far": REFUSED})
-    world.watch.record(before, tick, is_heard=True)
+    world.watch.record(before, tick, has_reports=True)
     assert (world.run.state, world.run.reason, world.signals.wakes) == (
         RunState.CANCELLING,
         "threshold lost: ok >= 1%: abort",

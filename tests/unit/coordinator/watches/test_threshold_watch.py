@@ -94,7 +94,7 @@ class World:
         )
         batch = build_batch(self.lease, checkpoint, told_to=told_to)
         [receipt] = change(self.ledger, fold_batches, [batch], lambda *_: 0, told_to + 0.1)
-        self.watch.told.record_receipt(receipt)
+        self.watch.settled.record_receipt(receipt)
 
     def summarize(self) -> list[ThresholdVerdict]:
         """What the summary says of the thresholds."""

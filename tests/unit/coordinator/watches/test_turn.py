@@ -104,8 +104,8 @@ def test_a_run_that_nobody_can_begin_with_gives_its_turn_to_the_next(world: Worl
     assert turns == ["r1", "r1", "r2", "r2", "r3", "r3", "r1"]
     event = read(world.ledger, fetch_history, "r1").events[-1]
     assert event.type == EventType.TURN_GIVEN
-    assert event.text == f"the run gives its turn to the next: {event.reason}"
-    assert event.reason == f"it has not begun within 60.0 s: {NOBODY}"
+    assert event.text == f"the run passes its turn to the next: {event.reason}"
+    assert event.reason == f"it did not start within 60.0 s: {NOBODY}"
 
 
 def test_alone_it_goes_on_waiting(world: World) -> None:
@@ -152,7 +152,7 @@ def test_after_its_time_a_run_begins_with_those_that_are_there(ledger: Ledger) -
     assert read(ledger, fetch_snapshot, "r1").flags == [(Flag.WORKERS_MISSING, 0, 1.0)]
     event = read(ledger, fetch_history, "r1").events[-1]
     assert event.type == EventType.WORKERS_MISSING
-    assert event.text == f"the run begins with {event.reason}"
+    assert event.text == f"the run starts with {event.reason}"
     assert event.reason == "2 of 3 workers: w2 is missing, after it has waited for 60.0 s"
 
 

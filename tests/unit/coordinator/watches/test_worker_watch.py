@@ -25,7 +25,7 @@ from oku_core.spec.spec import Hook, Spec
 
 TIMEOUT_S = 10.0
 """A worker that is silent for longer is dead, and a coordinator hears for so long before it judges."""
-HINT = "; --give-up-after says how long to wait"
+HINT = "; --give-up-after sets the limit"
 
 
 class World:

@@ -18,7 +18,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, sta
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment, WorkerLimits
+from oku_coordinator.workers.assignment import REPORT_WITHIN_S, Assignment, WorkerLimits
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
@@ -206,7 +206,7 @@ def test_a_new_coordinator_takes_the_one_that_calls_the_setup(world: World) -> N
     change(world.ledger, start_attempt, "r1", Hook.SETUP, "w4", "b4", world.now)
     world.start_coordinator()
     world.speak("w1", "w2", "w3")
-    assert world.settle(HEARD_WITHIN_S) == []
+    assert world.settle(REPORT_WITHIN_S) == []
     world.speak("w4")
     assert world.settle() == ["w4"]
 
@@ -223,7 +223,7 @@ def test_a_new_coordinator_waits_a_moment_for_those_that_have_worked_on_the_run(
             world.speak("w3")
             assert world.settle(1.0) == ["w3"]
         else:
-            assert world.settle(HEARD_WITHIN_S - 1.0) == []
+            assert world.settle(REPORT_WITHIN_S - 1.0) == []
             assert world.settle(1.0) == ["w1"]
 
 

@@ -472,12 +472,12 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
     [
         ({"name": "x" * 201}, "a phase or name is not one line of up to 200 printable characters"),
         ({"phase": "two\nlines"}, "a phase or name is not one line of up to 200 printable characters"),
-        ({"outcomes": []}, "the outcomes are not the counts of each"),
-        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not the counts of each"),
-        ({"outcomes": [2, 1, 4, -1, 0, 0, 0, 0]}, "the outcomes are not the counts of each"),
+        ({"outcomes": []}, "the outcomes are not a count for each"),
+        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not a count for each"),
+        ({"outcomes": [2, 1, 4, -1, 0, 0, 0, 0]}, "the outcomes are not a count for each"),
         ({"per_second": {1: [1]}}, "the outcomes of a second are not the counts of each"),
-        ({"not_sent": [0, 0]}, "the causes for not sending are not the counts of each"),
-        ({"not_sent": [1, -1, 0]}, "the causes for not sending are not the counts of each"),
+        ({"not_sent": [0, 0]}, "the causes for not sending are not a count for each"),
+        ({"not_sent": [1, -1, 0]}, "the causes for not sending are not a count for each"),
         ({"not_sent": [0, 1, 0]}, "0 are not sent, but the causes sum to 1"),
         (
             {"outcomes": make_counts(not_sent=1), "not_sent": [0, 0, 1]},
@@ -594,7 +594,7 @@ def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than
             f"{MOST_INNER_PARTS + 1} inner parts are told of, but {MOST_INNER_PARTS} is the most",
         ),
         ([build_inner(name="")], "inner requests: they have no name"),
-        ([build_inner(outcomes=[])], "inner requests: the outcomes are not the counts of each"),
+        ([build_inner(outcomes=[])], "inner requests: the outcomes are not a count for each"),
         (
             [build_inner(name="two\nlines")],
             "inner requests: a phase or name is not one line of up to 200 printable characters",

@@ -200,7 +200,7 @@ def test_unknown_fields_of_a_message_are_ignored() -> None:
 def test_progress_that_cannot_be_true_is_malformed() -> None:
     """This holds even if it is signed."""
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"runs": {"r1": {"outcomes": [1]}}})
-    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not the counts of each$"):
+    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not a count for each$"):
         decode_progress(SIGNER, as_event(sealed))
 
 

@@ -50,7 +50,7 @@ def test_true_progress_passes() -> None:
     [
         ({"troubles": ["a"] * 11}, "its troubles are more than 10, or not single lines"),
         ({"troubles": ["a\nb"]}, "its troubles are more than 10, or not single lines"),
-        ({"leases": {"l1": LeaseProgress(0, 0, [0] * 7)}}, "the outcomes are not the counts of each"),
+        ({"leases": {"l1": LeaseProgress(0, 0, [0] * 7)}}, "the outcomes are not a count for each"),
         ({"leases": {"l1": LeaseProgress(2, 1, build_no_counts())}}, "a lease has taken more than there is"),
         ({"leases": {"l1": LeaseProgress(-1, 1, build_no_counts())}}, "a lease has taken more than there is"),
         ({"at": math.nan}, "a figure is negative or not a number"),
@@ -74,8 +74,8 @@ def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], faul
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"outcomes": [1] * 5}, "the outcomes are not the counts of each"),
-        ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not the counts of each"),
+        ({"outcomes": [1] * 5}, "the outcomes are not a count for each"),
+        ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not a count for each"),
         ({"in_flight": -1}, "a figure is negative or not a number"),
         ({"bytes_received": -1}, "a figure is negative or not a number"),
         ({"sent": -1}, "a figure is negative or not a number"),

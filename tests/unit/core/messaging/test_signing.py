@@ -64,9 +64,9 @@ def test_rejected_messages_are_described_for_a_minute() -> None:
 
 def test_what_was_dropped_and_where_it_came_from_are_in_the_line(caplog: pytest.LogCaptureFixture) -> None:
     """Messages of the broker have no address; datagrams have."""
-    log = RejectionLog(logging.getLogger("oku"), what="questions for the clock")
+    log = RejectionLog(logging.getLogger("oku"), what="clock requests")
     log.note(ForgedMessageError("a question is not signed"), "10.1.2.3")
-    line = "questions for the clock were dropped: 1, the last from 10.1.2.3 because a question is not signed"
+    line = "clock requests were dropped: 1, the last from 10.1.2.3 because a question is not signed"
     assert caplog.messages == [line]
     assert log.describe() == line
 

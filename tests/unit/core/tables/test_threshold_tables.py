@@ -56,8 +56,7 @@ def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
     )
     assert describe_standing(build(holds=True, value=212.0)) == "212 ms"
     assert (
-        describe_standing(build(detail="there is no request to judge by"))
-        == "there is no request to judge by"
+        describe_standing(build(detail="there are no requests to judge")) == "there are no requests to judge"
     )
 
 

@@ -61,7 +61,7 @@ def test_without_data_nothing_is_decided(text: str) -> None:
     summary = judge(Threshold(text), Measurement(parts=[], is_over=True, seconds=1.0))
 
     assert (summary.verdict, summary.holds) == (_UNDECIDED, None)
-    assert summary.detail == "there is no request to judge by"
+    assert summary.detail == "there are no requests to judge"
 
 
 @pytest.mark.parametrize("text", ["p99 < 1s", "ok >= 1%", "timeout <= 3", "mean < 1s", "rate >= 1/s"])

@@ -53,11 +53,11 @@ class Backlog(NamedTuple):
 
 def build_backlog(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, window: int) -> Backlog:
     """Build the backlog of a worker in a run from the ledger and its heartbeats."""
-    told = worker.leases
+    known = worker.leases
     untaken: dict[str, Range] = {}
     ahead = 0
     for lease in leases:
-        progress = told.get(lease.id)
+        progress = known.get(lease.id)
         taken = lease.done if progress is None else max(lease.done, progress.taken)
         ahead += max(0, lease.bound - lease.done)
         untaken[lease.id] = min(taken, lease.end), lease.end
@@ -77,7 +77,7 @@ def build_backlog(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, 
 
 LEASE_S = 10.0
 """The intended length of a lease, and the work of a full backlog."""
-_USUAL_SILENCE_S, _LONGEST_UNHEARD_S = 1.0, 10.0
+_USUAL_SILENCE_S, _LONGEST_SILENCE_S = 1.0, 10.0
 """Where many workers report less often than usual, a backlog also covers the time between reports."""
 MAX_SIZE = 2_000_000
 """The largest lease, at any rate."""
@@ -104,8 +104,8 @@ _MARGIN_S = 1.0
 def find_full(backlog: Backlog) -> int:
     """How much untaken work fills the backlog of a worker."""
     goal = _bound_goal(backlog, _FIRST_WINDOWS * backlog.window, backlog.taken)
-    unheard_s = min(max(0.0, backlog.silence_s - _USUAL_SILENCE_S), _LONGEST_UNHEARD_S)
-    return max(_FEWEST_WINDOWS * backlog.window, goal) + math.ceil(unheard_s * (backlog.rate_rps or 0.0))
+    silent_s = min(max(0.0, backlog.silence_s - _USUAL_SILENCE_S), _LONGEST_SILENCE_S)
+    return max(_FEWEST_WINDOWS * backlog.window, goal) + math.ceil(silent_s * (backlog.rate_rps or 0.0))
 
 
 def size_lease(backlog: Backlog, share: int) -> int:

@@ -22,7 +22,7 @@ _LEAD_S = 1.0
 _REWIND_S = 15.0
 """When a run continues, requests in flight are due again if they were due this long before the stop."""
 _VISIT_EVERY_S, _ACCOUNT_EVERY_S = 0.2, 1.0
-_HEARD_S, _UNHEARD_AHEAD_S = 3.0, 5.0
+_RECONNECT_S, _RECONNECT_AHEAD_S = 3.0, 5.0
 """After a restart, a coordinator deals less ahead while workers reconnect: there may soon be more."""
 
 
@@ -45,7 +45,7 @@ class WaveDealer:
     clock: RunClock
     _visited_at: float = field(default=-math.inf, init=False)
     _accounted_at: float = field(default=-math.inf, init=False)
-    _heard_since: float = field(default=math.inf, init=False)
+    _takers_since: float = field(default=math.inf, init=False)
     """Since when there has been a worker to deal to."""
 
     def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
@@ -62,7 +62,7 @@ class WaveDealer:
         plan = build_wave_plan(run.spec)
         workers = self.assignment.workers(run.run)
         takers = [worker for worker in workers if worker.knows_clock and not worker.is_suspect]
-        self._heard_since = min(now, self._heard_since) if takers else math.inf
+        self._takers_since = min(now, self._takers_since) if takers else math.inf
         period = self.clock.find_period(run)
         if period is None:
             if self.delivery.is_away:
@@ -70,12 +70,12 @@ class WaveDealer:
             period = self._open_period(run, plan, wall_now, workers=len(takers))
             if period is None:
                 return
-            self._heard_since = -math.inf  # it has waited for them
+            self._takers_since = -math.inf  # it has waited for them
         clock_s = period.count_s(wall_now)
         if now - self._accounted_at >= _ACCOUNT_EVERY_S:
             self._accounted_at = now
             self._account(run, plan, clock_s, wall_now)
-        ahead_s = AHEAD_S if now - self._heard_since >= _HEARD_S else _UNHEARD_AHEAD_S
+        ahead_s = AHEAD_S if now - self._takers_since >= _RECONNECT_S else _RECONNECT_AHEAD_S
         ahead_s += period.measure_s(wall_now) - clock_s  # of the schedule itself
         if self.delivery.is_away:
             takers = []  # leases would pile up

@@ -34,7 +34,7 @@ def finish(transaction: Transaction) -> None:
     for run in transaction.touched | changed:
         tally = transaction.tallies.get(run)
         if tally is None:
-            _begin_tally(transaction, run)
+            _start_tally(transaction, run)
         else:
             _check_changes(transaction, run, tally)
         if fetch_state(transaction, run) not in ACTIVE_STATES:
@@ -54,7 +54,7 @@ def _leave(transaction: Transaction, run: str) -> None:
             del transaction.accounts[other]
 
 
-def _begin_tally(transaction: Transaction, run: str) -> None:
+def _start_tally(transaction: Transaction, run: str) -> None:
     lengths, leases = _check_rows(transaction, run, fetch_account(transaction, run))
     covered = sum(lease.covered for lease in leases)
     transaction.tallies[run] = RowTally(

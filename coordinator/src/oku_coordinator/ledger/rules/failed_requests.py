@@ -116,9 +116,9 @@ def _iter_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     if schedule is None:
         yield from _join(sorted(_list_spans(failed)))
         return
-    failed.sort(key=_get_begin)
+    failed.sort(key=_get_start)
     steps = iter(range(_MOST_STEPS))
-    for _, group in groupby(failed, key=_get_wave_begin):
+    for _, group in groupby(failed, key=_get_wave_start):
         found = list(group)
         spans = merge(*(_iter_indices(schedule, each) for each in found))
         yield from _join(span for _, span in zip(steps, spans, strict=False))
@@ -188,9 +188,9 @@ def _join(spans: Iterable[FailedSpan]) -> Iterator[FailedSpan]:
         yield pending
 
 
-def _get_begin(failed: FailedRanges) -> int:
+def _get_start(failed: FailedRanges) -> int:
     return failed.ranges[0][0] if failed.wave is None else failed.wave.begin
 
 
-def _get_wave_begin(failed: FailedRanges) -> tuple[int, bool]:
-    return _get_begin(failed), failed.wave is None
+def _get_wave_start(failed: FailedRanges) -> tuple[int, bool]:
+    return _get_start(failed), failed.wave is None

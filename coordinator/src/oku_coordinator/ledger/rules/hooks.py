@@ -77,7 +77,7 @@ def _settle(transaction: Transaction, record: HookRecord, report: HookReport, no
     hook, run = record.hook, report.attempt.run
     if report.is_lost and record.tries < MOST_TRIES:
         hook_table.end_attempt(transaction, report, HookState.LOST, now)
-        _record_end(transaction, run, f"{hook} is to be called again: {report.error}", now, record.worker)
+        _record_end(transaction, run, f"{hook} will be called again: {report.error}", now, record.worker)
         return
     error = report.error
     if report.is_lost:

@@ -29,7 +29,7 @@ from oku_core.summary.validity import Flag
 
 STOP_AHEAD_S = 0.5
 """How far ahead workers are told of the end of a period."""
-_TOLD_WITHIN_S = 1.0
+_REPORTED_WITHIN_S = 1.0
 """A stopped run reports its last request within this time; an older one was followed by a silence."""
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
 
@@ -169,14 +169,14 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
     run_table.add_queued_time(transaction, run, now)
     run_table.move_to_queue_end(transaction, run, now)
     transaction.accounts.pop(run, None)  # or the accounts of the whole queue would be in memory
-    text = f"the run gives its turn to the next: {reason}"
+    text = f"the run passes its turn to the next: {reason}"
     record_event(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
 
 
 def record_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
     """Record that a run starts without some of its workers."""
     work_table.add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
-    text = f"the run begins with {reason}"
+    text = f"the run starts with {reason}"
     record_event(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
 
 
@@ -244,7 +244,7 @@ def end_active_period(transaction: Transaction, record: RunRecord, now: float, *
     last_at = record.last_ended_at
     if record.active_since is not None and last_at is not None and last_at > record.active_since:
         is_last = is_complete and _ends_with_request(record)
-        if is_last or (period is None and now - last_at < _TOLD_WITHIN_S):
+        if is_last or (period is None and now - last_at < _REPORTED_WITHIN_S):
             ended_at = min(ended_at, last_at)
         if is_complete and record.spec.is_open and ended_at < now:
             late_until = series_table.find_sent_until(transaction, record.run)

@@ -70,11 +70,11 @@ class StorageError(sqlite3.OperationalError):
 
     Args:
         fault: the reason.
-        said: SQLite's own message.
+        message: SQLite's own message.
     """
 
-    def __init__(self, fault: StorageFault, said: str) -> None:
-        super().__init__(f"{_TEXTS[fault]} (SQLite: {said})")
+    def __init__(self, fault: StorageFault, message: str) -> None:
+        super().__init__(f"{_TEXTS[fault]} (SQLite: {message})")
         self.fault = fault
 
 

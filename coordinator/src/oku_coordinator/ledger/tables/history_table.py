@@ -68,10 +68,10 @@ def thin_out(transaction: Transaction, run: str) -> None:
     if history["step_s"]:
         _merge_some(transaction, run, history)
     elif history["samples"] > MOST_SAMPLES:
-        _begin_merging(transaction, run)
+        _start_merging(transaction, run)
 
 
-def _begin_merging(transaction: Transaction, run: str) -> None:
+def _start_merging(transaction: Transaction, run: str) -> None:
     ends = [row["at"] for row in transaction.select("SELECT at FROM samples WHERE run = ? ORDER BY at", run)]
     transaction.execute(
         "UPDATE histories SET samples = ?, step_s = ?, merged_to = ?, merge_until = ? WHERE run = ?",

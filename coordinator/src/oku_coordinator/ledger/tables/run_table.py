@@ -135,7 +135,7 @@ def _read_cursor(text: str) -> tuple[float, int]:
         created_at = float(written)
         if number is not None and math.isfinite(created_at) and text == f"{created_at!r}_{number}":
             return created_at, number
-    raise UserError(f"after: {format_value(text)} is not a cursor that a list of runs gave")
+    raise UserError(f"after: {format_value(text)} is not a cursor from a list of runs")
 
 
 def _shorten(urls: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -
     try:
         transaction.execute_each("INSERT INTO slices (run, start, stop, state) VALUES (?, ?, ?, ?)", rows)
     except sqlite3.IntegrityError as error:
-        raise BreachError(run, f"two slices begin at one index: {error}") from error
+        raise BreachError(run, f"two slices start at the same index: {error}") from error
 
 
 def fetch_slices(transaction: Transaction, run: str) -> list[Slice]:

@@ -43,20 +43,20 @@ def _round_up(period: ActivePeriod, stop_s: float) -> float:
     return stop_s if math.isinf(stop_s) else period.schedule_s(math.ceil(period.unix_time(stop_s)))
 
 
-class Look(NamedTuple):
+class StretchView(NamedTuple):
     """The state of a run at a tick.
 
     Attributes:
         record: the run.
         sample: the sample of the tick.
         basis: the data from the ledger.
-        told_to: the Unix time up to which the series is complete.
+        settled_to: the Unix time up to which the series is complete.
     """
 
     record: RunRecord
     sample: Sample
     basis: StretchBasis
-    told_to: float
+    settled_to: float
 
 
 class StretchWatch:
@@ -83,15 +83,15 @@ class StretchWatch:
         """Whether the run has such thresholds."""
         return bool(self._live or self._settled)
 
-    def update(self, look: Look, kept: Mapping[int, ThresholdRecord]) -> dict[int, ThresholdRecord]:
+    def update(self, view: StretchView, kept: Mapping[int, ThresholdRecord]) -> dict[int, ThresholdRecord]:
         """Advance to a new tick; returns the changed records of thresholds, by their places in the spec.
 
         Args:
-            look: the state of the run.
+            view: the state of the run.
             kept: the records so far.
         """
-        periods = list_periods(look.record, look.basis)
-        seen = self._list_live(look, periods), self._list_settled(look, periods)
+        periods = list_periods(view.record, view.basis)
+        seen = self._list_live(view, periods), self._list_settled(view, periods)
         changed = {}
         for stretches, seconds in zip((self._live, self._settled), seen, strict=True):
             for number, stretch in stretches.items():
@@ -100,23 +100,23 @@ class StretchWatch:
                     changed[number] = record
         return changed
 
-    def _list_live(self, look: Look, periods: Periods) -> list[SeenSecond]:
-        if not self._live or not periods or look.record.state != RunState.RUNNING:
+    def _list_live(self, view: StretchView, periods: Periods) -> list[SeenSecond]:
+        if not self._live or not periods or view.record.state != RunState.RUNNING:
             return []
-        second = build_live(look.sample, periods[-1][0], self._plan)
+        second = build_live(view.sample, periods[-1][0], self._plan)
         return [] if second is None else [second]
 
-    def _list_settled(self, look: Look, periods: Periods) -> list[SeenSecond]:
+    def _list_settled(self, view: StretchView, periods: Periods) -> list[SeenSecond]:
         """The new seconds that are complete."""
-        settled_to = look.told_to
+        settled_to = view.settled_to
         if not self._plan.has_rate:
             # It may run out of requests before its time is over.
-            told_to = settled_to if look.basis.untaken else -math.inf
-            self._busy_to = max(self._busy_to, told_to, find_busy_end(look.sample))
+            reported_to = settled_to if view.basis.untaken else -math.inf
+            self._busy_to = max(self._busy_to, reported_to, find_busy_end(view.sample))
             settled_to = min(settled_to, self._busy_to)
         if not self._settled or not periods:
             return []
-        return self._seconds.list_new(look.basis.series, periods, settled_to)
+        return self._seconds.list_new(view.basis.series, periods, settled_to)
 
 
 def build_stretches(spec: Spec) -> dict[int, Stretch]:

@@ -114,7 +114,7 @@ def _finish(
 def _explain_unjudged(threshold: Threshold, longest_s: float) -> str:
     over_s = float(threshold.over_s or 0)
     if longest_s >= over_s:
-        return "there is no request to judge by"
+        return "there are no requests to judge"
     what = "the run" if threshold.phase is None else f"phase {threshold.phase}"
     most = f": {longest_s:.3g} s at most" if longest_s else ""
     return f"{what} had no {over_s:g} s in a row that could be judged{most}"

@@ -45,12 +45,12 @@ class Metrics:
         self._messages = counter("oku_messages", "Checkpoints by the ledger's verdict.", ["verdict"])
         self._rejected = counter(
             "oku_messages_rejected",
-            "Messages of the broker and questions for the clock that were dropped, by reason.",
+            "Dropped messages and clock requests, by reason.",
             ["reason"],
         )
         refused = counter(
             "oku_callers_refused",
-            "Calls that were refused, by the credential that they needed and what was wrong with it.",
+            "Refused calls, by required credential and its fault.",
             ["credential", "reason"],
         )
         self._refusals = {
@@ -68,10 +68,10 @@ class Metrics:
         self._workers = gauge("oku_workers", "Live workers.")
         self._clock_bound = gauge(
             "oku_clock_bound_seconds",
-            "How well the worker that knows it worst knows the coordinator's clock.",
+            "The largest error of a worker's copy of the coordinator's clock.",
         )
         self._ledger_faults = counter(
-            "oku_ledger_faults", "Uses of the ledger's file that failed, by reason.", ["reason"]
+            "oku_ledger_faults", "Failed uses of the ledger's file, by reason.", ["reason"]
         )
         self._lines = counter("oku_loki_lines", "Lines for Loki by verdict.", ["verdict"])
         self._outbox_lines = gauge("oku_outbox_lines", "Lines waiting for Loki.")

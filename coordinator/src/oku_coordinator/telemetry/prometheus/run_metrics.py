@@ -16,7 +16,7 @@ _SINGLE = (
     ("requests_per_second", "Requests that ended in the last second.", "rate_rps"),
     (
         "planned_requests_per_second",
-        "Requests that the rate of the run made in the last second; 0 without a rate.",
+        "Requests planned by the rate of the run in the last second; 0 without a rate.",
         "planned_rps",
     ),
     ("in_flight", "Requests in flight.", "in_flight"),

@@ -32,9 +32,9 @@ BOUNDS_S = (
 """The upper bounds of the buckets, in seconds; a last bucket has no bound."""
 _CUTS = [0, *find_cuts(BOUNDS_S), BUCKETS]
 _TIMES = {
-    Time.LATENCY: "Time from sending a request to the end of its response, of those that were answered.",
-    Time.RESPONSE_TIME: "Time from when a request was due to the end of its response; none without a rate.",
-    Time.LATENESS: "Time from when a request was due to when it was sent; none without a rate.",
+    Time.LATENCY: "Time from sending an answered request to the end of its response.",
+    Time.RESPONSE_TIME: "Time from a request's due time to the end of the response; none without a rate.",
+    Time.LATENESS: "Time from the due time of a request to its sending; none without a rate.",
 }
 
 

@@ -11,7 +11,7 @@ from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import StretchBasis
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
-from oku_coordinator.runs.summary.stretch_watch import Look, StretchWatch
+from oku_coordinator.runs.summary.stretch_watch import StretchView, StretchWatch
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
@@ -33,8 +33,8 @@ class Watched:
         self.watch = StretchWatch(record.spec)
         self.kept: dict[int, ThresholdRecord] = {}
 
-    def look(self, at_s: float, rows: Mapping[int, int] | None = None, **given: Any) -> None:
-        """Look at it so long after its start.
+    def view(self, at_s: float, rows: Mapping[int, int] | None = None, **given: Any) -> None:
+        """StretchView at it so long after its start.
 
         Args:
             at_s: when; the series is complete up to then unless it is said otherwise.
@@ -53,9 +53,9 @@ class Watched:
         ]
         periods = given.get("periods", [OPEN_PERIOD])
         basis = StretchBasis(series, periods, [], given.get("pending", 100))
-        told_to = START + given.get("told_s", at_s)
+        settled_to = START + given.get("told_s", at_s)
         record = given.get("record", self.record)
-        self.kept |= self.watch.update(Look(record, sample, basis, told_to), self.kept)
+        self.kept |= self.watch.update(StretchView(record, sample, basis, settled_to), self.kept)
 
     @property
     def worst(self) -> list[float | None]:
@@ -82,7 +82,7 @@ def test_a_run_that_keeps_its_plan_has_all_of_it(watch: Callable[..., Watched]) 
     for at in range(-3, 20):
         # Those of the last seconds have not told of them.
         rows = {second: 10 for second in range(14) if second < at}
-        watched.look(at, rows, told_s=at - 2.4)
+        watched.view(at, rows, told_s=at - 2.4)
     assert watched.worst == [1.0, 1.0, 1.0]
     assert all(record.loss is None for record in watched.kept.values())
 
@@ -93,11 +93,11 @@ def test_a_random_plan_is_compared_with_itself(watch: Callable[..., Watched]) ->
     spec = parse_spec(Source("spec", {"rate": "100/s", "duration": "9s", "arrivals": "poisson", "seed": 5}))
     watched = watch(rate="100/s", duration="9s", arrivals="poisson", seed=5, thresholds=[threshold])
     plan = build_load_plan(spec)
-    watched.look(12, {second: plan.count(second, second + 1) or 0 for second in range(9)})
+    watched.view(12, {second: plan.count(second, second + 1) or 0 for second in range(9)})
     assert watched.worst == [1.0]
 
     even = Watched(watched.record)
-    even.look(12, dict.fromkeys(range(9), 100))
+    even.view(12, dict.fromkeys(range(9), 100))
     assert even.kept[0].loss is not None
 
 
@@ -110,7 +110,7 @@ def test_a_run_that_misses_its_plan_loses_where_it_did(watch: Callable[..., Watc
         stages=["ramp=3s:0..60/s", "steady=9s:60/s"],
         thresholds=["rate >= 0.99 of plan over 2s", "rate >= 9/s over 3s"],
     )
-    watched.look(12, {0: 10, 1: 30, 2: 50} | dict.fromkeys(range(3, 7), 60) | dict.fromkeys(range(7, 12), 45))
+    watched.view(12, {0: 10, 1: 30, 2: 50} | dict.fromkeys(range(3, 7), 60) | dict.fromkeys(range(7, 12), 45))
     loss = watched.kept[0].loss
     assert loss == StretchValue(0.875, holds=False, phase="steady", clock_s=9.0)
     assert watched.worst == [0.75, 30.0]
@@ -122,22 +122,22 @@ def test_before_its_clock_goes_on_a_run_is_not_looked_at(watch: Callable[..., Wa
         rate="10/s", duration="14s", thresholds=["rate >= 5/s over 2s", "ok >= 1 over 1s", "p50 < 1s over 1s"]
     )
     for at in range(20):
-        watched.look(at, periods=[], outcomes=make_counts(timeout=1))
+        watched.view(at, periods=[], outcomes=make_counts(timeout=1))
     assert watched.kept == {}
-    watched.look(21, periods=[PeriodRecord(START + 22, 0.0)], outcomes=make_counts(timeout=1))
+    watched.view(21, periods=[PeriodRecord(START + 22, 0.0)], outcomes=make_counts(timeout=1))
     assert watched.kept == {}
 
 
 def test_a_run_without_a_rate_is_looked_at_while_requests_are_left(watch: Callable[..., Watched]) -> None:
     """Its last answers may take long; the time that it lasts is over before."""
     watched = watch(duration="9s", requests=1000, thresholds=["rate >= 5/s over 2s"])
-    watched.look(6, dict.fromkeys(range(6), 7))
-    watched.look(8, {}, pending=0, done=995)
+    watched.view(6, dict.fromkeys(range(6), 7))
+    watched.view(8, {}, pending=0, done=995)
     assert watched.worst == [7.0]
     assert watched.watch.since == START + 6
 
     timed = Watched(watched.record)
-    timed.look(30, dict.fromkeys(range(9), 7) | {12: 1})
+    timed.view(30, dict.fromkeys(range(9), 7) | {12: 1})
     assert timed.worst == [7.0]
     assert timed.kept[0].longest_s == 2.0
 
@@ -145,13 +145,13 @@ def test_a_run_without_a_rate_is_looked_at_while_requests_are_left(watch: Callab
 def test_a_run_without_a_clock_is_looked_at_from_its_first_request_on(watch: Callable[..., Watched]) -> None:
     """And not while it is paused: nothing tells when it ended to send."""
     watched = watch(requests=1000, thresholds=["rate >= 5/s over 2s"])
-    watched.look(6, dict.fromkeys(range(6), 7), periods=[])
+    watched.view(6, dict.fromkeys(range(6), 7), periods=[])
     assert watched.kept == {}
     begun = replace(watched.record, active_since=START + 0.5)
-    watched.look(5, dict.fromkeys(range(9), 7), periods=[], record=begun)
+    watched.view(5, dict.fromkeys(range(9), 7), periods=[], record=begun)
     assert watched.worst == [7.0]
     pausing = replace(begun, state=RunState.PAUSING)
-    watched.look(9, {}, periods=[], record=pausing)
+    watched.view(9, {}, periods=[], record=pausing)
     assert watched.worst == [7.0]
 
 
@@ -159,7 +159,7 @@ def test_times_are_looked_at_live(watch: Callable[..., Watched]) -> None:
     """As soon as what was seen is of this phase alone; what workers tell later is not waited for."""
     watched = watch(stages=["a=5s:10/s", "b=9s:10/s"], thresholds=["p50 < 1s over 1s during b"])
     for at in range(3, 9):
-        watched.look(at, told_s=0, outcomes=make_counts(timeout=1))
+        watched.view(at, told_s=0, outcomes=make_counts(timeout=1))
     loss = watched.kept[0].loss
     assert loss is not None
     assert (loss.phase, loss.clock_s) == ("b", 8.0)

@@ -186,7 +186,7 @@ def test_workers_that_were_short_of_processor_time_leave_a_failure_undecided_a_l
             _UNDECIDED,
             "the run had no 10 s in a row that could be judged: 7 s at most",
         ),
-        (RunState.COMPLETED, ThresholdRecord(longest_s=10.0), _UNDECIDED, "there is no request to judge by"),
+        (RunState.COMPLETED, ThresholdRecord(longest_s=10.0), _UNDECIDED, "there are no requests to judge"),
         (RunState.CANCELLED, ThresholdRecord(None, 4.0), _UNDECIDED, "the run was cut short"),
         (RunState.PAUSED, ThresholdRecord(None, 4.0), _UNDECIDED, ""),
         (RunState.PAUSED, None, _UNDECIDED, ""),

@@ -159,7 +159,7 @@ def find_regress(lease: LeaseRecord, checkpoint: Checkpoint) -> str | None:
         if not set(settled) <= set(lease.in_flight):
             return "a position is in flight again that was covered before"
     if not set(lease.untouched) <= set(checkpoint.untouched):
-        return "a position was untouched and is not any more"
+        return "a position was untouched and no longer is"
     return _find_fallen_figure(lease.figures, checkpoint.figures)
 
 

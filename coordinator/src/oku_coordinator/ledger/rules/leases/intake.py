@@ -50,7 +50,7 @@ from oku_core.summary.validity import flag_growth
 Allow = Callable[[CheckpointBatch, Spec], int]
 """How many positions the sender of a batch may take beyond those that it reports as taken."""
 _log = logging.getLogger(__name__)
-_HEARD = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
+_CONFIRMING = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
 
 def fold_batches(
@@ -83,7 +83,7 @@ class _Intake:
             receipt.verdicts.append(verdict)
         for report in batch.hooks:
             self._record_report(batch, report)
-        if _HEARD & set(receipt.verdicts):
+        if _CONFIRMING & set(receipt.verdicts):
             self._raise_limits(batch, receipt)
         return receipt
 
@@ -260,11 +260,11 @@ class _Intake:
         open lease that does not count is ended. Otherwise workers would repeat them forever.
         """
         name = checkpoint.lease
-        if verdict in _HEARD or checkpoint.is_final:
+        if verdict in _CONFIRMING or checkpoint.is_final:
             receipt.confirmed[name] = max(checkpoint.sequence, receipt.confirmed.get(name, 0))
         else:
             receipt.ends[name] = 0
-        if verdict in _HEARD and not checkpoint.is_final:
+        if verdict in _CONFIRMING and not checkpoint.is_final:
             lease = lease_table.find_lease(self._transaction, name)
             if lease is not None and checkpoint.end > lease.end:
                 receipt.ends[name] = lease.end

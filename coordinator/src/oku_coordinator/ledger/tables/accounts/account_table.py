@@ -151,9 +151,9 @@ def decode_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
     """Decode the account in a row of `accounts`; `ValueError` if it is unreadable."""
     outcomes, not_sent = _decode(row["outcomes"]), _decode(row["not_sent"])
     if not is_account(outcomes):
-        raise ValueError("the outcomes are not the counts of each")
+        raise ValueError("the outcomes are not a count for each")
     if len(not_sent) != len(NOT_SENT_CAUSES):
-        raise ValueError("the causes for not sending are not the counts of each")
+        raise ValueError("the causes for not sending are not a count for each")
     return Account(
         outcomes=outcomes,
         not_sent=not_sent,

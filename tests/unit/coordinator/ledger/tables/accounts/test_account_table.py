@@ -186,10 +186,10 @@ def test_an_empty_histogram_takes_no_room() -> None:
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        ({"outcomes": "[1, 2]"}, "the outcomes are not the counts of each"),
-        ({"outcomes": "[1, 0, 0, 0, 0, 0, 0, -1]"}, "the outcomes are not the counts of each"),
+        ({"outcomes": "[1, 2]"}, "the outcomes are not a count for each"),
+        ({"outcomes": "[1, 0, 0, 0, 0, 0, 0, -1]"}, "the outcomes are not a count for each"),
         ({"outcomes": "nothing"}, "JSON is malformed"),
-        ({"not_sent": "[0]"}, "causes for not sending are not the counts of each"),
+        ({"not_sent": "[0]"}, "causes for not sending are not a count for each"),
         ({"statuses": "nothing"}, "JSON is malformed"),
         ({"times": b"nothing"}, "Expected `array`"),
         ({"times": msgspec.msgpack.encode([("tea", 0, 1, 1, 1, b"")])}, "Invalid enum value 'tea'"),

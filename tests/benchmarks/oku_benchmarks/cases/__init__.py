@@ -1,1 +1,0 @@
-"""The benchmarks, one module each: what is run and what is measured."""

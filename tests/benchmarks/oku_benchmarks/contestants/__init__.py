@@ -1,1 +1,0 @@
-"""Scripts that `./task bench` runs as contestants, each in a process of its own."""

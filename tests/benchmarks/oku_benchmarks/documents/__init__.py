@@ -1,1 +1,0 @@
-"""What is written of a benchmark: its numbers, its pictures, the summary of a run."""

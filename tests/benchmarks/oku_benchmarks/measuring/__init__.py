@@ -1,1 +1,0 @@
-"""Processor time, memory and requests of processes, seen from outside, and the machine they run on."""

@@ -1,1 +1,0 @@
-"""The sections of docs/benchmarks.md, one module for each benchmark."""

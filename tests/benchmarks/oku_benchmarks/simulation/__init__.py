@@ -1,1 +1,0 @@
-"""Real brokers and coordinators with simulated workers, which send no request."""
