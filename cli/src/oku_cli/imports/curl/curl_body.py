@@ -58,7 +58,7 @@ def build_body(flags: Sequence[CurlFlag], read_file: ReadFile) -> CurlBody:
     return CurlBody(write_form(parts, boundary).decode(), f"multipart/form-data; boundary={boundary}")
 
 
-def encode_data(value: str, read_file: ReadFile) -> str:
+def encode_pair(value: str, read_file: ReadFile) -> str:
     """`content`, `=content`, `name=content`, `@file` or `name@file`, of which the content is encoded."""
     name, sign, content = value.partition("=")
     if not sign:
@@ -85,7 +85,7 @@ def _read_data(flag: CurlFlag, read_file: ReadFile) -> str:
     if flag.name == "data-raw":
         return flag.value
     if flag.name == "data-urlencode":
-        return encode_data(flag.value, read_file)
+        return encode_pair(flag.value, read_file)
     if not flag.value.startswith("@"):
         return flag.value
     content = read_file(flag.value[1:])

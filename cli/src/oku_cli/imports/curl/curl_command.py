@@ -5,7 +5,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from oku_cli.imports.curl.curl_body import ReadFile, build_body, encode_data
+from oku_cli.imports.curl.curl_body import ReadFile, build_body, encode_pair
 from oku_cli.imports.curl.curl_flags import VERSIONS, CurlFlag, read_flags
 from oku_cli.imports.curl.shell_words import split_words
 from oku_cli.imports.headers import choose_headers, closes_connection, list_dropped
@@ -127,7 +127,7 @@ def _choose_method(values: Mapping[str, str], *, has_body: bool) -> str:
 def _build_query(flags: Iterable[CurlFlag], read_file: ReadFile) -> str:
     """What `--url-query` adds: encoded as by `--data-urlencode`, and as it is behind a plus."""
     texts = [flag.value for flag in flags if flag.name == "url-query"]
-    return "&".join(text[1:] if text.startswith("+") else encode_data(text, read_file) for text in texts)
+    return "&".join(text[1:] if text.startswith("+") else encode_pair(text, read_file) for text in texts)
 
 
 def _build_headers(
