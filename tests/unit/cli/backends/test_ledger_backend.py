@@ -70,7 +70,7 @@ async def test_a_run_that_is_cancelled_where_no_worker_runs_is_not_torn_down(dat
     change(ledger, change_state, "run-1", RunState.PAUSED, 3.0)
     change(ledger, create_run, "run-2", Spec(requests=10, hooks=(Hook.TEARDOWN,)), 4.0)
     change(ledger, start_run, "run-2", 5.0)
-    assert deal_lease(ledger, "run-2", 5, 5.0) is not None
+    deal_lease(ledger, "run-2", 5, 5.0)
     ledger.close()
     backend = LedgerBackend.settle(data_dir)
     assert await backend.cancel("run-2") == RunState.CANCELLED

@@ -45,7 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     change(ledger, start_run, "done-1", 10.0)
     lease = deal_lease(ledger, "done-1", 5, 10.0)
-    assert lease is not None
     apply_batches(ledger, [build_batch(lease, build_checkpoint(lease))], now=11.0)
     for run, state in (
         ("cut-1", RunState.CANCELLED), ("failed-1", RunState.FAILED), ("paused-1", RunState.PAUSED),

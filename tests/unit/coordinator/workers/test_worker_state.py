@@ -96,8 +96,6 @@ def test_a_record_tells_of_the_leases_of_its_process_alone(tmp_path: Path) -> No
     change(ledger, create_run, "r1", Spec(requests=100, urls=(Url("http://target.test/"),)), 0.0)
     change(ledger, start_run, "r1", 1.0)
     mine, other = deal_lease(ledger, "r1", 10, 2.0), deal_lease(ledger, "r1", 10, 2.0, worker="w2")
-    assert mine is not None
-    assert other is not None
     records = FlightRecords()
     assert records.find_reached(mine) is None
     assert records.record([FlightRecord(incarnation="b1", reached={mine.id: 3})])

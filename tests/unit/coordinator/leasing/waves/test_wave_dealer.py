@@ -46,7 +46,7 @@ async def test_a_coordinator_that_has_just_started_deals_less_ahead(ledger: Ledg
 
 async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledger) -> None:
     """What is dealt already stays where it is."""
-    world = OpenWorld(ledger, rate="60/s", duration="60s")
+    world = OpenWorld(ledger, rate="60/s", duration="20s")
     world.join("a")
     await world.step()
     world.join("b", "c")
@@ -55,7 +55,7 @@ async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledge
     await world.step(1.5)
     assert {len(held.dues) for held in world.workers["b"].leases.values()} == {40}
     await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 3600}
+    assert count(world) == {Outcome.OK: 1200}
 
 
 async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(ledger: Ledger) -> None:
@@ -76,7 +76,7 @@ async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(led
 
 async def test_a_worker_that_does_not_know_the_clock_gets_nothing(ledger: Ledger) -> None:
     """Until it knows when its requests are due; others send everything meanwhile."""
-    world = OpenWorld(ledger, rate="60/s", duration="30s")
+    world = OpenWorld(ledger, rate="60/s", duration="20s")
     world.join("a", "b")
     world.workers["b"].clock_bound_s = None
     await world.run_for(6)
@@ -86,7 +86,7 @@ async def test_a_worker_that_does_not_know_the_clock_gets_nothing(ledger: Ledger
     await world.step(2.5)
     assert world.workers["b"].leases
     await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 1800}
+    assert count(world) == {Outcome.OK: 1200}
 
 
 async def test_who_is_heard_first_again_does_not_get_everything(ledger: Ledger) -> None:

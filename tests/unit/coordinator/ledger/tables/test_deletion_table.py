@@ -105,9 +105,7 @@ def test_nothing_is_left_of_a_deleted_run(path: Path, make_batch: MakeBatch) -> 
         with closing(open_ledger(file, publishes=True)) as ledger:
 
             def deal(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
-                lease = deal_lease(ledger, run, size, 2.0)
-                assert lease is not None
-                return lease
+                return deal_lease(ledger, run, size, 2.0)
 
             for run in ("r1", "r2"):
                 change(ledger, create_run, run, Spec(requests=100), 0.0)
