@@ -64,7 +64,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.headers:SecretBox.stand_for": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
-    "oku_cli.imports.imported_spec:find_origin": ["/", "a", "?#", "a/"],
+    "oku_cli.imports.imported_spec:split_origin": ["/", "a", "?#", "a/"],
     "oku_cli.imports.imported_spec:_PARTS": [
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],
