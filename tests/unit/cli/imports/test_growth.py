@@ -93,6 +93,7 @@ _GROWING: Mapping[str, tuple[Callable[[bytes], object], Callable[[int], bytes]]]
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("what", _GROWING)
 def test_ten_times_the_input_takes_less_than_fifteen_times_the_time(what: str) -> None:
     """The best of three turns, for others use the machine, too."""

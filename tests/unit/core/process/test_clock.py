@@ -21,16 +21,13 @@ class _Machine:
         return SteadyClock(lambda: self.wall, lambda: self.monotonic)
 
 
-def test_it_tells_unix_time() -> None:
+def test_it_tells_unix_time_and_a_step_changes_no_duration() -> None:
     """As long as nobody sets the clock, it shows Unix time."""
     machine = _Machine()
     clock = machine.build_clock()
     machine.pass_time(12.5)
     assert clock.now() == machine.wall
-
-
-def test_a_step_changes_no_duration() -> None:
-    """The difference of two readings is the elapsed time, whatever happens to the wall clock."""
+    # A step changes no duration.
     machine = _Machine()
     clock = machine.build_clock()
     before = clock.now()
@@ -53,20 +50,14 @@ def test_a_step_is_found_once() -> None:
     machine.wall -= 3600
     assert clock.find_step() == -3600
     assert clock.wall_ahead_s == 0
-
-
-def test_a_slewed_clock_is_not_a_step() -> None:
-    """Gradual corrections by NTP stay below the smallest step for a long time, and then add up to one."""
+    # A slewed clock is not a step.
     machine = _Machine()
     clock = machine.build_clock()
     machine.wall += 0.9
     assert clock.find_step() is None
     machine.wall += 0.9
     assert clock.find_step() is not None
-
-
-def test_after_anchoring_it_follows_the_wall_clock() -> None:
-    """After a step, and while nothing is measured, it can adopt the time of the machine."""
+    # After anchoring it follows the wall clock.
     machine = _Machine()
     clock = machine.build_clock()
     machine.wall += 3600
@@ -117,9 +108,6 @@ def test_an_old_kernel_has_no_time_namespaces(proc: Path) -> None:
     """Its boot is enough."""
     (proc / "time").unlink()
     assert fetch_kernel_id() == "5ff4"
-
-
-def test_a_kernel_that_hides_its_boot_has_no_id(proc: Path) -> None:
-    """Nobody is known to share its clock."""
+    # A kernel that hides its boot has no id. Nobody is known to share its clock.
     (proc / "boot_id").unlink()
     assert not fetch_kernel_id()

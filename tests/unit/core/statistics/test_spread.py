@@ -10,6 +10,7 @@ from oku_core.statistics.spread import TooLittleError, build_intervals, find_int
 from oku_core.summary.latency_summary import build_latency_summary
 
 
+@pytest.mark.heavy
 def test_most_intervals_hold_what_they_are_of() -> None:
     """With neighbouring seconds alike, 95 % should; of 20 minutes drawn here, at least 17 do."""
     held = 0
@@ -41,10 +42,7 @@ def test_a_quantile_with_few_requests_above_it_has_no_interval() -> None:
     spread = measure_spread(samples, Time.LATENCY, whole.total)
     assert list(spread.deviations) == ["p50", "p90", "p95", "p99"]
     assert build_intervals(spread, build_latency_summary(whole)).p99_9 is None
-
-
-def test_the_warm_up_is_left_out() -> None:
-    """It is not in the figures either."""
+    # The warm up is left out. It is not in the figures either.
     warm_up, _ = draw_seconds(30, seed=1, median_us=900_000, phase=WARM_UP)
     samples, whole = draw_seconds(40, seed=2)
     assert measure_spread([*warm_up, *samples], Time.LATENCY, whole.total) == measure_spread(

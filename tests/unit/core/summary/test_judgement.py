@@ -69,20 +69,15 @@ def test_an_account_that_does_not_balance_is_bad() -> None:
     assert judge_run(make_summary(timeout=1)) is Judgement.CAUTION
     unbalanced = Validity(flag=Flag.UNBALANCED, detail="the servers counted 9", requests=1)
     assert judge_run(make_summary(validity=[unbalanced])) is Judgement.BAD
-
-
-@pytest.mark.parametrize(
-    ("verdict", "judgement"),
-    [
+    cases: list[tuple[ThresholdVerdict, Judgement]] = [
         (ThresholdVerdict.PASSED, Judgement.GOOD),
         (ThresholdVerdict.UNDECIDED, Judgement.CAUTION),
         (ThresholdVerdict.FAILED, Judgement.BAD),
-    ],
-)
-def test_thresholds_have_a_say(verdict: ThresholdVerdict, judgement: Judgement) -> None:
-    """One that has failed makes a run bad; those that passed do not make up for requests that were not ok."""
-    assert judge_run(make_summary(verdict=verdict)) is judgement
-    assert judge_run(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
+    ]
+    for verdict, judgement in cases:
+        # Thresholds have a say.
+        assert judge_run(make_summary(verdict=verdict)) is judgement
+        assert judge_run(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
 
 
 def test_a_second_is_judged_like_the_run_so_far() -> None:

@@ -62,10 +62,7 @@ def test_targets_have_counts_rates_times_and_bytes_in_the_order_of_the_spec() ->
     assert table.rows[1].cells[0].detail == "5 timeout, 15 failed check"
     assert [cell.judgement for cell in table.rows[1].cells[3:5]] == [Judgement.BAD] * 2
     assert (table.title, table.note) == ("Targets", "")
-
-
-def test_a_bar_is_as_long_as_the_requests_are_many_and_has_each_outcome() -> None:
-    """That of the target with the most is the longest."""
+    # A bar is as long as the requests are many and has each outcome.
     buy = make_target(name="buy", requests=500, outcomes=make_outcomes(ok=400, timeout=100))
     table = build_targets(build_summary(targets=[make_target(), buy]))
     bars = [[(part.kind, part.share) for part in row.cells[2].parts] for row in table.rows]
@@ -95,10 +92,7 @@ def test_requests_of_user_code_have_their_statuses() -> None:
     assert buy[:4] == ["buy", "1,000", "99.00 %", "10"]
     assert table.rows[1].cells[0].detail == "200: 990"
     assert table.note == NAMES_NOTE
-
-
-def test_of_too_many_the_worst_are_shown_and_the_others_are_summed_up() -> None:
-    """The share that failed comes before the latency."""
+    # Of too many the worst are shown and the others are summed up.
     names = [make_inner(name=f"good-{place}") for place in range(20)]
     names.append(make_inner(name="slow", latency_ms=LatencySummary(p99=900.0)))
     names.append(make_inner(name="broken", outcomes=make_outcomes(ok=400, timeout=600)))
@@ -132,19 +126,13 @@ def test_while_a_run_goes_on_a_target_has_its_rate_since_the_start() -> None:
         ["buy", "110", "86.36 %", "15", "4.0/s", "2.00 ms", "20.0 ms"],
         ["pay", "0", "-", "0", "0/s", "-", "-"],
     ]
-
-
-def test_while_user_code_runs_its_requests_are_shown_by_name() -> None:
-    """In the place of targets, which it has not."""
+    # While user code runs its requests are shown by name. In the place of targets, which it has not.
     code = msgspec.structs.replace(TICK, targets=[], inner_requests=TARGETS)
     heads, *rows = list_texts(build_live_targets(code, most=3))
     assert heads[0] == "name"
     assert [row[0] for row in rows] == ["item", "buy", "pay"]
     assert list(describe_worst_target(code)) == ["worst request buy ok 86.36 % p99 20.0 ms"]
-
-
-def test_a_line_names_the_worst_target() -> None:
-    """Of targets that are equally well off it is the slowest; there is none before anything is accounted."""
+    # A line names the worst target.
     assert list(describe_worst_target(TICK)) == ["worst target buy ok 86.36 % p99 20.0 ms"]
     calm = msgspec.structs.replace(TICK, targets=[TARGETS[0], TARGETS[2]])
     assert list(describe_worst_target(calm)) == ["worst target item ok 100 % p99 9.00 ms"]
@@ -192,8 +180,5 @@ def test_stages_of_concurrency_are_planned_in_flight() -> None:
     heads, *rows = list_texts(build_phases(build_summary(phases=phases), load))
     place = heads.index("planned")
     assert [row[place] for row in rows] == ["0 to 50 in flight", "50 in flight"]
-
-
-def test_a_run_of_one_phase_has_no_rows() -> None:
-    """The account says it all."""
+    # A run of one phase has no rows. The account says it all.
     assert build_phases(build_summary()).rows == []

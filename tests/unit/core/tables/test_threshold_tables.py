@@ -49,17 +49,6 @@ def test_each_threshold_has_a_row_with_its_limit() -> None:
     assert judgements == [Judgement.GOOD, Judgement.BAD, Judgement.CAUTION]
 
 
-def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
-    """By requests, where it is a count of them."""
-    assert describe_standing(build(holds=True, value=212.0, against=3, allowed=10)) == (
-        "212 ms; 3 of at most 10 against it"
-    )
-    assert describe_standing(build(holds=True, value=212.0)) == "212 ms"
-    assert (
-        describe_standing(build(detail="there are no requests to judge")) == "there are no requests to judge"
-    )
-
-
 def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
     """With the phase if the run has several, the second, and the value; the worst value is beside it."""
     lost: dict[str, Any] = {
@@ -80,8 +69,16 @@ def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
     assert describe_standing(threshold) == "no answer; lost with no answer at second 3,721"
 
 
-def test_while_a_run_goes_on_it_is_said_whether_a_threshold_holds_so_far() -> None:
-    """Only what is certain is called passed or failed."""
+def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
+    """By requests, where it is a count of them."""
+    assert describe_standing(build(holds=True, value=212.0, against=3, allowed=10)) == (
+        "212 ms; 3 of at most 10 against it"
+    )
+    assert describe_standing(build(holds=True, value=212.0)) == "212 ms"
+    assert (
+        describe_standing(build(detail="there are no requests to judge")) == "there are no requests to judge"
+    )
+    # While a run goes on it is said whether a threshold holds so far.
     assert describe_verdict(build(holds=True)) == "holds so far"
     assert describe_verdict(build(holds=False)) == "fails so far"
     assert describe_verdict(build(holds=False, detail="the run was cut short")) == "undecided"

@@ -17,23 +17,17 @@ def trace(timeline: Timeline, *periods: RunPeriod, **load: object) -> list[list[
     return make_plan(*periods, **load).trace_levels(timeline)
 
 
-def test_a_ramp_is_a_line_with_two_points() -> None:
+def test_the_plan_is_a_line_that_follows_the_clock() -> None:
     """A step is drawn as one, and nothing is planned behind the end."""
     assert trace(TEN_SECONDS, stages=["5s:0..100/s", "2s:50..50/s"]) == [
         [(0.0, 0.0), (0.5, 100.0), (0.5, 50.0), (0.7, 50.0)]
     ]
-
-
-def test_a_pause_shifts_the_plan() -> None:
-    """It goes on behind the pause with what the clock said before."""
+    # A pause shifts the plan. It goes on behind the pause with what the clock said before.
     before, after = trace(PAUSED, *TWO_PERIODS, stages=["10s:0..100/s"])
     assert [level for _, level in before] == [0.0, 40.0]
     assert [level for _, level in after] == [40.0, 100.0]
     assert after[0][0] == pytest.approx(PAUSED.place(START + 1000))
-
-
-def test_what_is_due_again_is_not_planned_twice() -> None:
-    """The clock goes back a little where requests were in flight when it stopped."""
+    # What is due again is not planned twice.
     periods = RunPeriod(START, 0.0, 4.0), RunPeriod(START + 1000, 3.0, 10.0)
     _, after = trace(PAUSED, *periods, stages=["10s:0..100/s"])
     assert after[0] == pytest.approx((PAUSED.place(START + 1001), 40.0))
@@ -54,18 +48,12 @@ def test_a_phase_is_a_band() -> None:
     assert [band.name for band in bands] == ["up", "hold", "hold", "down"]
     assert bands[2].left == pytest.approx(PAUSED.place(START + 1000))
     assert bands[-1].right == pytest.approx(1.0)
-
-
-def test_the_warm_up_is_told_apart() -> None:
-    """What comes behind it in a run without stages ends with the run."""
+    # The warm up is told apart. What comes behind it in a run without stages ends with the run.
     plan = make_plan(requests=1000, **{"warm-up": "2s"})
     assert [(band.name, band.is_warm_up, band.right) for band in plan.list_bands(TEN_SECONDS)] == [
         ("warm-up", True, 0.2), ("main", False, 1.0),
     ]  # fmt: skip
-
-
-def test_a_run_without_stages_has_no_phases() -> None:
-    """Its only phase has no name."""
+    # A run without stages has no phases. Its only phase has no name.
     assert make_plan(rate="100/s", duration="10s").list_bands(TEN_SECONDS) == []
 
 
@@ -76,8 +64,11 @@ def test_the_time_in_which_requests_are_due_is_that_of_the_clock() -> None:
     assert [plan.measure_due_s(PAUSED, START + since, START + until) for since, until in ends] == [1, 1, 0, 2]
 
 
-def test_samples_tell_when_a_run_was_active() -> None:
-    """Of a run that has no schedule, nothing else does."""
+def test_a_plan_needs_a_load_and_a_clock() -> None:
+    """A run that has not begun has no clock yet."""
+    assert build_plan(None, TWO_PERIODS, []) is None
+    assert build_plan(read_load({"requests": 10}), [], [make_sample(1)]) is None
+    # Samples tell when a run was active. Of a run that has no schedule, nothing else does.
     samples = [
         make_sample(1),
         make_sample(2, active_s=0.5),
@@ -88,9 +79,3 @@ def test_samples_tell_when_a_run_was_active() -> None:
     assert read_periods(samples) == [
         RunPeriod(START + 1.5, 0.0, 1.5), RunPeriod(START + 49.5, 1.5, 3.0),
     ]  # fmt: skip
-
-
-def test_a_plan_needs_a_load_and_a_clock() -> None:
-    """A run that has not begun has no clock yet."""
-    assert build_plan(None, TWO_PERIODS, []) is None
-    assert build_plan(read_load({"requests": 10}), [], [make_sample(1)]) is None
