@@ -162,7 +162,7 @@ class HookGate:
         """Whether a silent worker may be alive: a new coordinator has received no heartbeats yet."""
         if self.roster.is_gone(record.incarnation):
             return False
-        self.roster.enlist(record.worker, record.incarnation, now)
+        self.roster.add_named(record.worker, record.incarnation, now)
         return self.roster.is_current(record.worker, record.incarnation)
 
     def _lose(self, attempt: HookAttempt, why: str, wall_now: float) -> None:

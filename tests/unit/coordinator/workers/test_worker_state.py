@@ -109,16 +109,16 @@ def test_each_record_is_compared_once_with_the_leases_of_a_run() -> None:
     """And with those of the next one."""
     records = FlightRecords()
     records.record([FlightRecord(incarnation="b1")])
-    assert records.find_unused("r1") == ["b1"]
-    records.record_used("r1", ["b1"])
+    assert records.find_unapplied("r1") == ["b1"]
+    records.record_applied("r1", ["b1"])
     records.record([FlightRecord(incarnation="b2")])
-    assert records.find_unused("r1") == ["b2"]
-    assert records.find_unused("r2") == ["b1", "b2"]
+    assert records.find_unapplied("r1") == ["b2"]
+    assert records.find_unapplied("r2") == ["b1", "b2"]
 
 
 def test_a_bounded_number_of_records_is_kept() -> None:
     """The newest."""
     records = FlightRecords()
     records.record(FlightRecord(incarnation=f"b{number}") for number in range(10_500))
-    assert len(records.find_unused("r1")) == 10_000
-    assert records.find_unused("r1")[-1] == "b10499"
+    assert len(records.find_unapplied("r1")) == 10_000
+    assert records.find_unapplied("r1")[-1] == "b10499"

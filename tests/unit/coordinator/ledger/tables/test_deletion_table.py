@@ -204,9 +204,9 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
         change(ledger, begin_deletion, LONG_RUN)
         clear(ledger)
         steps = 1
-        while ledger.give_back():
+        while ledger.free_pages():
             steps += 1
-        assert not ledger.give_back()
+        assert not ledger.free_pages()
     assert 3 <= steps < 30
     assert path.stat().st_size < before / 5
 
