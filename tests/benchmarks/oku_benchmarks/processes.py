@@ -19,8 +19,7 @@ from oku_cli.process.child import Child
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 _LOOK_S = 0.05
-_MEMORY_S = 0.5
-"""Memory is measured this often: reading it takes the kernel a millisecond per process."""
+_MEMORY_S = 0.5  # between two looks at memory, which take the kernel a millisecond per process
 
 Count = Callable[[], int]
 """Returns how many requests the target has received."""
