@@ -24,11 +24,12 @@ KILLS = 12
 WRITER = """
 import sys
 from pathlib import Path
+from tests.kit.coordinators.leases import deal_if_pending
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from oku_coordinator.ledger import Ledger
 
 ledger = Ledger(Path(sys.argv[1]))
-while lease := deal_lease(ledger, "r1", 5, 1.0, limit=4):
+while lease := deal_if_pending(ledger, "r1", 5, 1.0, limit=4):
     begun = build_checkpoint(lease, 3, [1], is_final=False)
     apply_batches(ledger, [build_batch(lease, begun)], 2.0, allowance=100)
     print(lease.id, 2, flush=True)

@@ -28,7 +28,7 @@ from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import Target
 from tests.simulation.periods import Moment
-from tests.simulation.plan import Plan, WorkerPlan, draw_plan, estimate_slot_rps
+from tests.simulation.plan import Plan, WorkerPlan, estimate_slot_rps
 from tests.simulation.played_run import PlayedRun
 from tests.simulation.skips import observe_skips
 from tests.simulation.story import Story
@@ -353,11 +353,6 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
             if run.standing is not None
         ),
     )
-
-
-def play_seed(seed: int) -> Ending:
-    """Play a seed."""
-    return play(draw_plan(seed))
 
 
 def _find_fast_folder() -> str | None:

@@ -111,13 +111,13 @@ class FoundationTroubles(Troubles):
             return f"the ledger cannot be used: {trouble}"
         return "" if self._foundation.inbound.is_connected else "no broker"
 
-    def find_of_broker(self) -> str:
+    def find_broker_trouble(self) -> str:
         """The problem with the broker; empty if there is none."""
         if refusal := self._foundation.inbound.refusal:
             return f"the broker refuses messages ({refusal})"
         return "the broker does not answer" if self._foundation.broker.is_away else ""
 
-    def find_others(self) -> Iterator[str]:
+    def list_other_troubles(self) -> Iterator[str]:
         """Yield all other problems, a line each."""
         publisher = self._foundation.telemetry.publisher
         if publisher is not None and publisher.trouble:

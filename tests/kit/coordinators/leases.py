@@ -27,12 +27,21 @@ Apply = Callable[..., list[MessageVerdict]]
 
 def deal_lease(
     ledger: Ledger, run: str, size: int, now: float, *, worker: str = "w1", limit: int | None = None
-) -> LeaseRecord | None:
-    """Lease the first `size` pending indices of a run, or fewer; None when there is nothing to lease.
+) -> LeaseRecord:
+    """Lease the first `size` pending indices of a run, or fewer.
 
     The lease is for the process `b1` of worker `w1`, or `b2` of `w2` and so on; its worker may take all of it
     unless there is a limit.
     """
+    lease = deal_if_pending(ledger, run, size, now, worker=worker, limit=limit)
+    assert lease is not None
+    return lease
+
+
+def deal_if_pending(
+    ledger: Ledger, run: str, size: int, now: float, *, worker: str = "w1", limit: int | None = None
+) -> LeaseRecord | None:
+    """The same; None when there is nothing to lease."""
     order = LeaseOrder(worker, build_incarnation(worker), size, size if limit is None else limit)
     with ledger.change(now) as transaction:
         return next(iter(deal_leases(transaction, run, [order], now)), None)

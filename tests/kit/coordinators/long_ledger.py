@@ -66,7 +66,6 @@ def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
     change(ledger, create_run, run, spec, _BEGIN)
     change(ledger, change_state, run, RunState.RUNNING, _BEGIN + 1)
     lease = deal_lease(ledger, run, requests, _BEGIN + 1, worker="worker-0")
-    assert lease is not None
     part = build_part(requests, int(_BEGIN) + 60, 12_345)
     checkpoint = build_checkpoint(lease, parts=[part], started_at=_BEGIN + 1, ended_at=_BEGIN + 60)
     apply_batches(ledger, [build_batch(lease, checkpoint)], _BEGIN + 60)

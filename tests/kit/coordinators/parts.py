@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 
 import msgspec
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts, make_reasons
 
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 
 
 def build_histogram(values_us: Sequence[int]) -> HistogramSnapshot:
     """The distribution of these values."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
+    return make_latency(values_us)
 
 
 def build_times(**values_us: Sequence[int]) -> dict[Time, HistogramSnapshot]:

@@ -63,7 +63,6 @@ class FakeLoki:
     Attributes:
         faults: what the next pushes meet; then all goes well.
         query_faults: what the next queries meet.
-        added: labels that it adds to every stream.
         pushes: the lines of each push that came in whole.
         queries: the parameters of each query.
         headers: of each request.
@@ -72,7 +71,6 @@ class FakeLoki:
 
     faults: deque[Fault] = field(default_factory=deque)
     query_faults: deque[Fault] = field(default_factory=deque)
-    added: dict[str, str] = field(default_factory=dict)
     pushes: list[list[Line]] = field(default_factory=list)
     queries: list[dict[str, str]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -110,7 +108,7 @@ class FakeLoki:
             if start <= at < end and wanted.items() <= labels.items()
         ][:limit]
         streams: list[dict[str, Any]] = [
-            {"stream": labels | self.added, "values": [[str(at), line, {}]]} for at, line, labels in found
+            {"stream": labels, "values": [[str(at), line, {}]]} for at, line, labels in found
         ]
         return web.json_response({"status": "success", "data": {"resultType": "streams", "result": streams}})
 

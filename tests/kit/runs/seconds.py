@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from random import Random
 
+from tests.kit.histograms import make_histogram
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram, coarsen
@@ -44,9 +45,7 @@ def draw_seconds(
 
 def make_second(end: float, values_us: Sequence[int], *, seconds: float = 1.0, phase: str = "") -> Sample:
     """Make the kept sample that ends at a Unix time, with these latencies."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
+    histogram = make_histogram(values_us)
     return build_sample(
         at=float(end),
         seconds=seconds,

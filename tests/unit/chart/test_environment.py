@@ -122,10 +122,7 @@ def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
         assert read_environment(pods[component])["OKU_FILES_DIR"] == "/certs:/more"
         assert "OKU_FILES_DIR" in _list_variables(command)
         assert "OKU_FILES_DIR" not in read_environment(find_pods(render())[component])
-
-
-def test_the_secrets_of_a_target_are_told_to_workers_alone() -> None:
-    """Workers get their names and their folder; Oku's own settings are not among them."""
+    # The secrets of a target are told to workers alone.
     pods = find_pods(render({"workers": {"allowEnv": ["A", "B"], "secretsDir": "/secrets"}}))
     told = {"OKU_ALLOW_ENV": "A B", "OKU_SECRETS_DIR": "/secrets"}
     assert told.items() <= read_environment(pods["workers"]).items()

@@ -128,16 +128,13 @@ def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
 def test_every_object_is_small_enough_for_kubectl_apply() -> None:
     """An annotation has the whole object, and may have 256 KiB."""
     assert all(len(json.dumps(each)) < 250_000 for each in render())
-
-
-def test_without_grafana_there_is_nothing_of_it() -> None:
-    """Without Grafana the chart has no object of it."""
+    # Without grafana there is nothing of it. Without Grafana the chart has no object of it.
     objects = render({"grafana": {"enabled": False}})
     components = {each["metadata"]["labels"]["app.kubernetes.io/component"] for each in objects}
     assert "grafana" not in components
 
 
-def test_loki_keeps_lines_as_long_as_told_and_takes_old_ones() -> None:
+def test_how_loki_is_set_up() -> None:
     """What has waited in the ledger may be older than what Loki takes by default."""
     config = yaml.safe_load(
         find(render({"loki": {"retention": "48h"}}), "ConfigMap", "oku-loki")["data"]["loki.yaml"]
@@ -146,9 +143,6 @@ def test_loki_keeps_lines_as_long_as_told_and_takes_old_ones() -> None:
     assert config["compactor"]["retention_enabled"] is True
     assert config["limits_config"]["reject_old_samples"] is False
     assert config["ingester"]["query_store_max_look_back_period"] == -1
-
-
-def test_a_changed_configuration_restarts_its_pods() -> None:
-    """A checksum in the pod's annotations changes with it."""
+    # A changed configuration restarts its pods. A checksum in the pod's annotations changes with it.
     before, after = (find_pods(render({"loki": {"retention": hours}}))["loki"] for hours in ("48h", "72h"))
     assert before["metadata"]["annotations"] != after["metadata"]["annotations"]

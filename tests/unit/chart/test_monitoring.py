@@ -36,15 +36,12 @@ def test_neither_is_there_by_default() -> None:
     assert not [each for each in render() if each["apiVersion"].startswith("monitoring.coreos.com")]
 
 
-def test_a_service_monitor_is_there_when_it_is_enabled() -> None:
+def test_a_service_monitor_is_as_it_is_told_to_be() -> None:
     """It has the labels by which Prometheus finds it, and nothing that Prometheus decides by itself."""
     monitor = render_monitor(labels={"release": "prometheus"})
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["endpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]
-
-
-def test_a_service_monitor_relabels_as_it_is_told() -> None:
-    """Rules before the scrape and after it, to the letter."""
+    # A service monitor relabels as it is told. Rules before the scrape and after it, to the letter.
     before = [{"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}]
     after = [{"sourceLabels": ["__name__"], "regex": "oku_target_.*", "action": "drop"}]
     monitor = render_monitor(interval="1m", scrapeTimeout="20s", relabelings=before, metricRelabelings=after)

@@ -28,19 +28,16 @@ def test_two_releases_of_a_namespace_share_no_object(first: str, second: str) ->
     )
 
 
-def test_releases_of_two_namespaces_share_no_object_of_the_cluster() -> None:
+def test_releases_of_two_namespaces_share_no_object() -> None:
     """The namespace is part of the name of what belongs to the whole cluster."""
     values = {"scaling": {"restrictPatches": True}}
     one, other = render(values, namespace="one"), render(values, namespace="two")
     assert sum("namespace" not in each["metadata"] for each in one) == 2
     assert not _list_ids(one) & _list_ids(other)
-
-
-def test_releases_of_two_namespaces_share_no_object_of_a_third() -> None:
-    """What a Grafana elsewhere is offered has the namespace of its release in its name, and in its files."""
+    # Releases of two namespaces share no object of a third.
     sidecar = {"dashboards": True, "datasource": True, "namespace": "two"}
-    values = {"grafana": {"enabled": False, "sidecar": sidecar}}
-    one, other = render(values, namespace="one"), render(values, namespace="two")
+    grafana = {"grafana": {"enabled": False, "sidecar": sidecar}}
+    one, other = render(grafana, namespace="one"), render(grafana, namespace="two")
     assert not _list_ids(one) & _list_ids(other)
     assert find(one, "ConfigMap", "oku-datasource.one")["data"].keys() == {"oku-datasource.one.yaml"}
     assert find(one, "ConfigMap", "oku-dashboard-run.one")
@@ -77,10 +74,7 @@ def test_everything_of_a_release_has_its_labels_and_namespace() -> None:
         assert labels["app.kubernetes.io/instance"] == "night"
         assert labels["team"] == "load"
         assert each["metadata"]["annotations"]["owner"] == "me"
-
-
-def test_a_full_name_takes_the_place_of_the_release() -> None:
-    """`fullnameOverride` serves those whose names are prescribed."""
+    # A full name takes the place of the release.
     assert find(render({"fullnameOverride": "load-test"}), "Deployment", "load-test-workers")
 
 

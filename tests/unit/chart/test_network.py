@@ -54,30 +54,6 @@ def test_only_the_flows_that_oku_has_are_let_through() -> None:
     }
 
 
-def test_workers_reach_the_clock_and_not_the_api() -> None:
-    """They are at the same port; the API is TCP, the clock UDP."""
-    policy = find(render(), "NetworkPolicy", "oku-coordinator")
-    workers = {"app.kubernetes.io/component": "workers"}
-    [rule] = [
-        each
-        for each in policy["spec"]["ingress"]
-        if workers.items() <= each["from"][0]["podSelector"]["matchLabels"].items()
-    ]
-    assert rule["ports"] == [{"port": 8700, "protocol": "UDP"}, {"port": 8701, "protocol": "TCP"}]
-
-
-def test_only_workers_reach_the_port_of_files() -> None:
-    """Neither who may call the API, nor anybody else who is named."""
-    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
-    policy = find(render({"networkPolicy": {"apiClients": [peer]}}), "NetworkPolicy", "oku-coordinator")
-    rules = [rule for rule in policy["spec"]["ingress"] if {"port": 8701, "protocol": "TCP"} in rule["ports"]]
-    assert [
-        peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
-        for rule in rules
-        for peer in rule["from"]
-    ] == ["workers"]
-
-
 def test_what_leaves_the_release_is_named_by_port() -> None:
     """DNS is open to all pods that resolve names, the Kubernetes API to those that have a token for it."""
     outside = {
@@ -100,8 +76,26 @@ def test_what_leaves_the_release_is_named_by_port() -> None:
     }
 
 
-def test_the_api_answers_marked_pods_of_its_namespace_alone() -> None:
-    """A peer without a namespaceSelector is in the namespace of the policy."""
+def test_workers_reach_the_clock_and_not_the_api() -> None:
+    """They are at the same port; the API is TCP, the clock UDP."""
+    policy = find(render(), "NetworkPolicy", "oku-coordinator")
+    workers = {"app.kubernetes.io/component": "workers"}
+    [rule] = [
+        each
+        for each in policy["spec"]["ingress"]
+        if workers.items() <= each["from"][0]["podSelector"]["matchLabels"].items()
+    ]
+    assert rule["ports"] == [{"port": 8700, "protocol": "UDP"}, {"port": 8701, "protocol": "TCP"}]
+    # Only workers reach the port of files. Neither who may call the API, nor anybody else who is named.
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    policy = find(render({"networkPolicy": {"apiClients": [peer]}}), "NetworkPolicy", "oku-coordinator")
+    rules = [rule for rule in policy["spec"]["ingress"] if {"port": 8701, "protocol": "TCP"} in rule["ports"]]
+    assert [
+        peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for rule in rules
+        for peer in rule["from"]
+    ] == ["workers"]
+    # The api answers marked pods of its namespace alone.
     rule, _ = find(render(release="night"), "NetworkPolicy", "night-coordinator")["spec"]["ingress"]
     assert rule["from"] == [{"podSelector": {"matchLabels": {"oku/client": "night"}}}]
 
@@ -111,10 +105,7 @@ def test_workers_reach_what_was_named_as_a_target() -> None:
     target = {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}}]}
     policy = find(render({"networkPolicy": {"targets": [target, {}]}}), "NetworkPolicy", "oku-workers")
     assert policy["spec"]["egress"][-2:] == [target, {}]
-
-
-def test_others_are_let_in_when_they_are_named() -> None:
-    """A named peer may reach the API, Loki or Grafana."""
+    # Others are let in when they are named. A named peer may reach the API, Loki or Grafana.
     peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
     objects = render(
         {"networkPolicy": {"apiClients": [peer], "lokiClients": [peer], "grafanaClients": [peer]}}
@@ -122,36 +113,6 @@ def test_others_are_let_in_when_they_are_named() -> None:
     for name in ("oku-coordinator", "oku-loki", "oku-grafana"):
         rule = find(objects, "NetworkPolicy", name)["spec"]["ingress"][0]
         assert peer in rule["from"]
-
-
-def test_what_is_outside_is_reached_by_its_port() -> None:
-    """The port is the one that was set, or that of the URL; the Kubernetes API is in its networks."""
-    broker = {"existingSecret": "mine", "port": 5671}
-    for url, port in (("https://logs.example.com", 443), ("http://loki.there.svc:8080/x", 8080)):
-        values = {
-            "valkey": {"enabled": False}, "broker": {"external": broker},
-            "loki": {"enabled": False, "external": {"url": url}},
-            "networkPolicy": {"kubernetesApi": ["10.0.0.1/32"], "kubernetesApiPorts": [6443]},
-        }  # fmt: skip
-        objects = render(values)
-        egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
-        assert {"ports": [{"port": 5671, "protocol": "TCP"}]} in egress
-        assert {"ports": [{"port": port, "protocol": "TCP"}]} in egress
-        assert egress[-1] == {
-            "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
-            "ports": [{"port": 6443, "protocol": "TCP"}],
-        }
-
-
-def test_dns_is_reached_at_the_configured_pods() -> None:
-    """Both protocols are allowed at the ports of the DNS pods, and of these pods alone."""
-    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}
-    objects = render({"networkPolicy": {"dns": {"ports": [5353], "to": [peer]}}})
-    for name in ("oku-coordinator", "oku-workers", "oku-grafana", "oku-test"):
-        egress = find(objects, "NetworkPolicy", name)["spec"]["egress"]
-        ports = [{"port": 5353, "protocol": protocol} for protocol in ("UDP", "TCP")]
-        assert egress[0] == {"to": [peer], "ports": ports}
-        assert not any(port["port"] == 53 for rule in egress for port in rule["ports"])
 
 
 @pytest.mark.parametrize(
@@ -172,8 +133,32 @@ def test_a_broker_is_reached_by_the_usual_port_of_its_kind(url: str, told: int, 
         assert {"ports": [{"port": port, "protocol": "TCP"}]} in egress
 
 
-def test_a_loki_behind_a_service_is_reached_by_the_port_of_its_pods() -> None:
-    """Most networks look at the port of the pod."""
+def test_what_is_outside_is_reached_by_its_port() -> None:
+    """The port is the one that was set, or that of the URL; the Kubernetes API is in its networks."""
+    broker = {"existingSecret": "mine", "port": 5671}
+    for url, port in (("https://logs.example.com", 443), ("http://loki.there.svc:8080/x", 8080)):
+        values = {
+            "valkey": {"enabled": False}, "broker": {"external": broker},
+            "loki": {"enabled": False, "external": {"url": url}},
+            "networkPolicy": {"kubernetesApi": ["10.0.0.1/32"], "kubernetesApiPorts": [6443]},
+        }  # fmt: skip
+        objects = render(values)
+        egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
+        assert {"ports": [{"port": 5671, "protocol": "TCP"}]} in egress
+        assert {"ports": [{"port": port, "protocol": "TCP"}]} in egress
+        assert egress[-1] == {
+            "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
+            "ports": [{"port": 6443, "protocol": "TCP"}],
+        }
+    # Dns is reached at the configured pods.
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}
+    objects = render({"networkPolicy": {"dns": {"ports": [5353], "to": [peer]}}})
+    for name in ("oku-coordinator", "oku-workers", "oku-grafana", "oku-test"):
+        egress = find(objects, "NetworkPolicy", name)["spec"]["egress"]
+        ports = [{"port": 5353, "protocol": protocol} for protocol in ("UDP", "TCP")]
+        assert egress[0] == {"to": [peer], "ports": ports}
+        assert not any(port["port"] == 53 for rule in egress for port in rule["ports"])
+    # A loki behind a service is reached by the port of its pods.
     external = {"url": "http://loki-gateway.monitoring.svc", "port": 8080}
     objects = render({"loki": {"enabled": False, "external": external}})
     egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
@@ -244,8 +229,5 @@ def test_a_direction_without_rules_is_denied() -> None:
         "oku-coordinator": [], "oku-workers": ["ingress"], "oku-servers": ["egress"],
         "oku-valkey": ["egress"], "oku-loki": ["egress"], "oku-grafana": ["ingress"], "oku-test": ["ingress"],
     }  # fmt: skip
-
-
-def test_without_policies_there_are_none() -> None:
-    """Clusters that have their own policies can do without those of the chart."""
+    # Without policies there are none.
     assert not find_kind(render({"networkPolicy": {"enabled": False}}), "NetworkPolicy")

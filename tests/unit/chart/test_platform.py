@@ -119,39 +119,31 @@ def test_nothing_is_said_about_what_is_not_set() -> None:
 IDS = {"runAsUser": None, "runAsGroup": None, "fsGroup": None}
 
 
-def test_on_openshift_no_pod_says_who_it_is() -> None:
+def test_security_contexts_are_merged_with_what_is_told() -> None:
     """The cluster picks user and groups of each pod; all else that is restricted stays."""
     for pod in find_pods(render(files=(OPENSHIFT,))).values():
         assert not IDS.keys() & pod["spec"]["securityContext"].keys()
         assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
         assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-
-
-def test_null_removes_a_value_and_what_is_left_of_a_map_stays() -> None:
-    """For all pods or for one; a security context as a whole, too, but not what a kernel setting needs."""
+    # Null removes a value and what is left of a map stays.
     all_pods = {"pods": {"podSecurityContext": IDS, "securityContext": {"capabilities": None}}}
     pods = find_pods(render(all_pods))
     for name in ("coordinator", "workers", "servers", "loki", "test"):
         assert not IDS.keys() & pods[name]["spec"]["securityContext"].keys()
     assert pods["valkey"]["spec"]["securityContext"]["runAsUser"] == 999
     assert all("capabilities" not in pod["spec"]["containers"][0]["securityContext"] for pod in pods.values())
-
     one = find_pods(
         render({"workers": {"pod": {"podSecurityContext": IDS, "securityContext": {"capabilities": None}}}})
     )
     assert not IDS.keys() & one["workers"]["spec"]["securityContext"].keys()
     assert "capabilities" not in one["workers"]["spec"]["containers"][0]["securityContext"]
     assert one["servers"]["spec"]["securityContext"]["runAsUser"] == 10001
-
     gone = {"podSecurityContext": None, "securityContext": None}
-    for values in ({"pods": gone}, {"workers": {"pod": gone}}):
-        spec = find_pods(render(values))["workers"]["spec"]
+    for without in ({"pods": gone}, {"workers": {"pod": gone}}):
+        spec = find_pods(render(without))["workers"]["spec"]
         assert spec["securityContext"].keys() == {"sysctls"}
         assert "securityContext" not in spec["containers"][0]
-
-
-def test_large_ids_stay_whole_numbers() -> None:
-    """Templates read numbers as floating point, which Kubernetes refuses for ids."""
+    # Large ids stay whole numbers.
     wanted = {
         "podSecurityContext": {"runAsUser": ANY_USER, "fsGroup": ANY_USER, "supplementalGroups": [2**31 - 1]}
     }
@@ -159,10 +151,7 @@ def test_large_ids_stay_whole_numbers() -> None:
         context = find_pods(render(values))["servers"]["spec"]["securityContext"]
         assert wanted["podSecurityContext"].items() <= context.items()
         assert type(context["runAsUser"]) is int
-
-
-def test_kernel_settings_of_ones_own_come_beside_that_of_the_chart() -> None:
-    """`workers.portRange` sets one."""
+    # Kernel settings of ones own come beside that of the chart. `workers.portRange` sets one.
     mine = {"name": "net.ipv4.tcp_fin_timeout", "value": "10"}
     sysctls = find_pods(render({"pods": {"podSecurityContext": {"sysctls": [mine]}}}))
     assert sysctls["servers"]["spec"]["securityContext"]["sysctls"] == [mine]

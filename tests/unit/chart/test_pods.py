@@ -36,10 +36,7 @@ def test_root_file_systems_are_read_only_and_resources_are_set() -> None:
             assert container["securityContext"]["readOnlyRootFilesystem"] is True
             assert container["resources"]["requests"].keys() == {"cpu", "memory"}
             assert container["resources"]["limits"].keys() == {"memory"}
-
-
-def test_no_pod_has_variables_of_services() -> None:
-    """A Service named oku would set OKU_PORT."""
+    # No pod has variables of services. A Service named oku would set OKU_PORT.
     assert all(pod["spec"]["enableServiceLinks"] is False for pod in find_pods(render()).values())
 
 
@@ -118,10 +115,7 @@ def test_a_worker_is_given_longer_than_it_takes_to_drain() -> None:
     spec = find_pods(render({"workers": {"graceSeconds": 60}}))["workers"]
     assert read_environment(spec)["OKU_GRACE"] == "60s"
     assert spec["spec"]["terminationGracePeriodSeconds"] == 85
-
-
-def test_the_liveness_probe_of_a_worker_asks_its_port() -> None:
-    """A probe that runs beside it could not look into it, and user code could write what it looks at."""
+    # The liveness probe of a worker asks its port.
     pod = find_pods(render())["workers"]
     (container,) = pod["spec"]["containers"]
     assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "health"}
@@ -146,11 +140,8 @@ def test_user_code_is_allowed_by_one_value() -> None:
         }
         assert limits == (told if allows else {})
     assert "OKU_ALLOW_USER_CODE" not in read_environment(find_pods(render())["coordinator"])
-
-
-@pytest.mark.parametrize(("confines", "requires"), [("true", "true"), ("false", "false")])
-def test_an_operator_says_whether_user_code_is_confined(confines: str, requires: str) -> None:
-    """As the worker reads it."""
-    values = {"confineUserCode": confines == "true", "requireConfinement": requires == "true"}
-    told = read_environment(find_pods(render({"allowUserCode": True, "workers": values}))["workers"])
-    assert (told["OKU_CONFINE_USER_CODE"], told["OKU_REQUIRE_CONFINEMENT"]) == (confines, requires)
+    for confines, requires in [("true", "true"), ("false", "false")]:
+        # An operator says whether user code is confined. As the worker reads it.
+        values = {"confineUserCode": confines == "true", "requireConfinement": requires == "true"}
+        told = read_environment(find_pods(render({"allowUserCode": True, "workers": values}))["workers"])
+        assert (told["OKU_CONFINE_USER_CODE"], told["OKU_REQUIRE_CONFINEMENT"]) == (confines, requires)

@@ -35,9 +35,9 @@ def test_it_starts_a_run_that_oku_understands(
     assert given.get("workers") == workers
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_it_says_what_is_wrong_with_an_account(prove: ModuleType) -> None:
+    """The script finds the fault whatever `oku run` thinks of the account."""
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, ""),
         ({"state": "failed", "reason": "no engine"}, "the run is failed: no engine"),
         ({"accounted": 9}, "9 of 10 requests are accounted"),
@@ -46,15 +46,10 @@ def test_it_starts_a_run_that_oku_understands(
             {"outcomes": {"ok": 8, "connect_error": 2}},
             "8 of 10 requests are ok: {'ok': 8, 'connect_error': 2}",
         ),
-    ],
-)
-def test_it_says_what_is_wrong_with_an_account(prove: ModuleType, change: dict[str, Any], said: str) -> None:
-    """The script finds the fault whatever `oku run` thinks of the account."""
-    assert prove.find_wrong(BALANCED | change, 0.9) == said
-
-
-def test_a_run_without_one_good_answer_proves_nothing(prove: ModuleType) -> None:
-    """A run without one good answer fails whatever share of them is asked for."""
+    ]
+    for change, said in cases:
+        assert prove.find_wrong(BALANCED | change, 0.9) == said
+    # A run without one good answer proves nothing.
     failed = BALANCED | {"outcomes": {"ok": 0, "connect_error": 10}}
     assert prove.find_wrong(failed, 0.0).startswith("0 of 10 requests are ok")
 

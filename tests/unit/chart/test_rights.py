@@ -34,10 +34,7 @@ def test_there_are_no_cluster_wide_rights() -> None:
     """There are neither ClusterRoles nor ClusterRoleBindings."""
     kinds = {each["kind"] for each in render({"scaling": {"restrictPatches": True}})}
     assert not {"ClusterRole", "ClusterRoleBinding"} & kinds
-
-
-def test_without_scaling_the_coordinator_has_no_rights() -> None:
-    """There is no role, no token and no setting about the cluster."""
+    # Without scaling the coordinator has no rights.
     objects = render({"scaling": {"enabled": False}})
     for kind in ("Role", "RoleBinding"):
         assert {each["metadata"]["name"] for each in find_kind(objects, kind)} == {"oku-test"}
@@ -46,7 +43,7 @@ def test_without_scaling_the_coordinator_has_no_rights() -> None:
     assert not [name for name in read_environment(coordinator) if name.startswith("OKU_KUBE")]
 
 
-def test_the_rights_of_helm_test_exist_only_while_it_runs() -> None:
+def test_the_rights_of_helm_test() -> None:
     """The rights to delete pods are there only while `helm test` runs."""
     hooks = [each for each in render() if each["metadata"].get("annotations", {}).get("helm.sh/hook")]
     assert sorted(each["kind"] for each in hooks) == [
@@ -62,10 +59,7 @@ def test_the_rights_of_helm_test_exist_only_while_it_runs() -> None:
         assert policy.startswith("before-hook-creation,hook-succeeded")
         # One that failed stays, so that its log can be read; it has no rights any more.
         assert ("hook-failed" in policy) == (each["kind"] != "Pod")
-
-
-def test_helm_test_may_give_its_own_rights_back_and_no_others() -> None:
-    """A Helm that is interrupted removes nothing."""
+    # Helm test may give its own rights back and no others. A Helm that is interrupted removes nothing.
     [role] = [each for each in find_kind(render(), "Role") if each["metadata"]["name"] == "oku-test"]
     [rule] = [rule for rule in role["rules"] if "rbac.authorization.k8s.io" in rule["apiGroups"]]
     assert (rule["resources"], rule["verbs"]) == (["rolebindings"], ["delete"])

@@ -9,22 +9,12 @@ def test_the_number_of_workers_and_servers_is_not_in_the_manifest() -> None:
     objects = render()
     for name in ("oku-workers", "oku-servers"):
         assert "replicas" not in find(objects, "Deployment", name)["spec"]
-
-
-def test_without_scaling_the_number_is_in_the_manifest() -> None:
-    """Without scaling nobody else sets it."""
+    # Without scaling the number is in the manifest. Without scaling nobody else sets it.
     values = {"scaling": {"enabled": False}, "workers": {"replicas": 5},
               "servers": {"replicas": 3, "autoscaling": {"enabled": False}}}  # fmt: skip
     objects = render(values)
     assert find(objects, "Deployment", "oku-workers")["spec"]["replicas"] == 5
     assert find(objects, "Deployment", "oku-servers")["spec"]["replicas"] == 3
-
-
-def test_there_is_one_coordinator_at_a_time() -> None:
-    """The old one ends before the new one starts."""
-    spec = find(render(), "Deployment", "oku-coordinator")["spec"]
-    assert spec["replicas"] == 1
-    assert spec["strategy"] == {"type": "Recreate"}
 
 
 def test_servers_are_never_taken_away_in_the_middle_of_a_run() -> None:
@@ -33,10 +23,7 @@ def test_servers_are_never_taken_away_in_the_middle_of_a_run() -> None:
     assert spec["scaleTargetRef"]["name"] == "oku-servers"
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 7)
     assert spec["behavior"]["scaleDown"] == {"selectPolicy": "Disabled"}
-
-
-def test_without_scaling_the_autoscaler_takes_servers_away_too() -> None:
-    """Otherwise their number would only grow: nobody ends them after a run."""
+    # Without scaling the autoscaler takes servers away too.
     spec = find(render({"scaling": {"enabled": False}}), "HorizontalPodAutoscaler", "oku-servers")["spec"]
     assert spec["behavior"].keys() == {"scaleUp"}
 
@@ -61,11 +48,6 @@ def test_the_run_in_the_notes_is_allowed(tmp_path: Path, scaling: dict[str, obje
     assert f"oku run --kube --namespace load --release oku --requests 1M{asked}\n" in notes
 
 
-def test_servers_are_found_by_all_their_addresses() -> None:
-    """A headless Service resolves to the addresses of its pods."""
-    assert find(render(), "Service", "oku-servers")["spec"]["clusterIP"] == "None"
-
-
 def test_without_servers_there_is_nothing_of_them() -> None:
     """There is no test either, since it runs against them."""
     objects = render({"servers": {"enabled": False}})
@@ -80,8 +62,14 @@ def test_without_servers_there_is_nothing_of_them() -> None:
     assert [rule.get("resourceNames") for rule in rules] == [["oku-workers"], ["oku-workers"], None]
 
 
-def test_a_budget_holds_workers_when_nodes_are_drained() -> None:
-    """One worker leaves at a time; a budget for a single pod would block every drain."""
+def test_there_is_one_coordinator_at_a_time() -> None:
+    """The old one ends before the new one starts."""
+    spec = find(render(), "Deployment", "oku-coordinator")["spec"]
+    assert spec["replicas"] == 1
+    assert spec["strategy"] == {"type": "Recreate"}
+    # Servers are found by all their addresses. A headless Service resolves to the addresses of its pods.
+    assert find(render(), "Service", "oku-servers")["spec"]["clusterIP"] == "None"
+    # A budget holds workers when nodes are drained.
     (budget,) = find_kind(render(), "PodDisruptionBudget")
     assert budget["metadata"]["name"] == "oku-workers"
     assert budget["spec"]["maxUnavailable"] == 1

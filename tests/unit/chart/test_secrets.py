@@ -138,7 +138,7 @@ def test_coordinator_and_workers_alone_have_the_key_of_messages(
     assert environment["OKU_MESSAGE_KEY_FILE"] == "/run/oku/message-key"
 
 
-def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:
+def test_volumes_outlive_the_release_unless_told_otherwise() -> None:
     """The volume of messages does not."""
     claims = find_kind(render(), "PersistentVolumeClaim")
     kept = {
@@ -148,10 +148,7 @@ def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:
     }
     assert {each["metadata"]["name"] for each in claims} == {"oku-ledger", "oku-loki", "oku-valkey"}
     assert kept == {"oku-ledger", "oku-loki"}
-
-
-def test_an_existing_claim_or_none_takes_the_place_of_a_volume() -> None:
-    """The ledger is where the claim says, or gone with the pod."""
+    # An existing claim or none takes the place of a volume.
     mine = {
         "coordinator": {"persistence": {"existingClaim": "mine"}},
         "loki": {"persistence": {"enabled": False}},

@@ -11,13 +11,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import RenderableType
+from tests.kit.histograms import make_histogram
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.compared import MakeRun, build_maker
 from tests.kit.runs.summaries import build_summary
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
-from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
@@ -54,9 +54,7 @@ def render() -> Render:
 @pytest.fixture
 def make_tick() -> Callable[..., Tick]:
     """Makes the 25th second of a run of a million requests, changed as wanted."""
-    histogram = Histogram()
-    for latency_us in (*[1_700] * 98, 6_040, 6_040):
-        histogram.record(latency_us)
+    histogram = make_histogram((*[1_700] * 98, 6_040, 6_040))
 
     def make(
         state: RunState = RunState.RUNNING, notices: Sequence[str] = (), run: str = "6f2c1a", **changes: Any

@@ -136,7 +136,9 @@ def test_no_command_is_left_out() -> None:
     assert all(LINES.values())
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    "encoding", [ENCODINGS[0], *(pytest.param(each, marks=pytest.mark.heavy) for each in ENCODINGS[1:])]
+)
 def test_what_a_terminal_cannot_show_changes_no_exit_code(folder: Path, encoding: str) -> None:
     """Text comes in the encoding of the terminal, JSON in ASCII, and other data as it is in a file."""
     faults = []
@@ -185,6 +187,7 @@ def test_nothing_that_oku_writes_itself_becomes_a_question_mark(folder: Path) ->
                 assert shown.count(b"?") == node.value.count("?"), (path, node.lineno)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_nobody_takes_changes_no_exit_code_and_a_full_disk_does(folder: Path) -> None:
     """What is lost on a full disk would have been read; whoever closes a pipe has read enough."""

@@ -5,33 +5,6 @@ from oku_cli.main import COMMANDS
 from oku_core.errors import UserError
 
 
-def test_help_lists_every_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The list says what each command does."""
-    assert call_oku(monkeypatch, "--help") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(
-        any(line.split()[:1] == [name] and len(line.split()) > 2 for line in lines) for name in COMMANDS
-    )
-
-
-def test_what_pods_run_stands_under_a_heading_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Users of the command need not know of it."""
-    call_oku(monkeypatch, "--help")
-    users, _, pods = capsys.readouterr().out.partition("Processes, as pods run them:")
-    pods, _, examples = pods.partition("Options:")
-    names = [[line.split()[0] for line in part.splitlines() if line[2:3].isalpha()] for part in (users, pods)]
-    assert names[0][-15:-1] == [
-        "run", "resume", "pause", "cancel", "wait", "runs", "show", "failures", "replay", "retry", "report",
-        "compare", "rm", "import",
-    ]  # fmt: skip
-    assert names[1] == ["server", "worker", "coordinator"]
-    assert "oku run http://" in examples
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -62,31 +35,43 @@ def test_what_was_meant_is_suggested(
     assert capsys.readouterr().err == f"oku: {said}\n"
 
 
-def test_no_arguments_show_the_help(
+def test_help_lists_every_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A user who types `oku` alone wants to see the commands."""
+    """The list says what each command does."""
+    assert call_oku(monkeypatch, "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(
+        any(line.split()[:1] == [name] and len(line.split()) > 2 for line in lines) for name in COMMANDS
+    )
+    # What pods run stands under a heading of its own. Users of the command need not know of it.
+    call_oku(monkeypatch, "--help")
+    users, _, pods = capsys.readouterr().out.partition("Processes, as pods run them:")
+    pods, _, examples = pods.partition("Options:")
+    names = [[line.split()[0] for line in part.splitlines() if line[2:3].isalpha()] for part in (users, pods)]
+    assert names[0][-15:-1] == [
+        "run", "resume", "pause", "cancel", "wait", "runs", "show", "failures", "replay", "retry", "report",
+        "compare", "rm", "import",
+    ]  # fmt: skip
+    assert names[1] == ["server", "worker", "coordinator"]
+    assert "oku run http://" in examples
+    # No arguments show the help. A user who types `oku` alone wants to see the commands.
     assert call_oku(monkeypatch) == 0
     assert capsys.readouterr().out.startswith("Usage: oku")
 
 
-@pytest.mark.parametrize("arguments", [("rum",), ("run", "--nope"), ("show",), ("pause", "a", "b")])
 def test_wrong_words_are_one_line_and_exit_code_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
-) -> None:
-    """Click's usage text is left out."""
-    assert call_oku(monkeypatch, *arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("oku: ")
-    assert len(captured.err.splitlines()) == 1
-
-
-def test_a_users_mistake_has_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It does not matter which part of Oku found the mistake."""
+    """Click's usage text is left out."""
+    for arguments in [("rum",), ("run", "--nope"), ("show",), ("pause", "a", "b")]:
+        assert call_oku(monkeypatch, *arguments) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("oku: ")
+        assert len(captured.err.splitlines()) == 1
 
+    # A users mistake has no traceback. It does not matter which part of Oku found the mistake.
     def fail(**_: object) -> None:
         raise UserError("spec.yaml: x: y is not z")
 

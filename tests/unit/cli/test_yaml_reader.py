@@ -84,10 +84,7 @@ f: *x
         "a": {"k": "1", "l": "2"}, "b": {"l": "3", "m": "4"}, "c": {"k": "1", "l": "2", "m": "5"},
         "d": {"k": "6", "l": "2"}, "e": ["7"], "f": ["7"],
     }  # fmt: skip
-
-
-def test_tags_of_jsons_types_may_be_written() -> None:
-    """One of a number lets it be read as if it stood without quotes."""
+    # Tags of jsons types may be written. One of a number lets it be read as if it stood without quotes.
     kind = YamlKind(deepest=3, read_plain=int, allows_aliases=True)
     text = "{a: !!str 1, b: !!int '2', c: !!map {}, d: !!seq [], f: !!null '', <<: {g: 4}, '<<': 5}"
     values = {"a": "1", "b": 2, "c": {}, "d": [], "f": None, "g": 4, "<<": 5}

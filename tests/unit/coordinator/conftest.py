@@ -65,9 +65,7 @@ def deal(ledger: Ledger, begin_run: BeginRun) -> Deal:
     ) -> LeaseRecord:
         if run not in {record.run for record in read(ledger, fetch_runs)}:
             begin_run(run, requests)
-        lease = deal_lease(ledger, run, size, now, **order)
-        assert lease is not None
-        return lease
+        return deal_lease(ledger, run, size, now, **order)
 
     return deal
 

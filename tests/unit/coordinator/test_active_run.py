@@ -94,7 +94,6 @@ async def test_the_allowance_is_charged_for_what_leases_have(
     world.create(requests=200, concurrency=10, range_size=39)
     change(world.ledger, change_state, "r1", RunState.RUNNING, 0.0)
     lease = deal_lease(world.ledger, "r1", 200, 0.0)
-    assert lease is not None
     checkpoint = build_checkpoint(lease, in_flight=range(0, 200, 2))
     apply_batches(world.ledger, [build_batch(lease, checkpoint)], 0.0)
     world.record("w1")

@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +12,9 @@ JSON_VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
+def test_a_value_is_shown_as_it_was_written() -> None:
+    """Plain text stands as it is, what could mislead is quoted, YAML's words are YAML's."""
+    cases: list[tuple[object, str]] = [
         ("10 s", "10 s"),
         ("", "''"),
         ("x", "x"),
@@ -31,15 +30,10 @@ JSON_VALUES = st.recursive(
         (0.5, "0.5"),
         ([1, None], "[1, None]"),
         ({"a": 1}, "{'a': 1}"),
-    ],
-)
-def test_a_value_is_shown_as_it_was_written(value: object, shown: str) -> None:
-    """Plain text stands as it is, what could mislead is quoted, YAML's words are YAML's."""
-    assert format_value(value) == shown
-
-
-def test_a_number_that_python_does_not_write_is_described() -> None:
-    """An integer of more than 4300 digits has no text, and the error about it must still be one line."""
+    ]
+    for value, shown in cases:
+        assert format_value(value) == shown
+    # A number that python does not write is described.
     assert format_value(10**5000) == format_value([10**5000]) == "a number of thousands of digits"
 
 

@@ -55,9 +55,6 @@ def test_an_option_in_the_text_is_one_of_some_command() -> None:
     assert list(check("Use `--requests N` or `--error-rate`.")) == []
     assert list(check("Use `--wrong N`.")) == ["no command of oku has an option --wrong"]
     assert list(check("Use `--wrong N`.", is_decision=True)) == []
-
-
-def test_commands_end_where_the_shell_ends_them() -> None:
-    """Lines, pipes and lists are separate commands; quotes and continued lines are not."""
+    # Commands end where the shell ends them.
     source = "a 'b\nc' |d; e && f  # g\nh \\\n  i"
     assert list(split_commands(source)) == [["a", "b\nc"], ["d"], ["e"], ["f"], ["h", "i"]]

@@ -38,10 +38,7 @@ def test_the_product_is_the_packages_and_the_dashboards() -> None:
         7,
         1,
     ]
-
-
-def test_a_package_is_large_with_eleven_modules() -> None:
-    """Its `__init__` and the packages within it do not count."""
+    # A package is large with eleven modules. Its `__init__` and the packages within it do not count.
     names = [f"core/src/oku_core/m{number}.py" for number in range(10)]
     small = dict.fromkeys([*names, "core/src/oku_core/__init__.py", "core/src/oku_core/more/m.py"], "")
     assert measure("large_packages", Tree(small)) == 0
@@ -75,10 +72,7 @@ def test_mentions_of_the_response_time_are_counted_once_a_module() -> None:
         **{"charts__dashboards__a.py": "response_time"},
     )
     assert shapes.list_response_time(tree) == [PATH]
-
-
-def test_a_new_time_touches_the_files_that_name_one_of_the_last() -> None:
-    """In product, tests and pages; decisions and benchmarks are history."""
+    # A new time touches the files that name one of the last.
     named = {PATH: "Time.TLS", "docs/metrics.md": "`first_byte`", "tests/unit/test_a.py": "tally.timings"}
     other = {
         "docs/decisions/0048.md": "first_byte",
@@ -134,10 +128,7 @@ def test_habits_are_counted_in_docstrings_and_comments() -> None:
     assert measure("saying", tree) == measure("whoever", tree) == measure("those_of", tree) == 0
     others = "what its workers do, what it says, what differs, what failed, what workers do"
     assert HABITS[0].pattern.findall(others) == ["what differs", "what failed"]
-
-
-def test_habits_of_pages_are_counted_without_their_code() -> None:
-    """Only pages that stand directly in docs are counted."""
+    # Habits of pages are counted without their code. Only pages that stand directly in docs are counted.
     page = "It says `said of so` what is.\n\n```sh\ntell somebody\n```\nNobody\n"
     tree = build_tree(docs__a="", **{"docs/a.md": page, "docs/decisions/1.md": "said", "README.md": "said"})
     assert measure("docs_saying", tree) == measure("docs_whoever", tree) == 2_000
@@ -159,29 +150,20 @@ def test_matches_are_listed_with_the_worst_file_first() -> None:
     ]
 
 
-def test_a_ceiling_is_lowered_and_never_raised() -> None:
+def test_ceilings() -> None:
     """Comments, other numbers and the times stay."""
     text = "# why\nlines = 5\nmodules = 2\n\n[times]\nlines = ['1', '2']\n"
     assert lower(text, {"lines": 4, "modules": 3}) == text.replace("lines = 5", "lines = 4")
-
-
-def test_above_its_ceiling_or_without_one_is_a_fault() -> None:
-    """At its ceiling is none."""
+    # Above its ceiling or without one is a fault. At its ceiling is none.
     faults = list(find_faults({"a": 2, "b": 2, "c": 1}, {"a": 2, "b": 1, "d": 1}))
     assert faults == [
         "b is 2, above its ceiling of 1",
         "c is 1 and has no ceiling",
         "d has a ceiling, but is not measured",
     ]
-
-
-def test_every_measure_has_a_ceiling() -> None:
-    """And every ceiling a measure."""
+    # Every measure has a ceiling. And every ceiling a measure.
     assert read_ceilings(CEILINGS.read_text()).keys() == {each.key for each in MEASURES}
-
-
-def test_the_table_shows_value_goal_and_ceiling() -> None:
-    """And at the end the times that were recorded."""
+    # The table shows value goal and ceiling. And at the end the times that were recorded.
     values = {each.key: 1234 for each in MEASURES}
     lines = list(build_table(values, {"modules": 1500, "times": {"./task test": ["2:15", "1:30"]}}))
     assert lines[2].split() == ["modules", "(without", "`__init__`)", "1,234", "535", "1,500"]

@@ -1,7 +1,9 @@
+import pytest
 from docs.tools.owned_names import check, find_faults, list_files
 from docs.tools.references import ROOT, list_documents
 
 
+@pytest.mark.heavy
 def test_no_file_names_what_a_stranger_could_register() -> None:
     """All documents are read, and what is fetched by default."""
     files = list_files()

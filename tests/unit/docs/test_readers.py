@@ -1,6 +1,7 @@
 """Who decodes JSON and YAML, by the syntax tree of every module."""
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -81,8 +82,10 @@ def test_each_way_to_decode_is_found() -> None:
 
 def test_no_other_module_decodes_json_or_yaml() -> None:
     """All limits are in one place. Only the ledger reads text that no one but Oku can have written."""
+    texts = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in SOURCES}
     found = {
-        path.relative_to(ROOT).as_posix(): find_decoders(ast.parse(path.read_bytes())) for path in SOURCES
+        path: find_decoders(ast.parse(text)) if re.search(b"json|yaml|own_decoder", text) else set()
+        for path, text in texts.items()
     }
     assert len(found) > 500
     assert {path for path, kinds in found.items() if "json" in kinds} == {READERS["json"]}

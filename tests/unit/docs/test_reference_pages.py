@@ -25,16 +25,13 @@ runs, which the image sets; and two that docs/environment.md describes: debugger
 compiled is used."""
 
 
-def test_the_reference_has_every_option_of_every_command() -> None:
+def test_the_reference_has_every_option_key_and_variable() -> None:
     """Each is under its command, among the shared ones, or a key of a spec."""
     page = build_commands() + build_fields()
     for command in load_commands().values():
         for option in (each for each in command.params if isinstance(each, click.Option)):
             assert all(f"`{name}" in page for name in option.opts), option.opts
-
-
-def test_the_reference_has_every_key_of_a_spec() -> None:
-    """Each has a row with its flags."""
+    # The reference has every key of a spec. Each has a row with its flags.
     rows = [row for row in build_fields().splitlines() if row.startswith("| `")]
     assert [re.findall(r"`(.*?)`", row)[0] for row in rows] == [
         field.key
@@ -42,10 +39,7 @@ def test_the_reference_has_every_key_of_a_spec() -> None:
         for field in FIELDS
         if field.group == group
     ]
-
-
-def test_the_reference_has_every_variable_that_the_sources_name() -> None:
-    """None can be set that nobody is told of."""
+    # The reference has every variable that the sources name. None can be set that nobody is told of.
     sources = [
         path.read_text()
         for part in ("core", "coordinator", "workers", "server", "cli")
@@ -55,21 +49,6 @@ def test_the_reference_has_every_variable_that_the_sources_name() -> None:
     told = set(re.findall(r"^\| `(OKU_\w+)`", build_variables(), re.MULTILINE))
     assert named - INTERNAL == told & named
     assert told
-
-
-def test_the_page_on_scripts_has_every_exit_code() -> None:
-    """Each code has a row, in their order."""
-    page = (ROOT / "docs" / "scripts.md").read_text()
-    assert [int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)] == list(ExitCode)
-
-
-def test_the_page_on_figures_has_every_field_and_flag_of_a_summary() -> None:
-    """Each stands in the first column of a table, and no other does."""
-    page = (ROOT / "docs" / "metrics.md").read_text()
-    _, _, rest = page.partition("\n## The summary\n")
-    fields, _, flags = rest.partition("\n## Flags of validity\n")
-    assert list_terms(fields) == set(Summary.__struct_fields__)
-    assert list_terms(flags.partition("\n## ")[0]) == set(Flag)
 
 
 def test_the_page_on_figures_has_every_metric_and_every_kind_of_line(tmp_path: Path) -> None:
@@ -84,8 +63,17 @@ def test_the_page_on_figures_has_every_metric_and_every_kind_of_line(tmp_path: P
     assert set(re.findall(r"^\*\*`(\w+)`\*\*: ", page, re.MULTILINE)) == set(LineKind)
 
 
-def test_the_page_on_operations_has_every_alert_of_the_chart() -> None:
-    """Each has a row with its severity and with what to do, in the order of the file."""
+def test_pages_have_every_exit_code_figure_and_alert() -> None:
+    """Each code has a row, in their order."""
+    page = (ROOT / "docs" / "scripts.md").read_text()
+    assert [int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)] == list(ExitCode)
+    # The page on figures has every field and flag of a summary.
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    _, _, rest = page.partition("\n## The summary\n")
+    fields, _, flags = rest.partition("\n## Flags of validity\n")
+    assert list_terms(fields) == set(Summary.__struct_fields__)
+    assert list_terms(flags.partition("\n## ")[0]) == set(Flag)
+    # The page on operations has every alert of the chart.
     alerts = yaml.safe_load((ROOT / "charts" / "oku" / "files" / "alerts.yaml").read_text())
     page = (ROOT / "docs" / "operations.md").read_text()
     section = page.partition("\n### Alerts\n")[2].partition("\n### ")[0]

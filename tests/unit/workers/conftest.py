@@ -37,8 +37,20 @@ def build_execution(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    """A lease runner that has begun, with everything around it in memory."""
-    bench = Bench(build_simulated_meter())
-    yield bench
-    await bench.close()
+async def build_bench() -> AsyncIterator[Callable[[], Bench]]:
+    """Makes lease runners that have begun, with everything around them in memory."""
+    benches: list[Bench] = []
+
+    def build() -> Bench:
+        benches.append(Bench(build_simulated_meter()))
+        return benches[-1]
+
+    yield build
+    for bench in benches:
+        await bench.close()
+
+
+@pytest.fixture
+async def bench(build_bench: Callable[[], Bench]) -> Bench:
+    """One of these."""
+    return build_bench()

@@ -16,17 +16,6 @@ def loop_thread() -> Iterator[LoopThread]:
     loop_thread.end()
 
 
-def test_calls_and_coroutines_run_in_the_thread_of_the_loop(loop_thread: LoopThread) -> None:
-    """Their results come back to whoever asked."""
-
-    async def work() -> str:
-        await asyncio.sleep(0)
-        return threading.current_thread().name
-
-    assert loop_thread.await_result(work()) == "requests"
-    assert loop_thread.ask(lambda: threading.current_thread().name) == "requests"
-
-
 def test_errors_come_back(loop_thread: LoopThread) -> None:
     """They are raised where the call was made."""
 
@@ -35,6 +24,14 @@ def test_errors_come_back(loop_thread: LoopThread) -> None:
 
     with pytest.raises(LookupError, match="nothing there"):
         loop_thread.ask(fail)
+
+    # Calls and coroutines run in the thread of the loop. Their results come back to whoever asked.
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return threading.current_thread().name
+
+    assert loop_thread.await_result(work()) == "requests"
+    assert loop_thread.ask(lambda: threading.current_thread().name) == "requests"
 
 
 def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(loop_thread: LoopThread) -> None:

@@ -42,18 +42,13 @@ def test_a_worker_that_asks_for_another_is_replaced() -> None:
     ended = run("code = EXIT_RENEW if count() < 3 else 7\nprint(os.getpid(), flush=True)")
     assert ended.returncode == 7, ended.stderr
     assert len(set(ended.stdout.split())) == 3
-
-
-@pytest.mark.parametrize("code", [0, 1, 2, 70])
-def test_the_exit_code_of_a_worker_is_passed_on(code: int) -> None:
-    """So whatever has started the process knows what became of the worker."""
-    assert run(f"code = {code}").returncode == code
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
-def test_what_kills_a_worker_kills_the_zygote(number: signal.Signals) -> None:
-    """It is not started again here."""
-    assert run(f"os.kill(os.getpid(), {number:d})").returncode == -number
+    for code in [0, 1, 2, 70]:
+        # The exit code of a worker is passed on.
+        assert run(f"code = {code}").returncode == code
+    cases: list[signal.Signals] = [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]
+    for number in cases:
+        # What kills a worker kills the zygote. It is not started again here.
+        assert run(f"os.kill(os.getpid(), {number:d})").returncode == -number
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -1,1 +1,1 @@
-"""The worker: takes leases from the broker, keeps requests in flight, and tells what came of them."""
+"""The worker: takes leases from the broker, keeps requests in flight, and reports their outcomes."""

@@ -30,7 +30,7 @@ class LoopThread:
     def ask(self, call: Callable[[], _T], timeout_s: float | None = None) -> _T:
         """Call a function in the loop and block for its result.
 
-        A function whose result nobody waits for any more is not called.
+        A function is not called if its caller has stopped waiting.
 
         Raises:
             TimeoutError: the loop is too busy.
@@ -42,7 +42,7 @@ class LoopThread:
                 return
             try:
                 answer.set_result(call())
-            except Exception as error:  # noqa: BLE001  # whoever asked gets it
+            except Exception as error:  # noqa: BLE001  # the caller gets it
                 answer.set_exception(error)
 
         self._loop.call_soon_threadsafe(reply)

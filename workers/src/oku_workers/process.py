@@ -1,10 +1,10 @@
 """The worker as a process: a Celery worker with a pool of threads, an event loop, and a heartbeat.
 
-SIGTERM and SIGINT drain: no further lease, no further index, what is in flight may finish within the grace
-time, the final checkpoint of every lease is confirmed, the coordinator knows of no lease that is still on its
-way here, and only then does Celery shut down: its own warm shutdown would close the connection by which
-confirmations come. If nobody confirms, the worker ends some seconds after the grace time, and well if the
-broker has its last checkpoints.
+SIGTERM and SIGINT drain: the worker takes no further lease and no further index, requests in flight may
+finish within the grace time, the final checkpoint of every lease is confirmed, and the coordinator confirms
+that no lease is on its way here. Only then does Celery shut down: its own warm shutdown would close the
+connection by which confirmations come. Without confirmations, the worker ends some seconds after the grace
+time, and successfully if the broker has its last checkpoints.
 
 A worker that has run user code drains in the same way once that run is over, and a fresh process takes its
 place (`oku_workers.zygote`).
@@ -64,13 +64,13 @@ _log = logging.getLogger(__name__)
 
 _DRAIN_POLL_S = 0.02
 _CONFIRMING_S = 17.0
-"""Confirming may take so long after the grace time."""
+"""How long confirming may take after the grace time."""
 _ENDING_S = 23.0
-"""A worker that has not ended so long after the grace time is stuck; a pod is killed 25 s after that time."""
+"""A worker that has not ended this long after the grace time is stuck; a pod is killed after 25 s."""
 _UNANSWERED_S = 6.0
-"""A worker without a lease leaves so long after it began to, though nobody has told it that it may.
+"""How long a draining worker without a lease waits for the permission to leave.
 
-Until then leases may still come that were on their way to it: it gives them back.
+Until then leases may arrive that were on their way to it: it gives them back.
 """
 
 
@@ -128,7 +128,7 @@ class Worker:
         self._supervisor = supervisor
         idle_watchdog = IdleWatchdog(settings.idle_limit_s)
         LeaseTask(self._app, self._loop_thread, self._runner, idle_watchdog).register()
-        # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
+        # A notice of the heartbeat's own trouble could not be sent: its silence is the notice.
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
         self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
         link = CoordinatorLink(settings.broker_url)
@@ -180,9 +180,9 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         # Celery connects to its queues in the first round of its loop, which takes seconds if names resolve
-        # slowly. Who has spoken gets leases: not before they can be taken, and given back after a signal.
-        # A coordinator that does not hear the first heartbeat begins to listen after that, and its first
-        # order is answered by another one.
+        # slowly. A worker gets leases after its first heartbeat: not before it can take them, and it gives
+        # them back after a signal. A coordinator that misses the first heartbeat subscribes after it, and its
+        # first order makes the worker send another.
         sender.call_soon(lambda: sender.call_soon(self._begin_to_speak))
 
     def _begin_to_speak(self) -> None:
@@ -222,7 +222,7 @@ class Worker:
             self._consumer.call_soon(lambda: None)  # so that Celery looks
 
     def _await_confirmations(self) -> None:
-        """Wait until nothing of any lease is left to say, or nobody will hear it."""
+        """Wait until all leases are confirmed, or no confirmation can come."""
         self._say_ready(is_ready=False)
         grace_s = self._settings.grace_s
         began_at = time.monotonic()
@@ -253,7 +253,7 @@ def serve(settings: WorkerSettings) -> int:
     """Run a worker until SIGTERM or SIGINT; returns its exit code.
 
     This process becomes the zygote. It listens at the health port all the time: a probe waits for the next
-    worker, and nobody else can take the port meanwhile.
+    worker, and no other program can take the port meanwhile.
     """
     health_socket = None
     if settings.health_port is not None:

@@ -23,7 +23,7 @@ def find_files_cache() -> Path:
     place, name = Path(tempfile.gettempdir()), f"oku-files-{os.geteuid()}"
     try:
         return make_own_folder(place, name)
-    except OSError:  # the disk is full, perhaps; a worker that needs the folder says so
+    except OSError:  # the disk is full, perhaps; a worker that needs the folder reports it
         return place / name
 
 
@@ -33,7 +33,7 @@ class WorkerSettings:
 
     Args:
         broker_url: the URL of the broker, as Celery takes it.
-        message_key: signs what goes through the broker.
+        message_key: signs the messages.
         name: the worker's name; no two that run at the same time may share one.
         grace_s: how long requests in flight may go on after SIGTERM.
         local_address: what to send from; the system chooses unless given.
@@ -50,9 +50,9 @@ class WorkerSettings:
             all but those of Oku.
         confinement: whether user code is confined to its own files.
         kernel: whose monotonic clock this process reads; the system says so unless given.
-        idle_limit_s: a worker that no message has reached for so long, although some wait, ends itself.
-        loop_limit_s: a worker whose event loop has not answered for so long ends itself, too. No
-            request, busy machine or loading of certificates keeps a loop for so long.
+        idle_limit_s: a worker ends itself if it receives nothing for this long while messages wait.
+        loop_limit_s: a worker also ends itself if its event loop has not answered for this long. No request,
+            busy machine or loading of certificates takes that long.
     """
 
     broker_url: str

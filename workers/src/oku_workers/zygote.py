@@ -62,7 +62,7 @@ class ProcessState:
         )
 
     def restore(self) -> list[str]:
-        """Undo what was changed since; returns in words what could not be undone."""
+        """Undo the changes since; returns descriptions of those that could not be undone."""
         now = self.read()
         for limit, pair in self.limits.items():
             if pair != now.limits[limit]:
@@ -139,7 +139,7 @@ def fork_workers() -> Forked:
 def _fork_worker() -> tuple[int, int]:
     """Fork; returns 0 in the worker, and its process id here, each with its end of a pipe.
 
-    The worker ends when nobody has the other end of the pipe any more: when this process has ended.
+    The worker ends when the other end of the pipe is closed: when this process has ended.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -166,7 +166,7 @@ def _end_with_zygote(lifeline: int) -> None:
 
 
 def _wait(worker: int) -> tuple[int, bool]:
-    """Wait for the end of the worker; returns its status, and whether this process was told to end."""
+    """Wait for the end of the worker; returns its status, and whether this process must end."""
     is_ending = False
     while True:
         number = signal.sigwait(_AWAITED)
@@ -180,7 +180,7 @@ def _wait(worker: int) -> tuple[int, bool]:
 
 
 def _find_fault(state: ProcessState) -> str:
-    """Undo what user code may have done to this process; returns in words what could not be undone."""
+    """Undo changes of user code to this process; returns a description of those that remain."""
     if has_orphans():
         return "user code starts processes faster than they can be ended"
     if changed := state.restore():
@@ -191,7 +191,7 @@ def _find_fault(state: ProcessState) -> str:
 
 
 def _bury(worker: int) -> int | None:
-    """Bury what has ended, orphans included; returns the status of the worker if it is among that."""
+    """Reap ended children, orphans included; returns the status of the worker if it is among them."""
     ended = None
     try:
         while (found := os.waitpid(-1, os.WNOHANG))[0]:

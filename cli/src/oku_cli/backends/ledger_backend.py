@@ -144,7 +144,7 @@ class LedgerBackend:
                 self._folder.find_report(run).unlink(missing_ok=True)
                 keeper = self._build_keeper(ledger)
                 _remove_deleted(ledger, keeper)
-                while ledger.give_back():
+                while ledger.free_pages():
                     pass
         except RunInUseError as error:
             raise UserError(str(error)) from error

@@ -108,7 +108,7 @@ class CheckpointListener(_Listener):
     """Receives checkpoints from the queue, all waiting messages together.
 
     Args:
-        take_in: stores messages durably; if it raises, they stay in the queue.
+        store: stores messages durably; if it raises, they stay in the queue.
         on_connect: called after each connect.
     """
 
@@ -116,11 +116,11 @@ class CheckpointListener(_Listener):
         self,
         app: App,
         health: Health,
-        take_in: Callable[[Sequence[CheckpointBatch]], None],
+        store: Callable[[Sequence[CheckpointBatch]], None],
         on_connect: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(app, health, on_connect)
-        self._take_in = take_in
+        self._store = store
         self._batch: list[Any] = []
         self._linger_s = _SHORT_LINGER_S
 
@@ -170,7 +170,7 @@ class CheckpointListener(_Listener):
             except RejectedMessageError as error:
                 self._app.reject(error)
         if messages:
-            self._take_in(messages)
+            self._store(messages)
         acknowledge(self._batch)
         self._batch.clear()
 

@@ -96,7 +96,7 @@ class ExpiryRule:
 
     def _judge_silent(self, lease: LeaseRecord, watched: _Watched, now: float) -> ExpiryReason | None:
         """Judge the lease of a process that has been silent since this coordinator started, or has left."""
-        self._roster.enlist(lease.worker, lease.incarnation, now)
+        self._roster.add_named(lease.worker, lease.incarnation, now)
         is_current = self._roster.is_current(lease.worker, lease.incarnation)
         is_overdue = now - watched.known_at > self._roster.worker_timeout_s
         return ExpiryReason.WORKER_LOST if is_overdue and not is_current else None

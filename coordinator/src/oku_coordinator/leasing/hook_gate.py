@@ -45,7 +45,7 @@ class HookGate:
         ledger: stores attempts and their results.
         roster: the live workers and their attempts.
         assignment: the workers of the run.
-        broker: the way to the workers.
+        broker: sends orders to workers.
         file_access: lets workers fetch the files of the run.
         limit_s: how long a hook may take.
     """
@@ -162,7 +162,7 @@ class HookGate:
         """Whether a silent worker may be alive: a new coordinator has received no heartbeats yet."""
         if self.roster.is_gone(record.incarnation):
             return False
-        self.roster.enlist(record.worker, record.incarnation, now)
+        self.roster.add_named(record.worker, record.incarnation, now)
         return self.roster.is_current(record.worker, record.incarnation)
 
     def _lose(self, attempt: HookAttempt, why: str, wall_now: float) -> None:

@@ -134,12 +134,12 @@ class Reaper:
 
     def _lower_resent(self, run: RunRecord) -> None:
         """Apply flight records that were found after their leases expired."""
-        dead = self.records.find_unused(run.run)
+        dead = self.records.find_unapplied(run.run)
         if not dead:
             return
         with self.ledger.change(self.clock()) as t:
             lowered = expiring.lower_resent_of_dead(t, run.run, dead, self.records.find_reached)
-        self.records.record_used(run.run, dead)
+        self.records.record_applied(run.run, dead)
         if lowered:
             _log.info(
                 "flight records lower resent_at_most by %d requests", lowered,

@@ -39,11 +39,11 @@ class VoidWork:
 
     def sweep(self, held: Held) -> None:
         """Sweep all workers, beside the open leases of the active runs."""
-        self._let_leave(held)
+        self._release_leaving(held)
         self._drain_void(held)
         self._drop_hooks()
 
-    def _let_leave(self, held: Held) -> None:
+    def _release_leaving(self, held: Held) -> None:
         """Release a leaving worker once no lease is on its way to it."""
         leaving = (worker.incarnation for worker in self.roster.find_leaving())
         self.broker.send(Control(incarnation=each, may_leave=True) for each in leaving if each not in held)

@@ -51,7 +51,7 @@ class Followers:
         _log.error("a run has failed", exc_info=error, extra={"run": error.run})
         self.announce_rest()
 
-    def hold_back(self, run: str, *, is_held: bool) -> None:
+    def set_held(self, run: str, *, is_held: bool) -> None:
         """Keep the followers of a run at rest until its last figures are known, or release them."""
         (self._held_back.add if is_held else self._held_back.discard)(run)
 

@@ -14,7 +14,7 @@ UNCONFINED = "cannot confine user code: its kernel has no Landlock"
 class Troubles:
     """Troubles of the installation, beside its ledger and its workers; here none."""
 
-    def find_of_broker(self) -> str:
+    def find_broker_trouble(self) -> str:
         """The problem with the broker; empty if there is none."""
         return ""
 
@@ -22,7 +22,7 @@ class Troubles:
         """Why the coordinator is not ready, in a line; empty if it is ready."""
         return ""
 
-    def find_others(self) -> Iterator[str]:
+    def list_other_troubles(self) -> Iterator[str]:
         """Yield all other problems, a line each."""
         return iter(())
 

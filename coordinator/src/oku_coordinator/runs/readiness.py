@@ -234,7 +234,7 @@ class Readiness:
         """Why a run has no worker, in a line; empty if no reason is known."""
         if (turn := self._find_turn(run)) is not None:
             return turn
-        missing = _shorten(next(self._find_of_workers(run), ""))
+        missing = _shorten(next(self._find_worker_notices(run), ""))
         return missing or ("" if self.roster.workers() else NOBODY)
 
     def find_obstacle(self, run: RunRecord) -> str:
@@ -244,16 +244,16 @@ class Readiness:
     def _find_all(self, run: RunRecord) -> Iterator[str]:
         if run.state == RunState.PAUSING and run.reason:
             yield run.reason
-        yield from self._find_of_hooks(run)
+        yield from self._find_hook_notices(run)
         if notice := self.target_notices.find(run.run):
             yield notice
-        yield from self._find_of_workers(run)
+        yield from self._find_worker_notices(run)
         yield from self.roster.find_host_ends(run.run)
         yield from describe_unconfined(list_unconfined(self.assignment, run))
-        yield from self._find_of_servers(run)
-        yield from self._find_of_others()
+        yield from self._find_server_notices(run)
+        yield from self._find_other_notices()
 
-    def _find_of_hooks(self, run: RunRecord) -> Iterator[str]:
+    def _find_hook_notices(self, run: RunRecord) -> Iterator[str]:
         """Find the hook of its scenario that the run waits for."""
         if run.state == RunState.RUNNING and Hook.SETUP in run.spec.hooks:
             hook = Hook.SETUP
@@ -271,7 +271,7 @@ class Readiness:
         elif hook == Hook.TEARDOWN:
             yield f"waiting for {hook} of the scenario: a worker will call it"
 
-    def _find_of_workers(self, run: RunRecord) -> Iterator[str]:
+    def _find_worker_notices(self, run: RunRecord) -> Iterator[str]:
         if run.state not in (RunState.PENDING, RunState.RUNNING):
             return
         yield from self._find_missing(run)
@@ -325,7 +325,7 @@ class Readiness:
         elif here < workers.wanted:
             yield f"{here:,} of {workers.wanted:,} workers are connected{_add(workers.obstacle)}"
 
-    def _find_of_servers(self, run: RunRecord) -> Iterator[str]:
+    def _find_server_notices(self, run: RunRecord) -> Iterator[str]:
         if self.kube is None or run.state != RunState.PENDING or self.kube.may_start(run):
             return
         servers = self.kube.delay_servers
@@ -334,15 +334,15 @@ class Readiness:
             surplus = f", {servers.surplus} still to be removed" if servers.surplus else ""
             yield f"waiting for delay servers: {count}{surplus}{_add(servers.obstacle)}"
 
-    def _find_of_others(self) -> Iterator[str]:
+    def _find_other_notices(self) -> Iterator[str]:
         if trouble := self.ledger.storage.trouble:
             yield f"the ledger cannot be used: {trouble}; nothing is dealt or accounted until then"
-        if trouble := self.troubles.find_of_broker():
+        if trouble := self.troubles.find_broker_trouble():
             yield f"{trouble}: no leases go out and no checkpoints come in"
         if self.kube is not None and self.kube.trouble:
             yield f"Kubernetes: {self.kube.trouble}"
         yield from self.roster.find_troubles()
-        yield from self.troubles.find_others()
+        yield from self.troubles.list_other_troubles()
 
 
 def describe_absent(names: Sequence[str]) -> str:

@@ -151,7 +151,7 @@ class Retention(BackgroundService):
             if self._files is not None:
                 self._files.release(digests)
             run = self._find_deletion()
-        while self._ledger.give_back():  # noqa: ASYNC110  # this is work, not waiting
+        while self._ledger.free_pages():  # noqa: ASYNC110  # this is work, not waiting
             await sleep(_REST_S)
 
     def _find_deletion(self) -> str | None:

@@ -281,9 +281,9 @@ class Runs:
             record = run_table.fetch_run(t, run)
         answer = await self._ask_servers(record)
         if waits and answer is None and self._may_be_served(record):
-            self.followers.hold_back(run, is_held=True)
+            self.followers.set_held(run, is_held=True)
             return False
-        self.followers.hold_back(run, is_held=False)
+        self.followers.set_held(run, is_held=False)
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
         if (broker_mb := await asyncio.to_thread(self._broker.fetch_peak_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))

@@ -88,7 +88,7 @@ class TickMaker:
         """
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
-        under_way = self._find_under_way(standing)
+        under_way = self._find_uncommitted(standing)
         seconds = self._measure_s(now)
         plan = build_load_plan(record.spec)
         ended = self._ended.build_counts()
@@ -134,7 +134,7 @@ class TickMaker:
             inner_requests=list(inner_requests),
         )
 
-    def _find_under_way(self, standing: Standing) -> list[int]:
+    def _find_uncommitted(self, standing: Standing) -> list[int]:
         """The live outcomes beyond the account; only leases with news are examined again."""
         known, self._under_way = self._under_way, {}
         for lease, seen in self._leases.items():

@@ -92,7 +92,7 @@ class CircuitBreaker:
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can start the run; empty when one can, or may be about to join."""
         barred = self._roster.find_barred(run.run)
-        others = self._roster.find_able(run.run)
+        others = self._roster.find_available(run.run)
         if not barred or others or self._readiness.expects_workers():
             return ""
         if now - max(worker.refused_at for worker in barred) < PATIENCE_S:

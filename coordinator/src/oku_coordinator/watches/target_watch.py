@@ -206,7 +206,7 @@ class TargetWatch:
 
     def _describe_silence(self, run: RunRecord) -> str:
         silent_s = format_limit(self._outage.silent_s)
-        return f"no {_name_one(run)} has been ok for {silent_s}, {self._outage.describe_failures()}"
+        return f"no {_choose_noun(run)} has been ok for {silent_s}, {self._outage.describe_failures()}"
 
     def _report(self, run: RunRecord, at: float, what: EventType, text: str) -> None:
         _log.warning("run %s: %s", run.run, text, extra={"run": run.run})
@@ -218,7 +218,7 @@ class TargetWatch:
         """End the run; requests in flight may finish, so that its account stays exact."""
         ever = "" if self._outage.was_ok else "ever "
         reason = (
-            f"the target is down: no {_name_one(run)} was {ever}ok within {format_limit(down_s)}, "
+            f"the target is down: no {_choose_noun(run)} was {ever}ok within {format_limit(down_s)}, "
             f"{self._outage.describe_failures()}; --stop-when-down sets the limit"
         )
         self._reset()
@@ -229,7 +229,7 @@ class TargetWatch:
             self._signals.wake()
 
 
-def _name_one(run: RunRecord) -> str:
+def _choose_noun(run: RunRecord) -> str:
     """The word for an index of the run: `request` or `iteration`."""
     return run.spec.counted.removesuffix("s")
 

@@ -196,14 +196,14 @@ class Assignment:
 
     def _release(self, run: RunRecord) -> None:
         """Release workers that died, leave or refuse, once they hold nothing, and surplus ones."""
-        leaving = [each for each, name in self._members.items() if not self._may_stay(name, each)]
+        leaving = [each for each, name in self._members.items() if not self._can_stay(name, each)]
         if leaving:
             holders = self._find_holders(run)
             for incarnation in leaving:
                 if incarnation not in holders:
                     del self._members[incarnation]
 
-    def _may_stay(self, name: str, incarnation: str) -> bool:
+    def _can_stay(self, name: str, incarnation: str) -> bool:
         if not self.roster.is_current(name, incarnation):
             return False
         worker = self.roster.find(name, incarnation)

@@ -74,7 +74,7 @@ class Roster:
         """The workers that can take leases: reporting, alive, and not leaving."""
         return [worker for worker in self._workers.values() if worker.can_take()]
 
-    def find_able(self, run: str) -> list[WorkerState]:
+    def find_available(self, run: str) -> list[WorkerState]:
         """The workers that can take leases, and are not barred from a run."""
         return [worker for worker in self._workers.values() if worker.can_take(run)]
 
@@ -159,7 +159,7 @@ class Roster:
         newest = known.host_ends[-1].number if known is not None and known.host_ends else 0
         return [end for end in progress.host_ends if end.number > newest]
 
-    def enlist(self, name: str, incarnation: str, now: float) -> None:
+    def add_named(self, name: str, incarnation: str, now: float) -> None:
         """Start the timer of a worker that was named by anything but its own event."""
         if name not in self._workers:
             self._workers[name] = WorkerState(name, incarnation, now)

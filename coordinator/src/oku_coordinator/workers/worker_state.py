@@ -197,10 +197,10 @@ class FlightRecords:
         record = self._records.get(lease.incarnation)
         return None if record is None else record.find_reached(lease.id)
 
-    def find_unused(self, run: str) -> list[str]:
+    def find_unapplied(self, run: str) -> list[str]:
         """The dead processes whose records were not yet compared with the leases of a run."""
         return [incarnation for incarnation in self._records if self._used.get(incarnation) != run]
 
-    def record_used(self, run: str, incarnations: Iterable[str]) -> None:
+    def record_applied(self, run: str, incarnations: Iterable[str]) -> None:
         """Record that these records were compared with the leases of a run."""
         self._used.update(dict.fromkeys(incarnations, run))

@@ -5,7 +5,7 @@ Headers, credentials and cookies are for the origin (scheme, host and port) that
 another origin goes without them, and is not followed if it would need the body or a client certificate.
 """
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 from yarl import URL
@@ -24,6 +24,8 @@ _KEPT = "/%:@!$&'()*+,;=?[]"
 """What is sent as it is written, beside letters, digits and `-._~`."""
 _AROUND = "".join(map(chr, range(33)))
 """Control characters and blanks around a URL do not belong to it."""
+
+AnyBody = TypeVar("AnyBody")
 
 
 class RedirectError(ReasonError):
@@ -48,13 +50,13 @@ class Hop(NamedTuple):
     is_foreign: bool = False
 
 
-class RedirectChain:
+class RedirectChain(Generic[AnyBody]):
     """The requests that follow a first one as responses redirect it.
 
     Args:
         hop: the first request.
         headers: its own headers.
-        body: its body; empty or None without one.
+        body: its body; None without one.
         most: how many redirections are followed; 0 if the first response is the last.
         has_certificate: whether there is a client certificate.
 
@@ -70,7 +72,7 @@ class RedirectChain:
         self,
         hop: Hop,
         headers: list[tuple[str, str]],
-        body: object,
+        body: AnyBody | None,
         most: int,
         *,
         has_certificate: bool,

@@ -12,15 +12,7 @@ from oku.http.request_body import Body, encode_data, encode_fields, encode_files
 from oku.http.request_plan import RequestPlan, check_value
 from oku_core.accounting.outcome import PROTOCOL_ERROR
 from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
-from oku_core.http_client.redirects import (
-    NOT_A_URL,
-    REDIRECTIONS,
-    Hop,
-    RedirectError,
-    describe_excess,
-    drop_content_headers,
-    next_hop,
-)
+from oku_core.http_client.redirects import NOT_A_URL, REDIRECTIONS, Hop, RedirectChain, RedirectError
 from oku_core.http_client.request_head import METHODS_WITHOUT_BODY, build_basic
 from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
@@ -89,11 +81,12 @@ class OutgoingRequest:
             TransportError: there is no complete answer.
             ValueError: its URL has a placeholder that stands for nothing here.
         """
-        client, plan, own, body, is_foreign = self._client, self._plan, self._headers, self._body, False
-        line, hop = plan.line, None
+        client, plan, own, is_foreign = self._client, self._plan, self._headers, False
+        body: bytes | None = self._body
+        line, chain = plan.line, None
         if line is None or self._query:
             line = plan.build_line(self._index, self._row, self._query)
-        for redirects_left in range(MOST_REDIRECTS, -1, -1):
+        while True:
             headers = own if cookies.is_empty else self._add_cookies(own, cookies, is_foreign=is_foreign)
             head = client.build_head(plan, line, headers, self._index, is_foreign=is_foreign)
             answer = await client.exchange(
@@ -107,34 +100,27 @@ class OutgoingRequest:
             if may_set_cookies(answer.head):
                 cookies.store(answer.head, self.url, time())
             if answer.status not in REDIRECTIONS or self._options.get("allow_redirects") not in (None, True):
-                break
-            hop = hop or Hop(plan.method, URL(self.url, encoded=True), has_body=bool(body))
-            if (hop := self._follow(hop, answer, redirects_left)) is None:
-                break
-            plan, is_foreign = client.find_plan(hop.method, self._url), hop.is_foreign
+                return answer
+            if chain is None:
+                hop = Hop(plan.method, URL(self.url, encoded=True), has_body=bool(body))
+                has_certificate = client.spec.cert is not None
+                chain = RedirectChain(hop, own, body, MOST_REDIRECTS, has_certificate=has_certificate)
+            if (following := self._follow(chain, answer)) is None:
+                return answer
+            plan, own, body, is_foreign = following, chain.headers, chain.body, chain.hop.is_foreign
             line = plan.build_line(None, _NO_ROW)
-            if not hop.keeps_content:
-                body, own = b"", drop_content_headers(own)
-            if is_foreign:
-                own = []
-        return answer
 
-    def _follow(self, hop: Hop, answer: Answer, redirects_left: int) -> Hop | None:
-        """The redirected request; None after the last answer; `TransportError` if it must not be sent."""
+    def _follow(self, chain: RedirectChain[bytes], answer: Answer) -> RequestPlan | None:
+        """The plan of the redirected request; None after the last answer; `TransportError` if it fails."""
         try:
-            has_certificate = self._client.spec.cert is not None
-            following = next_hop(hop, answer.status, answer.head, has_certificate=has_certificate)
-            if following is None:
+            if not chain.follow(answer.status, answer.head):
                 return None
-            if not redirects_left:
-                raise RedirectError(describe_excess(MOST_REDIRECTS))
-            self._url = str(following.url)
-            self._client.find_plan(following.method, self._url)
+            self._url = str(chain.hop.url)
+            return self._client.find_plan(chain.hop.method, self._url)
         except RedirectError as error:
             raise TransportError(PROTOCOL_ERROR, error) from None
         except ValueError:
             raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
-        return following
 
     def _take_options(self, options: RequestOptions) -> None:
         """Work out query, headers and body."""

@@ -54,12 +54,6 @@ def build_client(server: BaseTestServer, token: str = "right") -> Client:
     return Client(Endpoint(str(server.make_url("")).rstrip("/"), token))
 
 
-async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
-    """The call returns the coordinator's answer."""
-    async with build_client(server) as client:
-        assert await client.fetch_runs() == [{"run": "a"}]
-
-
 async def test_lines_are_whole_wherever_pieces_end(server: BaseTestServer) -> None:
     """A line may come in many pieces, and a piece may have many lines."""
     async with build_client(server) as client:
@@ -84,16 +78,6 @@ async def test_what_the_caller_did_wrong_is_one_line(
             await client.fetch_summary(run)
 
 
-async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
-    """A coordinator that is failing or absent can be asked again."""
-    async with build_client(server) as client:
-        with pytest.raises(UnreachableError, match="later"):
-            await client.fetch_summary("down")
-    async with Client(Endpoint("http://127.0.0.1:9", "t")) as client:
-        with pytest.raises(UnreachableError, match="the coordinator does not answer"):
-            await client.fetch_runs()
-
-
 class Shut(Endpoint):
     """A coordinator that cannot be reached."""
 
@@ -102,8 +86,16 @@ class Shut(Endpoint):
         return "the tunnel is shut"
 
 
-async def test_what_is_wrong_on_the_way_is_said_before_what_comes_of_it() -> None:
-    """A refused connection explains nothing; the reason why the port is not forwarded does."""
+async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
+    """A coordinator that is failing or absent can be asked again; the cause, such as a broken tunnel, is
+    named.
+    """
+    async with build_client(server) as client:
+        with pytest.raises(UnreachableError, match="later"):
+            await client.fetch_summary("down")
+    async with Client(Endpoint("http://127.0.0.1:9", "t")) as client:
+        with pytest.raises(UnreachableError, match="the coordinator does not answer"):
+            await client.fetch_runs()
     endpoint = Shut("http://127.0.0.1:9", "t")
     async with Client(endpoint) as client:
         with pytest.raises(UnreachableError) as caught:
@@ -111,8 +103,12 @@ async def test_what_is_wrong_on_the_way_is_said_before_what_comes_of_it() -> Non
     assert str(caught.value) == "http://127.0.0.1:9: the coordinator does not answer: the tunnel is shut"
 
 
-async def test_a_client_must_be_open(server: BaseTestServer) -> None:
-    """Using it before `async with` is a mistake of the caller's."""
+async def test_an_open_client_bears_the_token(server: BaseTestServer) -> None:
+    """The call returns the coordinator's answer; using a client before `async with` is a mistake of the
+    caller's.
+    """
+    async with build_client(server) as client:
+        assert await client.fetch_runs() == [{"run": "a"}]
     with pytest.raises(RuntimeError, match="not open"):
         await build_client(server).fetch_runs()
     await asyncio.sleep(0)

@@ -17,18 +17,7 @@ def test_a_command_names_the_folder_when_it_is_not_the_usual() -> None:
     assert DataDir(DEFAULT / "x").flags == ["--data-dir", ".oku/x"]
 
 
-def test_one_stack_at_a_time_holds_a_folder(tmp_path: Path) -> None:
-    """The second is refused until the first has released the folder."""
-    first, second = DataDir(tmp_path), DataDir(tmp_path)
-    first.hold()
-    with pytest.raises(UserError, match="another run holds this data folder"):
-        second.hold()
-    first.release()
-    second.hold()
-    second.release()
-
-
-def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
+def test_the_stack_of_a_folder_can_be_found_until_it_has_left(tmp_path: Path) -> None:
     """Its address can be read while it runs, and only then; its token is readable by its owner alone."""
     folder = DataDir(tmp_path)
     assert folder.find_endpoint() is None
@@ -42,10 +31,7 @@ def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
     assert folder.stack_file.stat().st_mode & 0o777 == 0o600
     folder.release()
     assert DataDir(tmp_path).find_endpoint() is None
-
-
-def test_a_stack_has_left_its_folder_when_it_has_ended_or_another_runs_there(tmp_path: Path) -> None:
-    """Nor is it there any more if it was killed, and left its file behind."""
+    # A stack has left its folder when it has ended or another runs there.
     folder, other = DataDir(tmp_path), Endpoint("http://127.0.0.1:2", "token")
     folder.hold()
     folder.write_stack(ENDPOINT, {})
@@ -74,22 +60,18 @@ def test_who_asks_while_a_stack_starts_or_ends_waits_for_it(tmp_path: Path, is_e
         folder.release()
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
-    """The error is one line and gives the reason."""
+def test_one_stack_at_a_time_holds_a_folder(tmp_path: Path) -> None:
+    """The second is refused until the first has released it; a folder that cannot be made is one line."""
+    first, second = DataDir(tmp_path), DataDir(tmp_path)
+    first.hold()
+    with pytest.raises(UserError, match="another run holds this data folder"):
+        second.hold()
+    first.release()
+    second.hold()
+    second.release()
     (tmp_path / "file").touch()
-
     with pytest.raises(UserError, match="file/data: Not a directory"):
         DataDir(tmp_path / "file" / "data").hold()
-
-
-def test_a_stack_keeps_its_key(tmp_path: Path) -> None:
-    """Only its user can read it; the broker may still hold messages of a stack that was killed."""
-    folder = DataDir(tmp_path)
-    key = folder.keep_message_key()
-    assert folder.keep_message_key() == key
-    assert (folder.message_key.read_text(), len(key)) == (key, 64)
-    assert folder.message_key.stat().st_mode & 0o777 == 0o600
-    assert list(tmp_path.iterdir()) == [folder.message_key]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"url": 1}', b"[" * 100_000, b"\xff"])
@@ -103,8 +85,14 @@ def test_a_damaged_file_of_a_stack_is_one_line(tmp_path: Path, content: bytes) -
         DataDir(tmp_path).find_endpoint()
 
 
-def test_a_key_that_oku_did_not_write_is_refused_before_anything_is_started(tmp_path: Path) -> None:
-    """One that was cut short, or chosen, may be easy to guess; a good one is kept as it is."""
+def test_a_stack_keeps_its_key(tmp_path: Path) -> None:
+    """Only its user can read it; one that was cut short, or chosen, is refused before anything is started."""
+    folder = DataDir(tmp_path)
+    key = folder.keep_message_key()
+    assert folder.keep_message_key() == key
+    assert (folder.message_key.read_text(), len(key)) == (key, 64)
+    assert folder.message_key.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [folder.message_key]
     folder = DataDir(tmp_path)
     with folder.held():
         folder.keep_message_key()

@@ -39,38 +39,13 @@ async def test_a_folder_without_runs(tmp_path: Path) -> None:
     assert not folder.absolute.exists()
 
 
-def test_a_killed_stacks_run_is_shown_as_paused(data_dir: DataDir) -> None:
-    """The first look repairs what the crash left."""
-    assert LedgerBackend.settle(data_dir).require_run("run-1").state == RunState.PAUSED
-
-
-def test_the_run_that_is_resumed_keeps_its_state(data_dir: DataDir) -> None:
-    """It continues at once."""
-    ledger = LedgerBackend(data_dir)
-    ledger.pause_interrupted(but="run-1")
-
-    assert ledger.require_run("run-1").state == RunState.RUNNING
-
-
-def test_an_unknown_run_is_answered_with_the_folder(data_dir: DataDir) -> None:
-    """It may have been deleted since it was found."""
-    with pytest.raises(UserError, match="data: there is no run run-2"):
-        LedgerBackend(data_dir).require_run("run-2")
-
-
-async def test_nothing_can_be_paused_where_nothing_runs(data_dir: DataDir) -> None:
-    """The error says so and names the run."""
-    with pytest.raises(UserError, match="run run-1 is not running, there is nothing to pause"):
-        await LedgerBackend.settle(data_dir).pause("run-1")
-
-
 async def test_a_run_that_is_cancelled_where_no_worker_runs_is_not_torn_down(data_dir: DataDir) -> None:
     """It is over, and says why its teardown was not called."""
     ledger = Ledger(data_dir.ledger)
     change(ledger, change_state, "run-1", RunState.PAUSED, 3.0)
     change(ledger, create_run, "run-2", Spec(requests=10, hooks=(Hook.TEARDOWN,)), 4.0)
     change(ledger, start_run, "run-2", 5.0)
-    assert deal_lease(ledger, "run-2", 5, 5.0) is not None
+    deal_lease(ledger, "run-2", 5, 5.0)
     ledger.close()
     backend = LedgerBackend.settle(data_dir)
     assert await backend.cancel("run-2") == RunState.CANCELLED
@@ -79,8 +54,13 @@ async def test_a_run_that_is_cancelled_where_no_worker_runs_is_not_torn_down(dat
     )
 
 
-async def test_a_run_at_rest_can_be_cancelled_once(data_dir: DataDir) -> None:
-    """A run that has ended keeps its state."""
+async def test_the_run_of_a_killed_stack_is_paused(data_dir: DataDir) -> None:
+    """The first access repairs the ledger; nothing can be paused then, and the run can be cancelled once."""
+    assert LedgerBackend.settle(data_dir).require_run("run-1").state == RunState.PAUSED
+    with pytest.raises(UserError, match="run run-1 is not running, there is nothing to pause"):
+        await LedgerBackend.settle(data_dir).pause("run-1")
+    with pytest.raises(UserError, match="data: there is no run run-2"):
+        LedgerBackend(data_dir).require_run("run-2")
     ledger = LedgerBackend.settle(data_dir)
     assert await ledger.cancel("run-1") == RunState.CANCELLED
     with pytest.raises(UserError, match="cancelled"):
@@ -109,9 +89,11 @@ async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -
         await backend.fetch_rows("run-1", 1, 2)
 
 
-def test_the_holder_of_a_folder_cancels_what_its_stack_has_left(data_dir: DataDir) -> None:
-    """Once; a run that is over stays as it is."""
+def test_the_holder_of_a_folder_settles_what_its_stack_has_left(data_dir: DataDir) -> None:
+    """The run that is resumed keeps its state; others are paused or cancelled, once."""
     ledger = LedgerBackend(data_dir)
+    ledger.pause_interrupted(but="run-1")
+    assert ledger.require_run("run-1").state == RunState.RUNNING
     with data_dir.held():
         ledger.pause_interrupted()
         assert ledger.cancel_interrupted("run-1") == RunState.CANCELLED

@@ -23,26 +23,18 @@ from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 
 
-async def test_a_coordinator_that_was_named_is_asked_first(tmp_path: Path) -> None:
-    """It does not matter what runs in the data folder."""
+async def test_a_run_is_looked_for_at_one_place(tmp_path: Path) -> None:
+    """A coordinator that was named, else the stack that holds the data folder, else the folder's ledger."""
     endpoint = Endpoint("http://h:1", "t", ["--coordinator", "http://h:1"])
     async with RunPlace(endpoint, DataDir(tmp_path)).open() as backend:
         assert isinstance(backend, Client)
         assert backend.flags == ["--coordinator", "http://h:1"]
-
-
-async def test_a_folder_is_asked_through_the_stack_that_runs_in_it(tmp_path: Path) -> None:
-    """Only the stack may write the ledger meanwhile; commands still name the folder."""
     folder = DataDir(tmp_path)
     with folder.held():
         folder.write_stack(Endpoint("http://127.0.0.1:1", "t"), {})
         async with RunPlace(None, DataDir(tmp_path)).open() as backend:
             assert isinstance(backend, Client)
             assert backend.flags == ["--data-dir", str(tmp_path)]
-
-
-async def test_a_folder_at_rest_is_asked_through_its_ledger(tmp_path: Path) -> None:
-    """No process has to be started to look at a run."""
     async with RunPlace(None, DataDir(tmp_path)).open() as backend:
         assert isinstance(backend, LedgerBackend)
         assert backend.flags == ["--data-dir", str(tmp_path)]
@@ -61,21 +53,6 @@ def backend(tmp_path: Path) -> LedgerBackend:
             change(ledger, create_run, run, Spec(requests=10, name=name), float(now))
         ledger.close()
     return LedgerBackend(folder)
-
-
-@pytest.mark.parametrize(
-    ("reference", "run"),
-    [
-        ("latest", "261104-gh"),
-        ("my * run", "261104-gh"),
-        ("261101-ab", "261101-ab"),
-        ("03", "261103-ef"),
-        ("ef", "261103-ef"),
-    ],
-)
-async def test_a_run_is_found(backend: LedgerBackend, reference: str, run: str) -> None:
-    """By `latest`, its id, its name, or a part that only its id has."""
-    assert await find_run(backend, reference) == run
 
 
 @pytest.mark.parametrize(
@@ -99,8 +76,17 @@ async def test_what_is_not_one_run_is_one_line(backend: LedgerBackend, reference
     assert len(str(raised.value)) < 300
 
 
-async def test_a_command_that_only_looks_takes_the_newest_of_a_name(backend: LedgerBackend) -> None:
-    """A part of several ids is still not one run."""
+async def test_a_run_is_found(backend: LedgerBackend) -> None:
+    """By `latest`, its id, its name, or a part that only its id has."""
+    for reference, run in [
+        ("latest", "261104-gh"),
+        ("my * run", "261104-gh"),
+        ("261101-ab", "261101-ab"),
+        ("03", "261103-ef"),
+        ("ef", "261103-ef"),
+    ]:
+        assert await find_run(backend, reference) == run
+    # A command that only looks takes the newest of a name. A part of several ids is still not one run.
     assert await find_run(backend, "nightly", takes_newest=True) == "261102-cd"
     with pytest.raises(UserError, match="2611 may be"):
         await find_run(backend, "2611", takes_newest=True)
@@ -116,10 +102,7 @@ async def test_of_many_runs_some_are_named(tmp_path: Path) -> None:
         ledger.close()
     with pytest.raises(UserError, match=r"run-099 \(pending\), .*run-095 \(pending\) or an older one; give"):
         await find_run(LedgerBackend(folder), "run")
-
-
-async def test_a_folder_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
-    """Looking creates nothing."""
+    # A folder without runs says how to start one. Looking creates nothing.
     folder = DataDir(tmp_path / "none")
     with pytest.raises(UserError, match="there are no runs yet, start one with: oku run --data-dir"):
         await find_run(LedgerBackend(folder), "latest")
@@ -155,16 +138,11 @@ class Backend:
 
 
 async def test_the_head_comes_first_and_then_the_ranges() -> None:
-    """They are read as they come."""
+    """They are read as they come; the spec is in the head."""
     backend: Any = Backend()
     head, ranges = await open_failures(backend, "r1")
     assert head == HEAD
     assert [failed async for failed in ranges] == RANGES
-
-
-async def test_the_spec_of_a_run_is_in_the_head() -> None:
-    """No range is read for it."""
-    backend: Any = Backend()
     assert await fetch_run_spec(backend, "r1") == SPEC
 
 

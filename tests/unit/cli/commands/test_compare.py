@@ -33,16 +33,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_two_runs_are_compared(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    """A page is written beside what is printed."""
+    """As text with a page beside it, or as JSON with both summaries and their differences."""
     assert call_oku(monkeypatch, "compare", "r1", "r2", "--html", "c.html") == 0
     assert "A and B are not judged by each other" in capsys.readouterr().out
     assert (folder / "c.html").read_text().startswith("<!DOCTYPE html>")
-
-
-def test_the_comparison_is_printed_as_json(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With both summaries, and what differs."""
     assert call_oku(monkeypatch, "compare", "r1", "r2", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["a"]["run"], document["b"]["run"]) == ("r1", "r2")

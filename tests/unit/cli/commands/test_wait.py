@@ -45,7 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     change(ledger, start_run, "done-1", 10.0)
     lease = deal_lease(ledger, "done-1", 5, 10.0)
-    assert lease is not None
     apply_batches(ledger, [build_batch(lease, build_checkpoint(lease))], now=11.0)
     for run, state in (
         ("cut-1", RunState.CANCELLED), ("failed-1", RunState.FAILED), ("paused-1", RunState.PAUSED),
@@ -56,8 +55,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return data
 
 
-def test_a_run_that_is_over_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exit code is that of a command that follows it to its end, also in a folder without a stack."""
+def test_a_run_that_does_not_go_on_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is that of following it to its end; the summary of a paused run says how to resume it."""
     codes = {
         "done-1": ExitCode.COMPLETED,
         "cut-1": ExitCode.CUT_SHORT,
@@ -66,12 +67,6 @@ def test_a_run_that_is_over_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
     }
     assert {run: call_oku(monkeypatch, "wait", run) for run in codes} == codes
     assert call_oku(monkeypatch, "wait", "bad-1", "--allow-undecided") == ExitCode.CUT_SHORT
-
-
-def test_a_run_that_does_not_go_on_by_itself_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It was paused, or its stack was killed; the summary says how to resume it."""
     for run in ("paused-1", "killed-1", "queued-1"):
         assert call_oku(monkeypatch, "wait", run) == ExitCode.CUT_SHORT
         assert f"oku resume {run}" in capsys.readouterr().out
@@ -80,45 +75,30 @@ def test_a_run_that_does_not_go_on_by_itself_is_not_waited_for(
 def test_the_flags_of_watching_work_as_they_do_for_a_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Files and standard output get the summary."""
+    """Files and standard output get the summary; a name means the newest run that has it."""
     flags = ("--json", "--summary-json", "s.json", "--junit", "s.xml")
     assert call_oku(monkeypatch, "wait", "done-1", *flags) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["run"], printed["state"]) == ("done-1", "completed")
     assert json.loads((tmp_path / "s.json").read_text()) == printed
     assert "<testsuite" in (tmp_path / "s.xml").read_text()
-
-
-def test_a_name_stands_for_the_newest_run_that_has_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As it does for all commands that change nothing."""
     assert call_oku(monkeypatch, "wait", "night", "--json") == ExitCode.CUT_SHORT
     assert json.loads(capsys.readouterr().out)["run"] == "cut-1"
 
 
-@pytest.mark.parametrize(
-    ("reference", "said"),
-    [
+def test_a_run_that_is_not_found_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 2, a file of a pipeline has the error, too, and no folder is created."""
+    for reference, said in [
         ("paused-2", "there is no run paused-2, did you mean paused-1?"),
         ("ed-1", "ed-1 may be "),
         ("", "RUN: "),
-    ],
-)
-def test_a_run_that_is_not_found_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], reference: str, said: str
-) -> None:
-    """The exit code is 2; a file that a pipeline reads says so, too."""
-    assert call_oku(monkeypatch, "wait", reference, "--junit", "s.xml") == ExitCode.WRONG_INPUT
-    [line] = capsys.readouterr().err.splitlines()
-    assert said in line
-    assert "<error" in Path("s.xml").read_text()
-
-
-def test_a_folder_without_runs_is_left_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing is created."""
+    ]:
+        assert call_oku(monkeypatch, "wait", reference, "--junit", "s.xml") == ExitCode.WRONG_INPUT
+        [line] = capsys.readouterr().err.splitlines()
+        assert said in line
+        assert "<error" in Path("s.xml").read_text()
     assert call_oku(monkeypatch, "wait", "latest", "--data-dir", "none") == ExitCode.WRONG_INPUT
     assert "none: there are no runs yet" in capsys.readouterr().err
     assert not Path("none").exists()

@@ -28,15 +28,11 @@ def test_a_run_is_judged_by_another(
     assert len(comparison.list_quantiles(ChangeVerdict.NO_DIFFERENCE)) == (4 if median_us == 20_000 else 0)
 
 
-def test_the_same_runs_have_the_same_comparison(make_run: Callable[..., RunSeconds]) -> None:
-    """Nothing of it is left to chance."""
+def test_runs_that_cannot_be_judged_are_shown_all_the_same(make_run: Callable[..., RunSeconds]) -> None:
+    """With intervals, where there are any, without a verdict, and the same each time."""
     assert compare_runs(make_run(1), make_run(2), mask=dict) == compare_runs(
         make_run(1), make_run(2), mask=dict
     )
-
-
-def test_runs_that_cannot_be_judged_are_shown_all_the_same(make_run: Callable[..., RunSeconds]) -> None:
-    """With intervals, where there are any, and without a verdict."""
     other = make_run(2, spec={**SPEC, "method": "PUT"})
     comparison = compare_runs(make_run(1), other, mask=dict)
     assert comparison.verdict is Verdict.NOT_COMPARABLE

@@ -22,12 +22,6 @@ def find(first: RunSeconds, second: RunSeconds, *despite: str) -> list[str]:
     return list(list_obstacles(first, second, list_differences(first.spec, second.spec, dict), despite))
 
 
-def test_nothing_stands_between_two_runs_of_one_spec(make_run: Callable[..., RunSeconds]) -> None:
-    """Nor do keys that no request meets, nor a worker that died."""
-    other = {**SPEC, "name": "b", "requests": 9000, "workers": 3, "seed": 4}
-    assert find(make_run(1), make_run(2, spec=other, validity=[LOST])) == []
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -72,25 +66,20 @@ def test_what_is_wrong_with_a_run_is_said(
 
 
 def test_unanswered_requests_have_no_latency(make_run: Callable[..., RunSeconds]) -> None:
-    """Those that time out would be the slowest."""
+    """Those that time out would be the slowest; a run without any answer has no quantile."""
     second = make_run(2, outcomes=make_outcomes(ok=5900, timeout=100))
     assert find(make_run(1), second)[0] == "B has no answer, and so no latency, for 1.67 % of what it sent"
-
-
-def test_a_run_without_answers_cannot_be_judged(make_run: Callable[..., RunSeconds]) -> None:
-    """It has no quantile."""
     first = make_run(1)
     empty = make_run(2, latency_ms=LatencySummary())
     assert "B has no answers" in find(first, empty)
-
-
-def test_a_run_is_not_compared_with_itself(make_run: Callable[..., RunSeconds]) -> None:
-    """It would always be the same."""
+    # Nothing stands between two runs of one spec.
+    other = {**SPEC, "name": "b", "requests": 9000, "workers": 3, "seed": 4}
+    assert find(make_run(1), make_run(2, spec=other, validity=[LOST])) == []
     assert find(make_run(1), make_run(1)) == ["A and B are the same run"]
 
 
 def test_differences_are_listed_key_by_key() -> None:
-    """A key that a spec does not have is None."""
+    """A key that a spec does not have is None; secrets differ without being shown."""
     first, second = (
         {"method": "GET", "requests": 5, "timeout": 1.0},
         {"method": "GET", "requests": 6, "rate": "5/s"},
@@ -100,10 +89,6 @@ def test_differences_are_listed_key_by_key() -> None:
         SpecDifference(key="timeout", a=1.0, b=None),
         SpecDifference(key="rate", a=None, b="5/s"),
     ]
-
-
-def test_secrets_differ_without_being_shown() -> None:
-    """Both are hidden alike."""
     (found,) = list_differences({"body": "secret-1"}, {"body": "secret-2"}, mask_spec)
     assert found == SpecDifference(key="body", a="***", b="***")
 

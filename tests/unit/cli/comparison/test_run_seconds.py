@@ -9,7 +9,7 @@ from oku_core.errors import UserError
 
 
 def test_the_summary_of_a_run_gets_intervals(make_run: Callable[..., RunSeconds]) -> None:
-    """Each is around the quantile of the account."""
+    """Each is around the quantile of the account; a run that is short or goes on has none."""
     summary = make_run().build_intervals()
     assert summary.latency_interval_ms is not None
     for name in ("p50", "p90", "p95", "p99"):
@@ -17,10 +17,6 @@ def test_the_summary_of_a_run_gets_intervals(make_run: Callable[..., RunSeconds]
         assert low < getattr(summary.latency_ms, name) < high
     assert summary.latency_interval_ms.p99_9 is None
     assert summary.response_time_interval_ms is None
-
-
-def test_a_run_that_is_short_or_goes_on_has_none(make_run: Callable[..., RunSeconds]) -> None:
-    """Its summary stays as it is."""
     for run in (make_run(seconds=20), make_run(state=RunState.RUNNING)):
         assert run.build_intervals() == run.summary
 
@@ -48,16 +44,11 @@ def write(run: RunSeconds) -> list[bytes]:
 
 
 async def test_only_the_seconds_are_read(make_run: Callable[..., RunSeconds]) -> None:
-    """What follows them is left where it is."""
+    """The lines that follow them are not read, and of a run that is too short no line is."""
     run = make_run()
     lines = Lines(write(run))
     assert await read_run_seconds(lines, "r0") == run
     assert lines.taken == 63
-
-
-async def test_intervals_are_added_to_a_run_that_is_long_enough(make_run: Callable[..., RunSeconds]) -> None:
-    """For a shorter one, nothing is read."""
-    run = make_run()
     assert (await add_intervals(Lines(write(run)), run.summary)).latency_interval_ms is not None
     short = msgspec.structs.replace(run.summary, active_s=12.0)
     assert await add_intervals(Lines([]), short) == short

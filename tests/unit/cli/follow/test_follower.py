@@ -42,63 +42,34 @@ async def send_no_ticks(request: web.Request) -> web.StreamResponse:
     return response
 
 
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [
-        (RunState.COMPLETED, ExitCode.COMPLETED),
-        (RunState.PAUSED, ExitCode.CUT_SHORT),
-        (RunState.CANCELLED, ExitCode.CUT_SHORT),
-        (RunState.FAILED, ExitCode.CUT_SHORT),
-    ],
-)
-def test_the_exit_code_says_how_the_run_ended(state: RunState, code: ExitCode) -> None:
-    """It is 0 for completed and 3 for everything less."""
-    assert find_exit_code(msgspec.structs.replace(SUMMARY, state=state)) == code
-
-
-def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
-    """The state does not matter."""
+def test_the_exit_code_says_how_the_run_ended() -> None:
+    """A wrong account comes first, then a pause, then the verdict of the thresholds, then the state."""
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
-
-    assert find_exit_code(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
-
-
-@pytest.mark.parametrize(
-    ("verdict", "allows_undecided", "code"),
-    [
-        (ThresholdVerdict.PASSED, False, ExitCode.COMPLETED),
-        (ThresholdVerdict.FAILED, False, ExitCode.NOT_PASSED),
-        (ThresholdVerdict.FAILED, True, ExitCode.NOT_PASSED),
-        (ThresholdVerdict.UNDECIDED, False, ExitCode.NOT_PASSED),
-        (ThresholdVerdict.UNDECIDED, True, ExitCode.COMPLETED),
-    ],
-)
-def test_a_run_that_has_not_passed_has_a_code_of_its_own(
-    verdict: ThresholdVerdict,
-    allows_undecided: bool,  # noqa: FBT001  # a parameter of the test
-    code: ExitCode,
-) -> None:
-    """It comes before that of a run that was cut short, and behind that of a wrong account."""
-    summary = msgspec.structs.replace(SUMMARY, verdict=verdict)
-    assert find_exit_code(summary, allows_undecided=allows_undecided) == code
-
-    cut_short = msgspec.structs.replace(summary, state=RunState.CANCELLED)
-    expected = ExitCode.CUT_SHORT if code is ExitCode.COMPLETED else code
-    assert find_exit_code(cut_short, allows_undecided=allows_undecided) == expected
-    flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
-    broken = msgspec.structs.replace(cut_short, validity=[flag])
-    assert find_exit_code(broken, allows_undecided=allows_undecided) == ExitCode.UNBALANCED
-
-
-@pytest.mark.parametrize("verdict", [None, *ThresholdVerdict])
-def test_a_run_that_is_paused_is_cut_short_whatever_its_thresholds_say(
-    verdict: ThresholdVerdict | None,
-) -> None:
-    """It can go on, so it has not failed its test; a wrong account stays wrong."""
-    paused = msgspec.structs.replace(SUMMARY, verdict=verdict, state=RunState.PAUSED)
-    assert find_exit_code(paused) == find_exit_code(paused, allows_undecided=True) == ExitCode.CUT_SHORT
-    flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
-    assert find_exit_code(msgspec.structs.replace(paused, validity=[flag])) == ExitCode.UNBALANCED
+    passed, failed, undecided = ThresholdVerdict.PASSED, ThresholdVerdict.FAILED, ThresholdVerdict.UNDECIDED
+    paused, cancelled = RunState.PAUSED, RunState.CANCELLED
+    wrong = []
+    for state, verdict, allows_undecided, code in (
+        (RunState.COMPLETED, None, False, ExitCode.COMPLETED),
+        (RunState.COMPLETED, passed, False, ExitCode.COMPLETED),
+        (RunState.COMPLETED, failed, False, ExitCode.NOT_PASSED),
+        (RunState.COMPLETED, failed, True, ExitCode.NOT_PASSED),
+        (RunState.COMPLETED, undecided, False, ExitCode.NOT_PASSED),
+        (RunState.COMPLETED, undecided, True, ExitCode.COMPLETED),
+        (cancelled, None, False, ExitCode.CUT_SHORT),
+        (cancelled, passed, False, ExitCode.CUT_SHORT),
+        (cancelled, failed, False, ExitCode.NOT_PASSED),
+        (cancelled, undecided, False, ExitCode.NOT_PASSED),
+        (cancelled, undecided, True, ExitCode.CUT_SHORT),
+        (RunState.FAILED, None, False, ExitCode.CUT_SHORT),
+        *((paused, verdict, allows, ExitCode.CUT_SHORT)
+          for verdict in (None, *ThresholdVerdict) for allows in (False, True)),
+    ):  # fmt: skip
+        summary = msgspec.structs.replace(SUMMARY, state=state, verdict=verdict)
+        unbalanced = msgspec.structs.replace(summary, validity=[flag])
+        codes = [find_exit_code(each, allows_undecided=allows_undecided) for each in (summary, unbalanced)]
+        if codes != [code, ExitCode.UNBALANCED]:
+            wrong.append((state, verdict, allows_undecided, codes))
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,9 @@ async def test_what_is_done_with_a_run_depends_on_its_state(capsys: pytest.Captu
 
 
 async def test_a_run_that_is_being_paused_is_resumed_once_it_is(make_summary: MakeSummary) -> None:
-    """The pod of a job may be replaced while the run of the first one comes to rest."""
+    """The pod of a job may be replaced meanwhile; if another command resumed or ended the run, it is left
+    alone.
+    """
     not_yet = ConflictError("run r1 is pausing, it cannot become pending")
     _, calls = await begin(
         submitted=[Submitted("r1", RunState.PAUSING, is_new=False)],
@@ -97,10 +99,6 @@ async def test_a_run_that_is_being_paused_is_resumed_once_it_is(make_summary: Ma
         summaries=[make_summary(state=RunState.PAUSING), make_summary(state=RunState.PAUSED)],
     )
     assert calls == ["submit", "resume", "summary", "resume", "summary", "resume"]
-
-
-async def test_a_run_that_somebody_else_has_ended_or_resumed_is_no_error(make_summary: MakeSummary) -> None:
-    """Then it is followed, or is over."""
     for state in (RunState.RUNNING, RunState.COMPLETED, RunState.CANCELLED):
         _, calls = await begin(
             submitted=[Submitted("r1", RunState.PAUSED, is_new=False)],
@@ -129,19 +127,15 @@ async def test_a_call_whose_answer_was_lost_is_repeated(
 
 
 async def test_a_coordinator_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command ends with the reason of the last try."""
+    """The command ends with the reason of the last try; a refusal ends it at once."""
     monkeypatch.setattr(outage, "TRIES_S", -1.0)
     with pytest.raises(UnreachableError, match="no answer"):
         await begin(submitted=[UnreachableError("no answer")])
-
-
-async def test_what_the_coordinator_refuses_is_not_repeated() -> None:
-    """A key with another spec, for example."""
     with pytest.raises(UserError, match="another spec"):
         await begin(submitted=[UserError("another spec"), Submitted("r1", RunState.PENDING, is_new=True)])
 
 
-def test_a_deleted_run_that_was_over_is_shown_as_it_ended(
+def test_a_deleted_run_is_shown_as_it_ended(
     make_summary: MakeSummary, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With its exit code and its files, and without a command to resume it."""
@@ -154,12 +148,7 @@ def test_a_deleted_run_that_was_over_is_shown_as_it_ended(
         assert output.out.strip() == file.read_text().strip()
         assert output.err.startswith("run r1, which has the key k1, was deleted\n")
         assert "resume" not in output.err
-
-
-def test_a_run_that_was_deleted_before_its_end_has_no_verdict(
-    make_summary: MakeSummary, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is not sent again; the files of a pipeline say so, too."""
+    # A run that was deleted before its end has no verdict.
     watch = Watch(junit_file=str(tmp_path / "oku.xml"))
     reason = "run r1, which has the key k1, was deleted"
     code = finish_deleted(make_summary(state=RunState.PAUSED), watch, reason)

@@ -72,32 +72,24 @@ def send(client: FakeClient, *files: LocalFile) -> None:
 
 
 def test_a_file_goes_piece_by_piece(file: LocalFile) -> None:
-    """One that is named twice goes once, and one that is there is not sent."""
+    """One that is named twice goes once, and an upload goes on where another one ended."""
     client = FakeClient()
     send(client, file, file)
     assert client.content == CONTENT
     assert client.offsets == [0, 10_000, 20_000]
     send(client, file)
     assert client.offsets == [0, 10_000, 20_000]
-
-
-def test_what_is_there_is_not_sent_again(file: LocalFile) -> None:
-    """An upload goes on where another one ended."""
     client = FakeClient()
     client.content = CONTENT[:12_345]
     send(client, file)
     assert client.offsets == [12_345, 22_345]
 
 
-def test_an_upload_outlives_outages(file: LocalFile) -> None:
-    """It asks anew what is there, and goes on."""
+def test_an_upload_outlives_outages(file: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks which bytes have arrived, and goes on; after a while it ends with the reason."""
     client = FakeClient(fails_every=3)
     send(client, file)
     assert client.content == CONTENT
-
-
-def test_a_coordinator_that_stays_away_ends_it(file: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while, with the reason."""
     monkeypatch.setattr(upload, "_PATIENCE_S", -1.0)
     with pytest.raises(UnreachableError, match="does not answer"):
         send(FakeClient(fails_every=1), file)
@@ -126,17 +118,14 @@ def test_a_file_that_changes_meanwhile_ends_it(file: LocalFile) -> None:
         send(Changing(), file)
 
 
-def test_a_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+def test_a_file_is_known_by_what_is_in_it_and_a_change_is_noticed(tmp_path: Path) -> None:
     """Its reference has its digest, its size and its name without folders."""
     path = tmp_path / "ca.pem"
     path.write_bytes(b"abc" * 1_000_000)
     reference = read_local_file(str(path), "--cacert: @ca.pem").reference
     assert reference.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (reference.size, reference.name) == (3_000_000, "ca.pem")
-
-
-def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    """A folder, a pipe, nothing; nobody waits for a pipe."""
+    # What is no file is refused in one line. A folder, a pipe, nothing; nobody waits for a pipe.
     os.mkfifo(tmp_path / "pipe")
     for name, fault in (
         ("pipe", "--key: @x: is not a regular file"),
@@ -146,10 +135,7 @@ def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             read_local_file(str(tmp_path / name), "--key: @x")
         assert str(caught.value) == fault
-
-
-def test_a_file_that_was_changed_is_noticed(tmp_path: Path) -> None:
-    """Whether it was written, or another took its place."""
+    # A file that was changed is noticed. Whether it was written, or another took its place.
     path = tmp_path / "body.json"
     path.write_text("before")
     file = read_local_file(str(path), "--body: @body.json")

@@ -23,17 +23,15 @@ def test_secrets_of_headers_are_replaced(name: str, value: str, shown: str) -> N
 
 
 def test_secrets_of_urls_are_replaced() -> None:
-    """In the query, and user and password."""
+    """In the query, and user and password; one secret has one name, another one of the same header
+    another.
+    """
     box = SecretBox()
     url = box.hide_query("http://joe:pw@h/p?access_token=abc&x=1&flag&api_key=d")
     query = "access_token={env:IMPORTED_ACCESS_TOKEN}&x=1&flag&api_key={env:IMPORTED_API_KEY}"
     assert url == f"http://{{env:URL_USER}}:{{env:URL_PASSWORD}}@h/p?{query}"
     assert box.names == ["IMPORTED_ACCESS_TOKEN", "IMPORTED_API_KEY", "URL_USER", "URL_PASSWORD"]
     assert box.hide_query("http://token@h/") == "http://{env:URL_USER_2}@h/"
-
-
-def test_one_secret_has_one_name() -> None:
-    """Another one of the same header has another."""
     box = SecretBox()
     values = [box.hide_header("Cookie", value) for value in ("a=1", "b=2", "a=1")]
     assert values == ["{env:COOKIE}", "{env:COOKIE_2}", "{env:COOKIE}"]

@@ -88,7 +88,7 @@ def test_no_text_of_others_is_a_placeholder(*, foreign: str, is_json: bool, is_s
 
 
 def test_a_person_is_told_what_is_escaped() -> None:
-    """In one line: where it is, and each place once, however many requests share it."""
+    """In one line with each place once, and many places are summed up."""
     request = ImportedRequest(
         url="http://h/?q={env:A}", method="PUT", headers=[("X-Note", "{i} {i}")], body="{file:a}{file:b}{i}"
     )
@@ -98,10 +98,6 @@ def test_a_person_is_told_what_is_escaped() -> None:
     )
     assert line in write(request).splitlines()
     assert "placeholder" not in write(ImportedRequest(url="http://h/", body="{a}"))
-
-
-def test_many_places_are_summed_up() -> None:
-    """The line stays one."""
     headers = [(f"X-{number}", "{i}") for number in range(9)]
     assert "header X-4 and 4 more." in write(ImportedRequest(url="http://h/", headers=headers))
 
@@ -177,17 +173,11 @@ def test_several_requests_are_targets() -> None:
     ]
     assert list(map(str, spec.targets[1].headers)) == ["X: 1"]
     assert list(map(str, spec.targets[2].expect.status)) == ["200", "404"]
-
-
-def test_a_base_may_have_a_path() -> None:
-    """Only URLs below it are shortened."""
+    # A base may have a path. Only URLs below it are shortened.
     urls = ("http://h/v1", "http://h/v1/a", "http://h/v10/a", "http://h/v1?x")
     spec = parse(write(*(ImportedRequest(url=url) for url in urls), base="http://h/v1"))
     assert [target.url for target in spec.targets] == ["/", "/a", "http://h/v10/a", "?x"]
-
-
-def test_the_rarest_are_left_out_of_too_many() -> None:
-    """A spec has at most 100 targets, with weights of at most 1,000."""
+    # The rarest are left out of too many. A spec has at most 100 targets, with weights of at most 1,000.
     requests = [ImportedRequest(url=f"http://h/{place}", weight=place) for place in range(1, 110)]
     text = write(*requests, ImportedRequest(url="http://h/all", weight=7919))
     spec = parse(text)
@@ -203,10 +193,7 @@ def test_a_body_with_the_mark_of_a_file_is_not_read_from_one() -> None:
     assert single["body"] == "@@secret.txt"
     assert [target["body"] for target in several["targets"]] == ["@@secret.txt"] * 2
     assert read_files([Source("spec.yaml", single)]).sources[0].values["body"] == "@secret.txt"
-
-
-def test_user_and_password_of_a_proxy_are_not_in_the_file() -> None:
-    """They are named as those of a URL are."""
+    # User and password of a proxy are not in the file. They are named as those of a URL are.
     text = write(ImportedRequest(url="http://h/"), settings={"proxy": "http://me:pw@proxy:3128"})
     assert parse(text).proxy == "http://{env:URL_USER}:{env:URL_PASSWORD}@proxy:3128"
     assert "--allow-env URL_USER --allow-env URL_PASSWORD" in text

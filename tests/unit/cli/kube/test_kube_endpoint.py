@@ -25,15 +25,6 @@ async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> N
     assert forward == "port-forward --address 127.0.0.1 --pod-running-timeout 5s service/demo-oku :8700"
 
 
-async def test_services_for_workers_are_not_taken_for_releases(kubectl: KubectlOnPath) -> None:
-    """Those of the clock and of files have the same labels, and no port of the API."""
-    clock = build_service("demo", {"name": "clock", "port": 8700, "protocol": "UDP"})
-    files = build_service("demo", {"name": "files", "port": 8701})
-    kubectl.set(services=[clock, files, build_service("demo")])
-    async with Client(KubeEndpoint()) as client:
-        assert await client.fetch_runs() == [{"run": "r1"}]
-
-
 async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPath) -> None:
     """Every call of kubectl has them, and so has the command that resumes a run."""
     endpoint = KubeEndpoint(context="c", namespace="n", release="demo")
@@ -152,8 +143,13 @@ async def test_a_token_that_is_given_and_wrong_is_told_from_that_of_the_secret(
     )
 
 
-async def test_blanks_around_the_token_of_a_secret_are_none_of_it(kubectl: KubectlOnPath) -> None:
-    """`echo` and editors leave line breaks."""
+async def test_services_for_workers_are_not_taken_for_releases(kubectl: KubectlOnPath) -> None:
+    """They have the same labels, but no port of the API; blanks around the token of a Secret are removed."""
+    clock = build_service("demo", {"name": "clock", "port": 8700, "protocol": "UDP"})
+    files = build_service("demo", {"name": "files", "port": 8701})
+    kubectl.set(services=[clock, files, build_service("demo")])
+    async with Client(KubeEndpoint()) as client:
+        assert await client.fetch_runs() == [{"run": "r1"}]
     kubectl.set(secrets=[build_secret(f" {TOKEN}\r\n")])
     async with Client(KubeEndpoint()) as client:
         assert await client.fetch_runs()
@@ -230,26 +226,18 @@ async def test_nobody_waits_for_a_kubectl_that_hangs(
         await enter(KubeEndpoint())
 
 
-def test_the_port_of_the_api_is_the_one_called_http() -> None:
-    """A Service without it is not that of the API."""
+def test_a_release_is_found_by_its_labels() -> None:
+    """The chart sets these labels; of its Services, one has the port of the API, which is called http."""
+    assert build_selector("") == COORDINATOR
+    assert build_selector("a") == f"{COORDINATOR},app.kubernetes.io/instance=a"
     metrics, http = {"name": "metrics", "port": 9000}, {"name": "http", "port": 80}
     assert find_port(build_service("a", metrics, http)) == 80
     assert find_port(build_service("a", metrics)) == 0
-
-
-def test_the_chart_has_one_service_of_the_api() -> None:
-    """Each release is found once by the labels that `oku --kube` looks for."""
     labels = dict(part.split("=") for part in build_selector("").split(","))
     services = find_kind(render(), "Service")
     found = [each for each in services if labels.items() <= each["metadata"]["labels"].items()]
     assert len(found) > 1
     assert sum(map(bool, map(find_port, found))) == 1
-
-
-def test_a_release_is_found_by_its_labels() -> None:
-    """The chart sets these labels."""
-    assert build_selector("") == COORDINATOR
-    assert build_selector("a") == f"{COORDINATOR},app.kubernetes.io/instance=a"
 
 
 async def enter(endpoint: KubeEndpoint) -> None:

@@ -53,18 +53,14 @@ PASSING = [
 ]
 
 
-@pytest.mark.parametrize("error", MISTAKES)
-def test_what_only_the_user_can_put_right_is_told_by_the_words_of_kubectl(error: str) -> None:
-    """The samples are what version 1.34 prints for broken configurations and refusals by the server."""
-    assert is_mistake(find_reason(error))
-    assert is_mistake(find_reason(f"{LOGGED}\n{error}"))
-
-
-@pytest.mark.parametrize("error", PASSING)
-def test_what_may_pass_is_not_a_mistake(error: str) -> None:
-    """A word such as `context`, which also occurs in mistakes, does not make it one."""
-    assert not is_mistake(find_reason(error))
-    assert not is_mistake(find_reason(f"{LOGGED_BLOCK}\n{error}"))
+def test_mistakes_are_told_from_outages_by_the_words_of_kubectl() -> None:
+    """The samples are those of version 1.34; a word such as `context` alone does not make a mistake."""
+    for error in MISTAKES:
+        assert is_mistake(find_reason(error))
+        assert is_mistake(find_reason(f"{LOGGED}\n{error}"))
+    for error in PASSING:
+        assert not is_mistake(find_reason(error))
+        assert not is_mistake(find_reason(f"{LOGGED_BLOCK}\n{error}"))
 
 
 @pytest.mark.parametrize(
@@ -103,14 +99,10 @@ def read_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
 async def test_kubectl_gets_the_environment_without_what_is_of_oku(
     read_environment: Callable[[], str],
 ) -> None:
-    """It has no use for the token of an API, and other processes can read what it has."""
+    """For a call and for a tunnel: it has no use for the token of an API."""
     await Kubectl("", "").fetch("service", "a=b")
     assert "KUBECONFIG=a-config" in read_environment()
     assert "OKU_TOKEN" not in read_environment()
-
-
-async def test_a_tunnel_gets_the_same(read_environment: Callable[[], str]) -> None:
-    """It lives as long as the command that needs it."""
 
     async def explain() -> str:
         return ""

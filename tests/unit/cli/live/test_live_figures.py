@@ -4,26 +4,18 @@ from typing import Any
 import msgspec
 import pytest
 from rich.console import Group
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
 from oku_cli.live.live_figures import list_causes, list_live_times, list_plan
 from oku_cli.live.live_view import SeenTick, build_frame
 from oku_cli.live.plain import build_line
 from oku_cli.live.trend import TrendTracker
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.summary.tick import Tick
 
 MakeTick = Callable[..., Tick]
 Render = Callable[..., list[str]]
-
-
-def build_distribution(*values_us: int) -> HistogramSnapshot:
-    """A histogram of these times."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
 
 
 @pytest.fixture
@@ -40,8 +32,8 @@ def make_open(make_tick: MakeTick) -> Callable[..., Tick]:
             "outcomes_so_far": make_counts(412_000, not_sent=340, lost=5),
             "times": {
                 Time.LATENCY: make_tick().sample.histogram(Time.LATENCY),
-                Time.RESPONSE_TIME: build_distribution(*[2_000] * 98, 900_000, 900_000),
-                Time.LATENESS: build_distribution(*[40] * 98, 850_000, 850_000),
+                Time.RESPONSE_TIME: make_latency([*[2_000] * 98, 900_000, 900_000]),
+                Time.LATENESS: make_latency([*[40] * 98, 850_000, 850_000]),
             },
         }
         return msgspec.structs.replace(
@@ -77,25 +69,6 @@ def test_a_run_with_a_rate_shows_the_plan_beside_what_was_sent(render: Render, m
     ]
 
 
-def test_a_run_without_a_rate_has_no_plan(render: Render, make_tick: MakeTick) -> None:
-    """It has one distribution, which stands among the figures."""
-    tick = make_tick()
-    assert not [*list_plan(tick), *list_causes(tick), *list_live_times(tick, TrendTracker().add(tick))]
-    text = "\n".join(draw(render, tick))
-    assert "planned" not in text
-    assert "lateness" not in text
-
-
-def test_stages_of_concurrency_show_what_is_planned_to_be_in_flight(
-    render: Render, make_tick: MakeTick
-) -> None:
-    """Where concurrency ramps down, those above the limit may still finish."""
-    tick = msgspec.structs.replace(make_tick(phase="stage-1"), planned_in_flight=2_500, phase_left_s=3.0)
-    lines = draw(render, tick)
-    assert "in flight 2,000 of 2,500 elapsed 25 s" in lines
-    assert "phase stage-1 3 s left" in lines
-
-
 @pytest.mark.parametrize(
     ("bound_s", "words"),
     [
@@ -115,11 +88,20 @@ def test_the_bound_of_the_clock_is_shown_where_it_is_notable(
         assert [line.strip() for line in render(Group(rows["clock"]))] == [words]
 
 
-def test_a_phase_that_only_the_last_request_ends_has_no_time_left(
-    render: Render, make_tick: MakeTick
-) -> None:
-    """Such is what comes after the warm-up of a run with a number of requests."""
+def test_a_run_without_a_rate_has_no_plan(render: Render, make_tick: MakeTick) -> None:
+    """It has one distribution, which stands among the figures."""
+    tick = make_tick()
+    assert not [*list_plan(tick), *list_causes(tick), *list_live_times(tick, TrendTracker().add(tick))]
+    text = "\n".join(draw(render, tick))
+    assert "planned" not in text
+    assert "lateness" not in text
+    # A phase that only the last request ends has no time left.
     assert "phase main" in draw(render, make_tick(phase="main"))
+    # Stages of concurrency show what is planned to be in flight.
+    tick = msgspec.structs.replace(make_tick(phase="stage-1"), planned_in_flight=2_500, phase_left_s=3.0)
+    lines = draw(render, tick)
+    assert "in flight 2,000 of 2,500 elapsed 25 s" in lines
+    assert "phase stage-1 3 s left" in lines
 
 
 @pytest.mark.parametrize("width", [40, 60])

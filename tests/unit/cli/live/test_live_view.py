@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
 from oku_cli.live.live_view import LiveView, SeenTick, build_frame, build_view
@@ -11,7 +12,6 @@ from oku_cli.live.plain import PlainView, View
 from oku_cli.live.trend import SHOWN_TICKS, TrendTracker
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import build_sparkline
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.values.threshold import FigureUnit
@@ -50,44 +50,27 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
     terminal.view.stop()
 
 
-def test_a_tick_is_drawn_at_the_next_redraw(terminal: Screen, make_tick: MakeTick) -> None:
-    """Taking it in writes nothing and waits for nobody."""
+def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeTick) -> None:
+    """A tick is drawn at the next redraw; the cursor moves up, and the screen is never cleared."""
     before = terminal.file.getvalue()
     terminal.view.show_tick(make_tick())
     assert terminal.file.getvalue() == before
     drawn = terminal.redraw()
     assert "running" in drawn
     assert "400,000" in drawn
-
-
-def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeTick) -> None:
-    """The cursor moves up over the last frame; the screen is never cleared, so that nothing flickers."""
     terminal.view.show_tick(make_tick())
     drawn = terminal.redraw()
     again = terminal.redraw()
     assert again.count("\x1b[1A") == drawn.rstrip("\n").count("\n")
     assert "\x1b[2J" not in again
-
-
-def test_a_line_of_log_stands_above_the_frame(terminal: Screen, make_tick: MakeTick) -> None:
-    """It is written before the frame is drawn again, and its brackets stay as they are."""
+    # A line of log stands above the frame.
     terminal.view.show_tick(make_tick())
     terminal.redraw()
-    before = len(terminal.file.getvalue())
+    length = len(terminal.file.getvalue())
     terminal.view.log("worker-1 died (signal 9), started again [4711]")
-    sent = terminal.file.getvalue()[before:]
+    sent = terminal.file.getvalue()[length:]
     assert sent.index("started again [4711]") < sent.index("400,000")
-
-
-def test_silence_of_the_coordinator_is_noticed(terminal: Screen, make_tick: MakeTick) -> None:
-    """The view's own clock tells that no ticks come."""
-    terminal.view.show_tick(make_tick())
-    terminal.now_s += 9
-    assert "no news for 9 s" in terminal.redraw()
-
-
-def test_stopping_leaves_the_console_as_it_was(terminal: Screen, make_tick: MakeTick) -> None:
-    """The cursor is shown again, a second stop does nothing, and the log may go on."""
+    # Stopping leaves the console as it was.
     terminal.view.show_tick(make_tick())
     terminal.view.stop()
     sent = terminal.file.getvalue()
@@ -107,14 +90,6 @@ def test_standard_output_stays_free(terminal: Screen, capsys: pytest.CaptureFixt
 Draw = Callable[..., list[str]]
 
 
-def build_latency(*values_us: int) -> HistogramSnapshot:
-    """Build a snapshot of these latencies."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
-
-
 @pytest.fixture
 def draw(make_tick: MakeTick, render: Callable[..., list[str]]) -> Draw:
     """Gives the lines of the frame after three equal ticks."""
@@ -129,6 +104,46 @@ def draw(make_tick: MakeTick, render: Callable[..., list[str]]) -> Draw:
         )
 
     return draw_frame
+
+
+def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(draw: Draw) -> None:
+    """It is full only when all is accounted, and the percentage is that of the account."""
+    bar = next(line for line in draw(accounted=500_000, done=750_000) if "━" in line)
+    cells = bar.split()[0]
+    assert len(cells) == 69
+    assert (cells.count("━"), cells.count("╍"), cells.count("─")) == (34, 17, 18)
+    assert bar.rstrip().endswith("75.0 %")
+    frame = "\n".join(draw(requests_total=100_000_000, accounted=99_999_999, done=99_999_999))
+    assert "─" in frame
+    assert "99.9 %" in frame
+    frame = "\n".join(draw(requests_total=100_000_000, accounted=100_000_000, done=100_000_000))
+    assert "─" not in frame
+    assert "100.0 %" in frame
+
+
+def test_what_a_run_waits_for_stands_under_the_account(draw: Draw) -> None:
+    """Each notice has a line of its own and is complete."""
+    frame = draw(notices=["waiting for workers: 0 of 4 connected: [1] " + "word " * 20, "Loki: 503"])
+    at = next(number for number, line in enumerate(frame) if "accounted" in line)
+    text = " ".join(line.strip() for line in frame[at + 1 : at + 4])
+    assert text == "waiting for workers: 0 of 4 connected: [1] " + "word " * 20 + "Loki: 503"
+    assert frame[at + 4].strip() == ""
+    assert "waiting" not in "\n".join(draw())
+
+
+def test_a_frame_without_news_says_so(
+    terminal: Screen, make_tick: MakeTick, render: Callable[..., list[str]], draw: Draw
+) -> None:
+    """Old numbers cannot be mistaken for new ones: the view's own clock counts."""
+    terminal.view.show_tick(make_tick())
+    terminal.now_s += 9
+    assert "no news for 9 s" in terminal.redraw()
+    assert [line.split() for line in render(build_frame("run 6f2c1a", None, 0.0))] == [
+        [],
+        ["run", "6f2c1a", "starting"],
+    ]
+    assert "no news" not in "\n".join(draw(silent_s=4.9))
+    assert "running · 100 % ok, no news for 12 s" in "\n".join(draw(silent_s=12.3))
 
 
 def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
@@ -147,34 +162,17 @@ def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
         "",
         "outcomes ok 412,345",
     ]
-
-
-def test_what_a_title_says_of_target_and_load_stands_below_the_name(draw: Draw) -> None:
-    """The share that was ok stands beside the name, and is never rounded up to all."""
+    # What a title says of target and load stands below the name.
     frame = draw(
         title="soak · http://h/{i} · 5/s for 10 s", outcomes_so_far=make_counts(9_999_999, timeout=1)
     )
     assert frame[1].split() == ["soak", "running", "·", ">", "99.99", "%", "ok"]
     assert frame[2].strip() == "http://h/{i} · 5/s for 10 s"
-
-
-def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(draw: Draw) -> None:
-    """The parts are told apart by shape, not by colour alone, and the percentage is that of the account."""
-    bar = next(line for line in draw(accounted=500_000, done=750_000) if "━" in line)
-    cells = bar.split()[0]
-    assert len(cells) == 69
-    assert (cells.count("━"), cells.count("╍"), cells.count("─")) == (34, 17, 18)
-    assert bar.rstrip().endswith("75.0 %")
-
-
-def test_the_bar_is_full_only_when_all_is_accounted(draw: Draw) -> None:
-    """One missing request of a hundred million leaves a cell empty."""
-    frame = "\n".join(draw(requests_total=100_000_000, accounted=99_999_999, done=99_999_999))
-    assert "─" in frame
-    assert "99.9 %" in frame
-    frame = "\n".join(draw(requests_total=100_000_000, accounted=100_000_000, done=100_000_000))
-    assert "─" not in frame
-    assert "100.0 %" in frame
+    # A paused run without answers has dashes. A missing latency or estimate is a dash, not a zero.
+    frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, times={})
+    values = {tuple(line.split()[-2:]) for line in frame if line.strip()}
+    assert {("p50", "-"), ("p99", "-"), ("left", "-")} <= values
+    assert "paused" in frame[1]
 
 
 def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
@@ -189,62 +187,7 @@ def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
     assert "protocol error 5" in troubled
     assert "connect error" not in troubled
     assert "at most 1,234" in troubled
-
-
-def test_what_a_run_waits_for_stands_under_the_account(draw: Draw) -> None:
-    """Each notice has a line of its own and is complete."""
-    frame = draw(notices=["waiting for workers: 0 of 4 connected: [1] " + "word " * 20, "Loki: 503"])
-    at = next(number for number, line in enumerate(frame) if "accounted" in line)
-    text = " ".join(line.strip() for line in frame[at + 1 : at + 4])
-    assert text == "waiting for workers: 0 of 4 connected: [1] " + "word " * 20 + "Loki: 503"
-    assert frame[at + 4].strip() == ""
-    assert "waiting" not in "\n".join(draw())
-
-
-def test_before_the_first_tick_the_run_starts(render: Callable[..., list[str]]) -> None:
-    """There are no numbers yet."""
-    assert [line.split() for line in render(build_frame("run 6f2c1a", None, 0.0))] == [
-        [],
-        ["run", "6f2c1a", "starting"],
-    ]
-
-
-def test_a_frame_without_news_says_so(draw: Draw) -> None:
-    """Old numbers cannot be mistaken for new ones."""
-    assert "no news" not in "\n".join(draw(silent_s=4.9))
-    assert "running · 100 % ok, no news for 12 s" in "\n".join(draw(silent_s=12.3))
-
-
-def test_a_paused_run_without_answers_has_dashes(draw: Draw) -> None:
-    """A missing latency or estimate is a dash, not a zero."""
-    frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, times={})
-    values = {tuple(line.split()[-2:]) for line in frame if line.strip()}
-    assert {("p50", "-"), ("p99", "-"), ("left", "-")} <= values
-    assert "paused" in frame[1]
-
-
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_the_frame_fits_the_terminal(draw: Draw, width: int) -> None:
-    """No line is wider than the terminal or than 100 columns, whatever the numbers."""
-    frame = draw(
-        width,
-        title="run " + "x" * 300,
-        requests_total=100_000_000,
-        accounted=98_765_432,
-        done=100_000_000,
-        rate_rps=1_234_567.8,
-        in_flight=1_280_000,
-        outcomes_so_far=[91_234_567, *[1_234_567] * 9],
-        resent_at_most=1_234_567,
-        active_s=360_000.0,
-        times={Time.LATENCY: build_latency(123_456_000, 3_600_000_000)},
-        workers=1000,
-    )
-    assert max(len(line) for line in frame) <= min(width, 100)
-
-
-def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
-    """A hundred million requests fit with every line that may appear."""
+    # At 80 columns no number is cut. A hundred million requests fit with every line that may appear.
     frame = "\n".join(
         draw(
             requests_total=100_000_000,
@@ -259,7 +202,7 @@ def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
 
 
 def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
-    """A stall is at the bottom and the largest rate at the top; a run that does nothing is flat."""
+    """A stall is at the bottom, the largest rate at the top; a burst does not flatten the rest."""
     assert build_sparkline([0.0, 50.0, 100.0, 100.0]) == "▁▄▆▆"
     assert build_sparkline([7.0]) == "▆"
     assert build_sparkline([0.0, 7.0, 0.0]) == "▁▆▁"
@@ -268,16 +211,28 @@ def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
     assert build_sparkline([50.0, None, None, 100.0, 100.0]) == "▄  ▆▆"
     assert build_sparkline([None]) == " "
     assert len(build_sparkline([1.0] * SHOWN_TICKS)) == SHOWN_TICKS
-
-
-def test_a_burst_does_not_flatten_the_sparkline() -> None:
-    """Progress that a broker held up arrives within one second."""
     assert build_sparkline([100.0, 50.0, 100.0, 100.0, 0.0, 0.0, 0.0, 400.0, 100.0]) == "▆▄▆▆▁▁▁▆▆"
     assert build_sparkline([98.0, 2.0, 99.0, 1.0, 100.0, 0.0, 97.0, 3.0]) == "▆▁▆▁▆▁▆▁"
 
 
-def test_a_number_that_is_too_wide_for_its_column_is_whole(draw: Draw) -> None:
-    """Its column has room for those that occur."""
+def test_the_frame_fits_the_terminal(draw: Draw) -> None:
+    """No line is wider than the terminal or than 100 columns, and no number is cut."""
+    for width in [40, 80, 200]:
+        frame = draw(
+            width,
+            title="run " + "x" * 300,
+            requests_total=100_000_000,
+            accounted=98_765_432,
+            done=100_000_000,
+            rate_rps=1_234_567.8,
+            in_flight=1_280_000,
+            outcomes_so_far=[91_234_567, *[1_234_567] * 9],
+            resent_at_most=1_234_567,
+            active_s=360_000.0,
+            times={Time.LATENCY: make_latency([123_456_000, 3_600_000_000])},
+            workers=1000,
+        )
+        assert max(len(line) for line in frame) <= min(width, 100)
     lines = draw(requests_total=10**15, accounted=10**15, done=10**15, rate_rps=1e15, active_s=1.0)
     assert any("1,000,000,000,000,000/s" in line for line in lines)
 
@@ -321,27 +276,19 @@ def make_busy_tick(make_tick: MakeTick, *, targets: int = 12, thresholds: int = 
     )
 
 
-def test_a_high_terminal_shows_all_targets_and_thresholds(make_tick: MakeTick) -> None:
-    """In the order of the spec, with the thresholds at the end."""
+def test_a_terminal_shows_what_fits(make_tick: MakeTick) -> None:
+    """The nearest thresholds come first, then the worst targets; one row counts the others."""
     lines = draw_at(make_busy_tick(make_tick), 60)
     assert [line.split()[0] for line in lines[-22:]] == [
         *(f"t-{place}" for place in range(12)),
         *["timeout"] * 10,
     ]
     assert lines[-10].startswith("timeout <= 11 holds so far 1.00 %; 1 of at most 11 against it")
-
-
-def test_a_low_terminal_shows_the_nearest_thresholds_before_any_target(make_tick: MakeTick) -> None:
-    """A line says how many there are besides."""
     lines = draw_at(make_busy_tick(make_tick), 24)
     assert lines[-1].startswith("and ")
     assert lines[-1].endswith(" more thresholds, further from being lost")
     assert lines[-2].startswith("timeout <= 2 holds so far ")
     assert not any(line.startswith("t-") for line in lines)
-
-
-def test_what_thresholds_leave_free_is_for_the_worst_targets(make_tick: MakeTick) -> None:
-    """The others have one row together."""
     lines = draw_at(make_busy_tick(make_tick, thresholds=1), 24)
     assert lines[-1].startswith("timeout <= 2 holds so far ")
     rows = lines[[line.startswith("target ") for line in lines].index(True) + 1 : -1]

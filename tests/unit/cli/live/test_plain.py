@@ -28,7 +28,7 @@ class Written:
 
 
 def test_a_tick_is_one_line(make_tick: MakeTick) -> None:
-    """The line has what matters and is not folded at the width of the console."""
+    """It is not folded at the width of the console; problems, resends and the time left are named."""
     written = Written()
     for _ in range(3):
         written.view.show_tick(make_tick())
@@ -37,10 +37,6 @@ def test_a_tick_is_one_line(make_tick: MakeTick) -> None:
         "17:05:12 running 412,345/1,000,000 (41.2 %, 400,000 accounted) 16,340/s "
         "in flight 2,000 ok 412,345 (100 %) p50 1.70 ms p99 6.04 ms workers 2"
     )
-
-
-def test_problems_resends_and_the_time_left_are_named(make_tick: MakeTick) -> None:
-    """Outcomes other than ok are in the line when there are any."""
     written = Written()
     for second in range(6):
         written.view.show_tick(
@@ -55,24 +51,16 @@ def test_problems_resends_and_the_time_left_are_named(make_tick: MakeTick) -> No
 
 
 def test_lines_come_every_five_seconds(make_tick: MakeTick) -> None:
-    """Three of thirteen ticks, a little early or late, are written."""
+    """But a new state, and a notice that was not there, are written at once."""
     written = Written()
     for second in range(13):
         written.view.show_tick(make_tick(at=AT + second + 0.2 * (second % 2)))
     assert [line[:8] for line in written.lines] == ["17:05:12", "17:05:17", "17:05:22"]
-
-
-def test_a_new_state_is_written_at_once(make_tick: MakeTick) -> None:
-    """Nobody waits five seconds to see that a run is paused."""
     written = Written()
     written.view.show_tick(make_tick(times={}))
     written.view.show_tick(make_tick(at=AT + 1, state=RunState.PAUSED, times={}))
     assert written.lines[1].startswith("17:05:13 paused 412,345/1,000,000")
     assert "p50 - p99 -" in written.lines[1]
-
-
-def test_a_notice_is_written_once_as_long_as_it_stands(make_tick: MakeTick) -> None:
-    """They are written at once, even between two lines, and again when they come back."""
     written = Written()
     for second, notices in enumerate((["a"], ["a"], ["a", "b"], ["b"], [], ["b"])):
         written.view.show_tick(make_tick(at=AT + second, notices=notices))

@@ -26,16 +26,6 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("processors")
-def test_half_the_processors_send_and_half_answer() -> None:
-    """The spec may say otherwise; a run against other servers starts no delay server."""
-    plan = local_run.build_stack_plan(Spec())
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
-    plan = local_run.build_stack_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local_run.build_stack_plan(Spec(urls=(Url("http://h/"),))).servers == 0
-
-
-@pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize(
     ("changes", "servers", "spreads"),
     [
@@ -57,23 +47,16 @@ def test_many_connections_take_more_servers_and_addresses(
 
 
 @pytest.mark.usefixtures("processors")
-def test_servers_that_cannot_hold_the_connections_are_refused() -> None:
-    """The line says how many are needed."""
-    with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
-        local_run.build_stack_plan(Spec(workers=2, concurrency=16_000, servers=1))
-
-
-@pytest.mark.usefixtures("processors")
-def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
-    """The line says how many are allowed."""
-    local_run.build_stack_plan(Spec(concurrency=19_900))
-    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
-        local_run.build_stack_plan(Spec(concurrency=19_901))
-
-
-@pytest.mark.usefixtures("processors")
-def test_users_are_over_all_workers() -> None:
-    """Those of each worker must fit into its process; the line names the flag that was given."""
+def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
+    """Nobody has asked for it; where files are few, the worker lowers it."""
+    open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
+    plan = local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=100_000))
+    assert plan.spreads_addresses
+    plan = local_run.build_stack_plan(Spec(**open_run, workers=8, concurrency=12_000))
+    assert not plan.spreads_addresses
+    with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
+        local_run.build_stack_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
+    # Users and stages are over all workers.
     code: dict[str, Any] = {
         "engine": Engine.PYTHON,
         "scenario": CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py"),
@@ -84,23 +67,6 @@ def test_users_are_over_all_workers() -> None:
     assert (plan.workers, plan.servers) == (4, 0)
     with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
         local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
-
-
-@pytest.mark.usefixtures("processors")
-def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
-    """Nobody has asked for it; where files are few, the worker lowers it."""
-    open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
-    plan = local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=100_000))
-    assert plan.spreads_addresses
-    plan = local_run.build_stack_plan(Spec(**open_run, workers=8, concurrency=12_000))
-    assert not plan.spreads_addresses
-    with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
-        local_run.build_stack_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
-
-
-@pytest.mark.usefixtures("processors")
-def test_stages_of_concurrency_are_over_all_workers() -> None:
-    """Each needs the files of its own share."""
     stages: dict[str, Any] = {
         "stages": (StageText("1m:0..30k"),),
         "shares_concurrency": True,
@@ -113,8 +79,20 @@ def test_stages_of_concurrency_are_over_all_workers() -> None:
         local_run.build_stack_plan(Spec(**stages, workers=1))
 
 
-def test_a_run_needs_files_for_its_requests_only() -> None:
-    """Its concurrency may be higher than its number of requests."""
+@pytest.mark.usefixtures("processors")
+def test_half_the_processors_send_and_half_answer() -> None:
+    """The spec may say otherwise; a run against other servers starts no delay server."""
+    plan = local_run.build_stack_plan(Spec())
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
+    plan = local_run.build_stack_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
+    assert local_run.build_stack_plan(Spec(urls=(Url("http://h/"),))).servers == 0
+    # A concurrency that needs more files than allowed is refused.
+    with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
+        local_run.build_stack_plan(Spec(workers=2, concurrency=16_000, servers=1))
+    local_run.build_stack_plan(Spec(concurrency=19_900))
+    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
+        local_run.build_stack_plan(Spec(concurrency=19_901))
     plan = local_run.build_stack_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
 

@@ -43,16 +43,6 @@ async def build(data_dir: DataDir) -> AsyncIterator[Build]:
         await stack.end()
 
 
-async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
-    """They start in this order, and the delay servers only if Oku brings them."""
-    names = [child.name for child in build().children]
-    assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
-    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
-    assert [child.name for child in build(without).children] == [
-        "broker", "coordinator", "worker-1",
-    ]  # fmt: skip
-
-
 async def test_the_logs_of_all_children_are_bounded_while_they_run(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,11 +57,28 @@ async def test_the_logs_of_all_children_are_bounded_while_they_run(
             await asyncio.sleep(0.02)
 
 
-async def test_the_delay_servers_are_started_with_the_delay_and_seed_of_the_plan(build: Build) -> None:
-    """They apply to a run that asks for none."""
-    command = list(next(child.command for child in build().children if child.name == "server"))
+async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
+    """They start in this order, and the delay servers only if Oku brings them."""
+    names = [child.name for child in build().children]
+    assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
+    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
+    assert [child.name for child in build(without).children] == [
+        "broker", "coordinator", "worker-1",
+    ]  # fmt: skip
+    # The delay servers are started with the delay and seed of the plan.
+    command = next(child.command for child in build().children if child.name == "server")
     for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
         assert command[command.index(flag) + 1] == value
+    # The children have the flags of a stack of ones own.
+    children = {child.name: child for child in build(PLAN).children}
+    for name in ("coordinator", "worker-1", "worker-2"):
+        command = children[name].command
+        assert command[command.index("--files-dir") + 1] == "/"
+    assert "--allow-user-code" in children["coordinator"].command
+    command = children["worker-1"].command
+    assert command[command.index("--inherit-env") + 1] == "*"
+    command = children["coordinator"].command
+    assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
 
 
 async def test_user_code_is_confined_on_request(build: Build) -> None:
@@ -88,33 +95,7 @@ async def test_user_code_is_confined_on_request(build: Build) -> None:
             [word for word in command if word.startswith("--") and "confine" in word] for command in workers
         ]
         assert found == [[worker_flag]] * 2
-
-
-async def test_files_of_the_user_may_be_named(build: Build) -> None:
-    """The stack serves nobody else."""
-    children = {child.name: child for child in build(PLAN).children}
-    for name in ("coordinator", "worker-1", "worker-2"):
-        command = children[name].command
-        assert command[command.index("--files-dir") + 1] == "/"
-
-
-async def test_user_code_is_allowed_and_sees_the_environment_of_its_user(build: Build) -> None:
-    """Whose stack it is."""
-    children = {child.name: child for child in build(PLAN).children}
-    assert "--allow-user-code" in children["coordinator"].command
-    command = children["worker-1"].command
-    assert command[command.index("--inherit-env") + 1] == "*"
-
-
-async def test_a_run_may_have_all_files_that_user_code_may_have(build: Build) -> None:
-    """And some more: its data and certificates."""
-    children = {child.name: child for child in build(PLAN).children}
-    command = children["coordinator"].command
-    assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
-
-
-async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> None:
-    """More connections than an address has ports need several of them."""
+    # Each worker may send from an address of its own.
     plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)
     commands = {child.name: child.command for child in build(plan).children}
     assert commands["worker-1"][-2:] == ("--local-address", "127.0.0.2")
@@ -122,21 +103,6 @@ async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> 
     assert commands["worker-255"][-1] == "127.0.0.2"
     children = build().children
     assert not any("--local-address" in child.command for child in children)
-
-
-async def test_settings_of_the_users_shell_do_not_reach_the_children(
-    build: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
-    monkeypatch.setenv("OKU_HOST", "0.0.0.0")
-    monkeypatch.setenv("OTHER", "kept")
-    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
-    plan = dataclasses.replace(PLAN, coordinator_environment={"OKU_KEEP_RUNS": "5"})
-    for child in build(plan).children:
-        assert child.inputs.variables.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
-        assert child.environment["OTHER"] == "kept"
-        own = {name: value for name, value in child.environment.items() if name.startswith("OKU_")}
-        assert own == {"OKU_LOG_FORMAT": "text"}  # as people read it
 
 
 async def test_each_child_is_handed_the_secrets_that_it_needs(
@@ -166,39 +132,42 @@ async def test_each_child_is_handed_the_secrets_that_it_needs(
         assert [value for value in values if value in shown] == [], child.name
 
 
-async def test_what_a_program_needs_to_start_is_in_its_environment(
+async def test_settings_of_the_users_shell_do_not_reach_the_children(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Although a spec may name it."""
+    """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
+    monkeypatch.setenv("OKU_HOST", "0.0.0.0")
+    monkeypatch.setenv("OTHER", "kept")
+    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
+    plan = dataclasses.replace(PLAN, coordinator_environment={"OKU_KEEP_RUNS": "5"})
+    for child in build(plan).children:
+        assert child.inputs.variables.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
+        assert child.environment["OTHER"] == "kept"
+        own = {name: value for name, value in child.environment.items() if name.startswith("OKU_")}
+        assert own == {"OKU_LOG_FORMAT": "text"}  # as people read it
+    # What a program needs to start is in its environment. Although a spec may name it.
     monkeypatch.setenv("PYTHONPATH", "/lib/of/oku")
     plan = dataclasses.replace(PLAN, secrets=SecretSource(("PYTHONPATH",)))
     assert {child.environment["PYTHONPATH"] for child in build(plan).children} == {"/lib/of/oku"}
 
 
-async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None:
-    """The caller is told at once."""
+async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build, data_dir: DataDir) -> None:
+    """The caller gets the error at once; work that ends by itself gives its result."""
     stack = build()
     asyncio.get_running_loop().call_soon(stack.failure.set_exception, StackError("worker-1 ends"))
-
     with pytest.raises(StackError, match="worker-1 ends"):
         await stack.guard(asyncio.sleep(60))
-
-
-async def test_work_that_ends_by_itself_gives_its_result(build: Build, data_dir: DataDir) -> None:
-    """The guard returns it unchanged."""
     stack = build()
-
     assert await stack.guard(asyncio.sleep(0, "done")) == "done"
     await stack.end()
     assert list(data_dir.logs.iterdir()) == []
 
 
 async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -> None:
-    """What a child is told is the number of a socket, which it inherits; nobody else can listen there."""
+    """A child inherits the socket, so no other process can listen there; it is closed with the stack."""
     stack = build(dataclasses.replace(PLAN, servers=2))
     children = {child.name: child for child in stack.children}
     server_url = children["coordinator"].command[children["coordinator"].command.index("--server-url") + 1]
-
     assert not any(child.pid for child in stack.children)
     for url in (stack.endpoint.url, server_url):
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
@@ -208,13 +177,8 @@ async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -
     names = ("broker", "coordinator", "server", "worker-1")
     assert [len(children[name].inputs.sockets) for name in names] == [0, 2, 2, 0]
     assert not any("--port" in children[name].command for name in names[1:])
-
-
-async def test_nobody_can_connect_any_more_when_a_stack_has_ended(build: Build) -> None:
-    """Its sockets are closed with it."""
     stack = build()
     await stack.end()
-
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(stack.endpoint.url.rpartition(":")[2])), timeout=1)
 

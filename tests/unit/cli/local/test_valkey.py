@@ -9,7 +9,23 @@ from oku_core.broker.celery_app import build_app
 from oku_core.errors import UserError
 
 
-def test_the_broker_knows_digests_of_passwords() -> None:
+def test_the_socket_lies_in_the_brokers_folder_if_its_path_is_short(tmp_path: Path) -> None:
+    """The user does not have to look for it."""
+    folder = Path("/short")
+    assert valkey.choose_socket(folder) == folder / "valkey.sock"
+    # A path too long for a socket is avoided.
+    folder = tmp_path / ("long" * 30)
+    socket = valkey.choose_socket(folder)
+    assert len(str(socket)) <= 100
+    assert socket.parent.is_dir()
+    valkey.remove_socket(socket, folder)
+    assert not socket.parent.exists()
+    # The brokers own folder is never removed. It contains the broker's data.
+    valkey.remove_socket(tmp_path / "valkey.sock", tmp_path)
+    assert tmp_path.is_dir()
+
+
+def test_the_broker_knows_digests_of_passwords_and_rights(tmp_path: Path) -> None:
     """Of both users, and nobody else may connect; what is in its memory opens nothing."""
     passwords = {COORDINATOR: "one", WORKERS: "two"}
     lines = build_users(passwords).splitlines()
@@ -19,41 +35,10 @@ def test_the_broker_knows_digests_of_passwords() -> None:
     assert [line.split()[3] for line in lines[1:]] == [
         f"#{hashlib.sha256(password.encode()).hexdigest()}" for password in passwords.values()
     ]
-
-
-def test_the_rights_are_those_of_the_file() -> None:
-    """The chart has the same."""
+    # The rights are those of the file. The chart has the same.
     given = [line.split()[4:] for line in build_users({COORDINATOR: "one", WORKERS: "two"}).splitlines()]
     assert given == [line.split()[4:] for line in USERS_FILE.read_text().splitlines()]
-
-
-def test_the_socket_lies_in_the_brokers_folder(tmp_path: Path) -> None:
-    """The user does not have to look for it."""
-    folder = Path("/short")
-
-    assert valkey.choose_socket(folder) == folder / "valkey.sock"
-
-
-def test_a_path_too_long_for_a_socket_is_avoided(tmp_path: Path) -> None:
-    """The system allows about a hundred bytes; the folder that is made instead goes away with the stack."""
-    folder = tmp_path / ("long" * 30)
-    socket = valkey.choose_socket(folder)
-
-    assert len(str(socket)) <= 100
-    assert socket.parent.is_dir()
-    valkey.remove_socket(socket, folder)
-    assert not socket.parent.exists()
-
-
-def test_the_brokers_own_folder_is_never_removed(tmp_path: Path) -> None:
-    """It contains the broker's data."""
-    valkey.remove_socket(tmp_path / "valkey.sock", tmp_path)
-
-    assert tmp_path.is_dir()
-
-
-def test_nobody_else_can_open_the_broker(tmp_path: Path) -> None:
-    """It listens on no port, on a socket of its owner's, and keeps an append-only file."""
+    # Nobody else can open the broker.
     assert valkey.build_command("valkey-server") == ["valkey-server", "-"]
     config = valkey.build_config(tmp_path, tmp_path / "s").splitlines()
     assert {"port 0", "unixsocketperm 700", "appendonly yes"} <= {*config}

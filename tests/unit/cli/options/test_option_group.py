@@ -39,12 +39,6 @@ LOCUSTFILE = "from locust import HttpUser, tag\nclass Buyer(HttpUser):\n" + "".j
 )
 
 
-def test_what_a_shell_would_take_apart_is_no_plain_word() -> None:
-    """Nor is what it would replace, and what a command would take for a flag."""
-    assert [text for text in HOSTILE if is_plain_word(text)] == []
-    assert [text for text in PLAIN if not is_plain_word(text)] == []
-
-
 @given(st.text(st.characters(codec="ascii")))
 def test_a_plain_word_needs_no_quotes(text: str) -> None:
     """Python would put none around it either."""
@@ -53,8 +47,11 @@ def test_a_plain_word_needs_no_quotes(text: str) -> None:
         assert not text.startswith(("-", "~", "="))
 
 
-def test_files_that_the_shell_completes_are_left_to_it() -> None:
-    """It quotes them; the item is only what the user has typed."""
+def test_what_a_shell_would_take_apart_is_no_plain_word() -> None:
+    """Nor is what it would replace, and what a command would take for a flag."""
+    assert [text for text in HOSTILE if is_plain_word(text)] == []
+    assert [text for text in PLAIN if not is_plain_word(text)] == []
+    # Files that the shell completes are left to it.
     items = [CompletionItem("$(a", type="file"), CompletionItem("a b", type="dir"), CompletionItem("$(a)")]
     assert [item.type for item in keep_plain_words(items)] == ["file", "dir"]
 
@@ -138,30 +135,6 @@ def read_help(name: str, columns: int = 80) -> list[str]:
     return command.get_help(context).splitlines()
 
 
-@pytest.mark.parametrize("name", HEADINGS)
-def test_help_lists_options_under_headings(name: str) -> None:
-    """What a newcomer needs comes first, the help option last."""
-    headings = [line[:-1] for line in read_help(name) if line.endswith(":") and not line.startswith(" ")]
-    assert [heading for heading in headings if heading != "Examples"] == HEADINGS[name]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_a_heading(name: str) -> None:
-    """Nothing is left over but the help."""
-    command = find_command(name)
-    assert isinstance(command, GroupedCommand)
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    assert [each.name for each in options if not isinstance(each, GroupedOption)] == []
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_names_every_variable(name: str) -> None:
-    """What can be set by the environment says so."""
-    text = " ".join(" ".join(read_help(name)).split())
-    for each in find_command(name).params:
-        assert not each.envvar or f"[env var: {each.envvar}" in text
-
-
 @pytest.mark.parametrize("columns", [55, 80, 200])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fits_the_terminal(name: str, columns: int) -> None:
@@ -179,20 +152,35 @@ def test_all_meanings_begin_in_one_column(name: str) -> None:
     assert len(columns) == 1
 
 
-def test_headings_of_both_tables_are_the_same_where_they_meet() -> None:
-    """The name of a run stands with the other options of its output."""
+def test_help_lists_options_under_headings() -> None:
+    """What a newcomer needs comes first, the help option last."""
+    for name, expected in HEADINGS.items():
+        headings = [line[:-1] for line in read_help(name) if line.endswith(":") and not line.startswith(" ")]
+        assert [heading for heading in headings if heading != "Examples"] == expected
+    # Headings of both tables are the same where they meet.
     assert OptionGroup.OUTPUT.value == FieldGroup.OUTPUT.value
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if getattr(find_command(name), "examples", {})])
-def test_examples_are_commands_that_exist(name: str) -> None:
-    """They can be pasted."""
-    command = find_command(name)
-    assert isinstance(command, GroupedCommand)
-    for line in command.examples.values():
-        program, used, *arguments = shlex.split(line)
-        assert (program, used) == ("oku", name)
-        command.make_context(name, arguments)
+def test_help_is_complete_in_every_command() -> None:
+    """Nothing is left over but the help."""
+    for name in COMMANDS:
+        command = find_command(name)
+        assert isinstance(command, GroupedCommand)
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        assert [each.name for each in options if not isinstance(each, GroupedOption)] == []
+    for name in COMMANDS:
+        # Help names every variable. What can be set by the environment says so.
+        text = " ".join(" ".join(read_help(name)).split())
+        for each in find_command(name).params:
+            assert not each.envvar or f"[env var: {each.envvar}" in text
+    for name in [name for name in COMMANDS if getattr(find_command(name), "examples", {})]:
+        # Examples are commands that exist. They can be pasted.
+        command = find_command(name)
+        assert isinstance(command, GroupedCommand)
+        for line in command.examples.values():
+            program, used, *arguments = shlex.split(line)
+            assert (program, used) == ("oku", name)
+            command.make_context(name, arguments)
 
 
 @pytest.mark.parametrize(
@@ -216,29 +204,25 @@ def test_an_error_names_the_variable_that_gave_the_value(
     assert f"Invalid value for {hint} is not" in ended.output
 
 
-@pytest.mark.parametrize("name", ["run", "resume", "show", "report", "runs"])
-def test_json_takes_no_value_in_any_command(name: str) -> None:
+def test_json_takes_no_value_in_any_command() -> None:
     """A word has one meaning, whichever command it is given to."""
-    options = {flag: each for each in find_command(name).params for flag in each.opts}
-    option = options["--json"]
-    assert isinstance(option, click.Option)
-    assert option.is_flag
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "hint"),
-    [
+    for name in ["run", "resume", "show", "report", "runs"]:
+        options = {flag: each for each in find_command(name).params for flag in each.opts}
+        option = options["--json"]
+        assert isinstance(option, click.Option)
+        assert option.is_flag
+    for name, arguments, hint in [
         ("run", ["--json", "-"], "--summary-json FILE"),
         ("run", ["spec.yaml", "--json", "summary.json"], "--summary-json FILE"),
         ("resume", ["r1", "--json", "summary.json"], "--summary-json FILE"),
         ("report", ["r1", "--json", "r1.json"], "redirect it"),
-    ],
-)
-def test_a_file_after_json_is_refused(name: str, arguments: list[str], hint: str) -> None:
-    """A summary that was meant to be written must not be read as a spec."""
-    result = CliRunner().invoke(find_command(name), arguments)
-    assert isinstance(result.exception, UserError)
-    assert str(result.exception).startswith(f"--json: prints to standard output and takes no file; {hint}")
+    ]:
+        # A file after json is refused. A summary that was meant to be written must not be read as a spec.
+        result = CliRunner().invoke(find_command(name), arguments)
+        assert isinstance(result.exception, UserError)
+        assert str(result.exception).startswith(
+            f"--json: prints to standard output and takes no file; {hint}"
+        )
 
 
 def test_runs_are_listed_as_json(tmp_path: Path) -> None:

@@ -62,19 +62,13 @@ def test_runs_are_offered_by_latest_id_and_name() -> None:
     assert list_words("report", "n") == ["nightly"]
     assert list_words("show", "26110") == sorted(RUNS, reverse=True)
     assert list_words("rm", "261101-ab", "n") == ["nightly"]
-
-
-def test_a_run_is_described() -> None:
-    """By its state and its name; a word that stands for it also by its id."""
+    # A run is described. By its state and its name; a word that stands for it also by its id.
     described = {str(item.value): item.help for item in complete("show", "")}
     assert described["261102-cd"] == "paused - nightly"
     assert described["261103-ef"] == "pending"
     assert described["nightly"] == "261102-cd - paused"
     assert described["latest"] == "261106-kl - cancelled - --all"
-
-
-def test_a_part_of_one_id_becomes_the_id() -> None:
-    """A part of several is left as it is: what they begin with in common does not hold it."""
+    # A part of one id becomes the id.
     assert list_words("show", "-cd") == []
     assert list_words("show", "cd") == ["261102-cd"]
     assert list_words("show", "02") == ["261102-cd"]
@@ -137,7 +131,7 @@ def test_a_killed_run_stays_as_it_is(folder: Path) -> None:
     ledger.close()
 
 
-def test_a_remote_coordinator_needs_a_url_and_a_token() -> None:
+def test_a_coordinator_is_named_once() -> None:
     """The error asks for each by name."""
     assert RemoteOptions().build_ref() is None
     ref = RemoteOptions(coordinator="http://h:1/", token="t").build_ref()
@@ -152,30 +146,20 @@ def test_a_remote_coordinator_needs_a_url_and_a_token() -> None:
     for url in ("http://h:1/?a=b", "http://h:1/#a"):
         with pytest.raises(UserError, match=r"--coordinator: the URL has a \? or a #"):
             RemoteOptions(coordinator=url, token="t").build_ref()
-
-
-def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() -> None:
-    """Each of these flags may be left out."""
+    # A coordinator in a cluster is named by context namespace and release.
     assert RemoteOptions(kube=True).build_ref() == KubeEndpoint()
     given = RemoteOptions(kube=True, context="c", namespace="n", release="r", token="t")
     assert given.build_ref() == KubeEndpoint("c", "n", "r", "t")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"kube": True, "coordinator": "http://h:1"}, "--kube: cannot be combined with --coordinator"),
         ({"namespace": "n"}, "--namespace: is allowed only with --kube"),
         ({"coordinator": "http://h:1", "token": "t", "release": "r"}, "--release: is allowed only with"),
         ({"context": "c"}, "--context: is allowed only with"),
-    ],
-)
-def test_what_names_a_coordinator_twice_or_not_at_all_is_refused(
-    options: dict[str, Any], message: str
-) -> None:
-    """None of the flags is silently ignored."""
-    with pytest.raises(UserError, match=f"^{message}"):
-        RemoteOptions(**options).build_ref()
+    ]
+    for options, message in cases:
+        # What names a coordinator twice or not at all is refused. None of the flags is silently ignored.
+        with pytest.raises(UserError, match=f"^{message}"):
+            RemoteOptions(**options).build_ref()
 
 
 def test_a_command_gets_the_coordinator_as_one() -> None:

@@ -12,12 +12,6 @@ from oku_cli.process import die_with_parent
 from oku_cli.process.child import Child, ChildInputs, describe_death
 
 
-@pytest.mark.parametrize(("code", "text"), [(-9, "signal 9"), (1, "exit code 1"), (0, "exit code 0")])
-def test_a_death_is_described(code: int, text: str) -> None:
-    """A negative exit code is a signal."""
-    assert describe_death(code) == text
-
-
 def test_a_child_writes_into_its_log(tmp_path: Path) -> None:
     """The last line can be shown when it dies."""
     child = Child("c", ["/bin/sh", "-c", "echo one; echo two >&2; exit 3"], tmp_path / "c.log", os.environ)
@@ -66,10 +60,12 @@ def test_a_log_that_is_too_large_already_is_bounded_at_the_start(
     assert child.read_last_line() == "last"
 
 
-def test_a_child_has_no_say_before_its_start(tmp_path: Path) -> None:
-    """It has no process, has not died and has written nothing."""
+def test_a_child_dies_with_a_reason_once_it_was_started(tmp_path: Path) -> None:
+    """A negative exit code is a signal."""
+    for code, text in [(-9, "signal 9"), (1, "exit code 1"), (0, "exit code 0")]:
+        assert describe_death(code) == text
+    # A child has no say before its start. It has no process, has not died and has written nothing.
     child = Child("c", ["true"], tmp_path / "c.log", {})
-
     assert (child.pid, child.find_death(), child.read_last_line()) == (0, None, "")
     child.terminate()
     assert child.wait(0)
@@ -103,14 +99,11 @@ def tell(code: str, tmp_path: Path, inputs: ChildInputs) -> str:
     return child.read_last_line()
 
 
-def test_a_child_is_handed_variables_by_a_socket(tmp_path: Path) -> None:
+def test_a_child_is_handed_variables_and_a_text_by_sockets(tmp_path: Path) -> None:
     """They are neither in its environment nor in its command, which has only the number of the socket."""
     code = "given = receive(int(sys.argv[-1])); print(given['A'], sys.argv[-2], 'A' in os.environ)"
     assert tell(code, tmp_path, ChildInputs(variables={"A": "ü secret"})) == "ü secret --variables-fd False"
-
-
-def test_a_child_reads_a_text_from_its_standard_input(tmp_path: Path) -> None:
-    """Which is a socket: nobody can open that through /proc."""
+    # A child reads a text from its standard input. Which is a socket: nobody can open that through /proc.
     code = "import stat; print(stat.S_ISSOCK(os.fstat(0).st_mode), sys.stdin.read())"
     assert tell(code, tmp_path, ChildInputs(text="port 0")) == "True port 0"
     assert tell("print([sys.stdin.read()])", tmp_path, ChildInputs()) == "['']"

@@ -15,13 +15,6 @@ MOUNTED = Path("/proc/self")
 """A folder of a file system that is mounted on every Linux."""
 
 
-def test_a_folder_lies_on_the_mount_that_is_next_above_it() -> None:
-    """What lies on no other mount lies on the root file system, which is the container's own."""
-    assert find_volume(MOUNTED) == Path("/proc")
-    assert find_volume(Path("/proc/not there/yet")) == Path("/proc")
-    assert find_volume(Path("/not there/yet")) is None
-
-
 @pytest.mark.parametrize(
     ("variables", "folder", "hint"),
     [
@@ -49,8 +42,12 @@ def test_a_run_in_a_container_can_be_resumed_with_its_volume_only(
     assert InterruptHints(folder=folder).describe_resume_command("r") == hint
 
 
-def test_a_mount_may_have_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel escapes blanks, line breaks and backslashes; all other bytes stand as they are."""
+def test_a_folder_lies_on_the_mount_that_is_next_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies on no other mount lies on the root file system, which is the container's own."""
+    assert find_volume(MOUNTED) == Path("/proc")
+    assert find_volume(Path("/proc/not there/yet")) == Path("/proc")
+    assert find_volume(Path("/not there/yet")) is None
+    # A mount may have any name.
     names = {
         "a b": b"a\\040b",
         "c\nd#": b"c\\012d\\043",
@@ -74,17 +71,14 @@ def called_as_oku(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_hint_names_the_command_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`./task` names it in a variable."""
-    assert build_hint("resume", "r") == "oku resume r"
-    monkeypatch.setenv("OKU_COMMAND", "./task oku")
-    assert build_hint("resume", "r") == "./task oku resume r"
-
-
-def test_a_command_to_type_names_the_place() -> None:
     """The command can be typed as it stands."""
     assert HERE.build_command("resume", "r") == "oku resume r --data-dir d"
     assert ELSEWHERE.build_command("show", "r") == "oku show r --kube"
     assert InterruptHints().build_command("resume", "r") == "oku resume r"
+    # A hint names the command as it was called. `./task` names it in a variable.
+    assert build_hint("resume", "r") == "oku resume r"
+    monkeypatch.setenv("OKU_COMMAND", "./task oku")
+    assert build_hint("resume", "r") == "./task oku resume r"
 
 
 @pytest.mark.parametrize("delivery", OrderDelivery)
@@ -94,7 +88,7 @@ def test_a_run_of_this_machine_is_stopped_at_once(delivery: OrderDelivery) -> No
     assert HERE.describe_second("r", delivery) == "stopped at once"
 
 
-def test_a_remote_run_is_not_said_to_be_stopped() -> None:
+def test_hints_say_what_happens_to_a_remote_run() -> None:
     """It comes to rest if the pause was accepted; if not, it continues and the line says how to pause it."""
     assert ELSEWHERE.describe_first("r") == (
         "pausing run r: what is in flight may finish; Ctrl-C again does not wait for them"
@@ -109,10 +103,7 @@ def test_a_remote_run_is_not_said_to_be_stopped() -> None:
     assert ELSEWHERE.describe_second("r", OrderDelivery.REFUSED) == (
         "run r was not paused by this command; look at it with: oku show r --kube"
     )
-
-
-def test_a_run_that_is_cancelled_is_not_resumed() -> None:
-    """Nothing that is said of it names a pause."""
+    # A run that is cancelled is not resumed. Nothing that is said of it names a pause.
     cancel = SignalAction.CANCEL
     assert HERE.describe_first("r", cancel) == (
         "cancelling: what is in flight may finish; Ctrl-C again stops at once"
@@ -131,8 +122,5 @@ def test_a_run_that_is_cancelled_is_not_resumed() -> None:
     assert ELSEWHERE.describe_second("r", OrderDelivery.REFUSED, action=cancel) == (
         "run r was not cancelled by this command; look at it with: oku show r --kube"
     )
-
-
-def test_a_run_that_goes_on_alone_can_be_waited_for() -> None:
-    """The command can be typed as it stands."""
+    # A run that goes on alone can be waited for. The command can be typed as it stands.
     assert ELSEWHERE.describe_detached("r") == "run r goes on; wait for it with: oku wait r --kube"

@@ -82,38 +82,13 @@ def test_json_has_sentence_and_context() -> None:
         ("reason", "worker_lost"),
         ("pid", 4711),
     ]
-
-
-def test_json_has_an_error_in_one_field() -> None:
-    """The field has the whole traceback."""
+    # Json has an error in one field. The field has the whole traceback.
     error = read(build_record(exc_info=catch()))["error"]
     assert isinstance(error, str)
     assert error.startswith("Traceback (most recent call last):\n")
     assert error.endswith("ValueError: two\nlines \x1b[2J")
-
-
-def test_json_says_where_a_line_comes_from_when_asked() -> None:
-    """It is the `stack_info` of `logging`."""
+    # Json says where a line comes from when asked. It is the `stack_info` of `logging`.
     assert read(build_record(stack_info="Stack:\n  here"))["error"] == "Stack:\n  here"
-
-
-def test_text_has_sentence_and_context() -> None:
-    """The line has everything but the process id."""
-    record = build_record(
-        "lease %s is lost: %d", args=("r.1", 3), requests=3, worker="w 1", lease="r.1", run="r"
-    )
-    assert write(record) == (
-        "2026-02-01T17:05:12.045Z warning  lease r.1 is lost: 3 "
-        'run=r lease=r.1 worker="w 1" requests=3 logger=oku_workers.broker.orders'
-    )
-
-
-def test_text_ends_with_the_error() -> None:
-    """The last line of a traceback is what a reader looks for first."""
-    lines = write(build_record(exc_info=catch())).splitlines()
-    assert lines[0].endswith("a sentence logger=oku_workers.broker.orders")
-    assert lines[1] == "Traceback (most recent call last):"
-    assert lines[-2:] == ["ValueError: two", r"lines \x1b[2J"]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +109,21 @@ def test_text_quotes_what_is_not_a_single_word(value: object, text: str) -> None
     assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.orders")
 
 
-def test_what_others_wrote_begins_no_line_of_text() -> None:
-    """A path may hold anything."""
+def test_text_has_sentence_and_context() -> None:
+    """The line has everything but the process id."""
+    record = build_record(
+        "lease %s is lost: %d", args=("r.1", 3), requests=3, worker="w 1", lease="r.1", run="r"
+    )
+    assert write(record) == (
+        "2026-02-01T17:05:12.045Z warning  lease r.1 is lost: 3 "
+        'run=r lease=r.1 worker="w 1" requests=3 logger=oku_workers.broker.orders'
+    )
+    # Text ends with the error. The last line of a traceback is what a reader looks for first.
+    lines = write(build_record(exc_info=catch())).splitlines()
+    assert lines[0].endswith("a sentence logger=oku_workers.broker.orders")
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[-2:] == ["ValueError: two", r"lines \x1b[2J"]
+    # What others wrote begins no line of text. A path may hold anything.
     record = build_record("GET %s\n", args=("/a\n2026-02-01T17:05:12.045Z error forged\x1b[A",))
     assert r" GET /a 2026-02-01T17:05:12.045Z error forged\x1b[A logger=" in write(record)
 
@@ -198,7 +186,7 @@ def logging_json() -> Iterator[None]:
         yield
 
 
-def test_logs_are_text_in_a_terminal(
+def test_logs_are_text_in_a_terminal_and_json_elsewhere(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """People read them there."""
@@ -207,15 +195,13 @@ def test_logs_are_text_in_a_terminal(
         logs.set_format("auto")
         logging.getLogger("x").warning("for people")
     assert capsys.readouterr().err.endswith(" warning  for people logger=x\n")
-
-
-@pytest.mark.parametrize(("name", "is_text"), [("auto", False), ("json", False), ("text", True)])
-def test_logs_are_json_elsewhere(name: str, *, is_text: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """A program reads them there, unless text is asked for."""
-    with apart():
-        logs.set_format(name)
-        logging.getLogger("x").warning("a sentence")
-    assert capsys.readouterr().err.startswith("{") != is_text
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    for name, is_text in [("auto", False), ("json", False), ("text", True)]:
+        # Logs are json elsewhere. A program reads them there, unless text is asked for.
+        with apart():
+            logs.set_format(name)
+            logging.getLogger("x").warning("a sentence")
+        assert capsys.readouterr().err.startswith("{") is not is_text
 
 
 @pytest.mark.parametrize(
@@ -269,7 +255,7 @@ def test_a_warning_is_a_line(read_log: Read) -> None:
     assert "DeprecationWarning: old" in line["message"]
 
 
-def test_an_error_that_ends_a_thread_is_a_line(read_log: Read) -> None:
+def test_an_error_that_python_ignores_or_that_ends_a_thread_is_a_line(read_log: Read) -> None:
     """The line has the traceback; leaving a thread is not an error."""
 
     def fail() -> None:
@@ -284,10 +270,7 @@ def test_an_error_that_ends_a_thread_is_a_line(read_log: Read) -> None:
     assert (line["level"], line["message"]) == ("critical", "thread beat ended by ZeroDivisionError: over")
     assert line["error"].startswith("Traceback")
 
-
-def test_an_error_that_python_ignores_is_a_line(read_log: Read) -> None:
-    """An error in `__del__` is an example."""
-
+    # An error that python ignores is a line. An error in `__del__` is an example.
     class Stubborn:
         def __del__(self) -> None:
             raise ZeroDivisionError("over")
@@ -315,22 +298,19 @@ def test_an_error_that_ends_a_process_is_logged(name: str) -> None:
         assert ended.stderr.splitlines()[-1] == "ZeroDivisionError: over"
 
 
-def test_a_users_mistake_is_a_line_of_json(read_log: Read) -> None:
+def test_a_users_mistake_is_a_line(read_log: Read, capsys: pytest.CaptureFixture[str]) -> None:
     """It has the same form as the rest of the log."""
     with logging_json():
         logs.report_mistake("--port: 80%s is in use")
     (line,) = read_log()
     assert (line["level"], line["message"]) == ("error", "--port: 80%s is in use")
-
-
-@pytest.mark.parametrize("name", ["text", None])
-def test_a_users_mistake_is_a_line_for_people(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """That is so without a log, or with one for people."""
-    with apart():
-        if name:
-            logs.set_format(name)
-        logs.report_mistake("--port: 80 is in use")
-    assert capsys.readouterr().err == "oku: --port: 80 is in use\n"
+    for name in ["text", None]:
+        # A users mistake is a line for people. That is so without a log, or with one for people.
+        with apart():
+            if name:
+                logs.set_format(name)
+            logs.report_mistake("--port: 80 is in use")
+        assert capsys.readouterr().err == "oku: --port: 80 is in use\n"
 
 
 @pytest.fixture

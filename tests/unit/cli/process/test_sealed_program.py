@@ -38,22 +38,10 @@ def test_a_sealed_program_can_be_executed_and_neither_read_nor_changed(tmp_path:
     assert fcntl.fcntl(sealed, fcntl.F_GET_SEALS) == 0b1111
     executable = f"/proc/self/fd/{sealed}"
     assert subprocess.run(["program"], executable=executable, pass_fds=[sealed], check=False).returncode == 0
-
-
-def test_a_program_is_sealed_once(tmp_path: Path) -> None:
-    """Children that are started again use the same copy, which no other program inherits."""
+    # A program is sealed once.
     program = copy_program(tmp_path)
     assert seal_program(program) == seal_program(program)
     assert not os.get_inheritable(seal_program(program) or -1)
-
-
-def test_what_could_not_run_from_memory_is_not_sealed(tmp_path: Path) -> None:
-    """A script, a program that finds its libraries beside itself, and what is not there."""
-    script = tmp_path / "script"
-    script.write_text("#!/bin/sh\n")
-    assert seal_program(str(script)) is None
-    assert seal_program(copy_program(tmp_path, b"\0$ORIGIN/../lib\0")) is None
-    assert seal_program(str(tmp_path / "missing")) is None
 
 
 def test_nothing_is_sealed_where_memory_cannot_be_executed(
@@ -83,7 +71,15 @@ def test_an_older_kernel_is_not_asked_for_what_it_does_not_know(
     assert seal_program(copy_program(tmp_path)) is not None
 
 
-def test_a_program_that_is_debugged_is_not_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Debuggers look for the file."""
+def test_what_could_not_run_from_memory_is_not_sealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script, a program that finds its libraries beside itself, and what is not there."""
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    assert seal_program(str(script)) is None
+    assert seal_program(copy_program(tmp_path, b"\0$ORIGIN/../lib\0")) is None
+    assert seal_program(str(tmp_path / "missing")) is None
+    # A program that is debugged is not sealed. Debuggers look for the file.
     monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
     assert seal_program(copy_program(tmp_path)) is None

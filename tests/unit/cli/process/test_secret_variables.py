@@ -90,16 +90,13 @@ def test_a_child_that_others_can_look_into_gets_nothing(monkeypatch: pytest.Monk
         dumpable.kill()
 
 
-def test_a_child_that_has_ended_is_nothing_to_wait_for() -> None:
+def test_a_child_that_cannot_be_handed_anything_is_no_error() -> None:
     """Its parent notices by other means."""
     ours, theirs = socket.socketpair()
     theirs.close()
     hand_over(ours, os.getpid(), VARIABLES)
     assert ours.fileno() == -1
-
-
-def test_a_descriptor_that_is_no_socket_is_said() -> None:
-    """Such as one that a user types."""
+    # A descriptor that is no socket is said. Such as one that a user types.
     reading, writing = os.pipe()
     os.close(writing)
     with pytest.raises(UserError, match=r"--variables-fd: \d+ is not an inherited socket"):

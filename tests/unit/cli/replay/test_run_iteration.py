@@ -79,7 +79,7 @@ async def test_an_iteration_has_its_row_whatever_its_index_is(tmp_path: Path, ki
         assert [value.decode() for value in reader.read(7)] == list(ROW.values())
 
 
-def test_an_iteration_is_shown_with_its_scenario() -> None:
+def test_an_iteration_is_shown_unless_it_needs_a_setup() -> None:
     """As far as it can be known without making it."""
     shown = RunIteration("r1", 7, make_spec(), ROW).show()
     assert (shown.run, shown.index, shown.scenario, shown.engine, shown.row) == (
@@ -89,10 +89,7 @@ def test_an_iteration_is_shown_with_its_scenario() -> None:
         "python",
         ROW,
     )
-
-
-def test_an_iteration_that_needs_a_setup_is_refused() -> None:
-    """What it has made may be gone by now; a teardown does not matter."""
+    # An iteration that needs a setup is refused.
     refuse_setup(RunIteration("r1", 7, make_spec(hooks=(Hook.TEARDOWN,)), None))
     with pytest.raises(UserError, match=r"^run r1 has a setup, without which its iterations cannot be made"):
         refuse_setup(RunIteration("r1", 7, make_spec(hooks=(Hook.SETUP,)), None))

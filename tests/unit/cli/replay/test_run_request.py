@@ -144,6 +144,21 @@ def build(row: dict[str, str] | None = None, url: str = "http://h:81", **target:
     return RunRequest("r1", 7, spec, row)
 
 
+def test_secrets_are_masked() -> None:
+    """User and password, values of headers that may be secret; what placeholders stand for is not."""
+    headers = (Header("X-Key: abc-{sku}"), Header("Cookie: {env:C}"), Header("Accept: a/b"))
+    shown = show_request(build({"sku": "1"}, url="http://me:pw@h", headers=headers))
+    found = dict(shown.headers)
+    assert found["Authorization"] == "Basic ***"
+    assert (found["X-Key"], found["Cookie"], found["Accept"]) == ("***1", "{env:C}", "a/b")
+    assert shown.url == "http://***@h/7/1"
+    assert "pw" not in str(shown)
+    # The length of a body with a secret is not told.
+    shown = show_request(build(url="http://h", body="a={env:A}", method="POST"))
+    assert dict(shown.headers)["Content-Length"] == "***"
+    assert shown.body == "a={env:A}"
+
+
 def test_a_request_is_shown_as_it_is_sent() -> None:
     """With the values of its row, each written as its place demands."""
     shown = show_request(
@@ -158,27 +173,6 @@ def test_a_request_is_shown_as_it_is_sent() -> None:
     assert shown.body == r'{"sku":"a \"b\""}'
     assert ("Content-Length", str(len(shown.body))) in shown.headers
     assert shown.row == {"sku": 'a "b"'}
-
-
-def test_secrets_are_masked() -> None:
-    """User and password, values of headers that may be secret; what placeholders stand for is not."""
-    headers = (Header("X-Key: abc-{sku}"), Header("Cookie: {env:C}"), Header("Accept: a/b"))
-    shown = show_request(build({"sku": "1"}, url="http://me:pw@h", headers=headers))
-    found = dict(shown.headers)
-    assert found["Authorization"] == "Basic ***"
-    assert (found["X-Key"], found["Cookie"], found["Accept"]) == ("***1", "{env:C}", "a/b")
-    assert shown.url == "http://***@h/7/1"
-    assert "pw" not in str(shown)
-
-
-def test_the_length_of_a_body_with_a_secret_is_not_told() -> None:
-    """It is not known here, and says something of the secret."""
-    shown = show_request(build(url="http://h", body="a={env:A}", method="POST"))
-    assert dict(shown.headers)["Content-Length"] == "***"
-    assert shown.body == "a={env:A}"
-
-
-def test_what_cannot_be_sent_cannot_be_shown() -> None:
-    """The error names the request."""
+    # What cannot be sent cannot be shown. The error names the request.
     with pytest.raises(UserError, match="request 7 of run r1 cannot be sent: "):
         show_request(build(url="ftp://h"))

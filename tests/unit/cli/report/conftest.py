@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.histograms import make_histogram, make_latency
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.summaries import make_outcomes
 
@@ -71,17 +72,9 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def build_latency(values_us: Sequence[int]) -> HistogramSnapshot:
-    """Build a histogram of these latencies."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
-
-
 @cache
 def _measure(values_us: tuple[int, ...]) -> tuple[HistogramSnapshot, HistogramSnapshot]:
-    latency = build_latency(values_us)
+    latency = make_latency(values_us)
     return latency, coarsen(latency)
 
 
@@ -206,11 +199,9 @@ def make_open_history(
     make_history: Callable[..., RunHistory], make_summary: Callable[..., Summary]
 ) -> Callable[..., RunHistory]:
     """Makes the history of a run of 100 requests per second for 10 s, of which 2 s are to warm up."""
-    histogram = Histogram()
-    for value_us in range(1000, 9000):
-        histogram.record(value_us)
+    histogram = make_histogram(range(1000, 9000))
     encoded, figures = hdr.encode_base64(histogram), build_latency_summary(histogram)
-    dues = {Time.RESPONSE_TIME: build_latency([2000]), Time.LATENESS: build_latency([1000])}
+    dues = {Time.RESPONSE_TIME: make_latency([2000]), Time.LATENESS: make_latency([1000])}
 
     def make_phase(name: str, begin_s: float, end_s: float, requests: int) -> PhaseSummary:
         return PhaseSummary(

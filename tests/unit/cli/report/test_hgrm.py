@@ -5,7 +5,7 @@ import random
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.iterators import PercentileIterator
-from tests.unit.cli.report.conftest import build_latency
+from tests.kit.histograms import make_latency
 
 from oku_cli.report.hgrm import build_hgrm, build_percentile_rows
 from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
@@ -55,18 +55,18 @@ def _bound(line: str, max_us: int) -> str:
 @pytest.mark.parametrize("values", [[1], [40_000], [7, 7, 7], draw_values(9), draw_values(5000)])
 def test_the_rows_are_those_of_hdrhistogram(values: list[int]) -> None:
     """The heading and the percentiles are the same to the letter; the last bucket ends at the maximum."""
-    lines = build_hgrm(build_latency(values)).splitlines()
+    lines = build_hgrm(make_latency(values)).splitlines()
     expected = [_bound(line, max(values)) for line in write_with_oracle(values)[:-3]]
     assert lines[:-3] == expected
 
 
-def test_the_footer_is_that_of_hdrhistogram() -> None:
+def test_the_footer_and_the_last_row_are_those_of_hdrhistogram() -> None:
     """The package writes the deviation in µs and the count as a fraction; the Java original does not."""
     values = draw_values(5000)
     oracle = HdrHistogram(1, HIGHEST_US, 3)
     for value in values:
         oracle.record_value(value)
-    mean, highest, sizes = build_hgrm(build_latency(values)).splitlines()[-3:]
+    mean, highest, sizes = build_hgrm(make_latency(values)).splitlines()[-3:]
     assert mean == (
         f"#[Mean    = {oracle.get_mean_value() / 1000:12.3f}, "
         f"StdDeviation   = {oracle.get_stddev() / 1000:12.3f}]"
@@ -75,16 +75,10 @@ def test_the_footer_is_that_of_hdrhistogram() -> None:
         f"#[Max     = {max(values) / 1000:12.3f}, Total count    = {oracle.get_total_count():12d}]"
     )
     assert sizes == write_with_oracle([1])[-1]
-
-
-def test_an_empty_histogram_has_a_heading_and_no_rows() -> None:
-    """A run without any answer can be exported."""
-    assert list(build_percentile_rows(HistogramSnapshot())) == []
-    assert len(build_hgrm(HistogramSnapshot()).splitlines()) == 5
-
-
-def test_the_last_row_counts_every_latency() -> None:
-    """It is the only row at 100 %."""
-    *_, before, last = build_percentile_rows(build_latency(draw_values(5000)))
+    # The last row counts every latency. It is the only row at 100 %.
+    *_, before, last = build_percentile_rows(make_latency(draw_values(5000)))
     assert (last.level, last.total) == (1.0, 5010)
     assert before.level < 1
+    # An empty histogram has a heading and no rows. A run without any answer can be exported.
+    assert list(build_percentile_rows(HistogramSnapshot())) == []
+    assert len(build_hgrm(HistogramSnapshot()).splitlines()) == 5

@@ -41,10 +41,7 @@ def test_few_leases_are_kept_as_they_are() -> None:
         (i, i + 1, START + i) for i in range(100)
     ]
     assert (len(bands), bands.are_merged) == (100, False)
-
-
-def test_a_lease_of_several_ranges_has_a_band_for_each() -> None:
-    """What lies between them belongs to other leases."""
+    # A lease of several ranges has a band for each. What lies between them belongs to other leases.
     bands = band_leases([make_lease(0, 90, 0, 2.0, ranges=[(0, 10), (80, 90)])])
     assert [(band.start, band.stop) for band in bands.bands] == [(0, 10), (80, 90)]
     assert (len(bands), bands.are_merged) == (1, False)

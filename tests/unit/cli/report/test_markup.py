@@ -25,19 +25,13 @@ from oku_core.tables.table import (
 )
 
 
-def test_text_is_escaped_in_markup() -> None:
+def test_text_is_escaped_in_markup_once() -> None:
     """This holds for children and attributes alike."""
     assert element("p", "<b>&", title='"x"') == '<p title="&quot;x&quot;">&lt;b&gt;&amp;</p>'
-
-
-def test_markup_is_not_escaped_again() -> None:
-    """Elements can be nested."""
+    # Markup is not escaped again. Elements can be nested.
     assert element("p", element("b", "<"), "<") == "<p><b>&lt;</b>&lt;</p>"
     assert isinstance(join_html("a", Html("<br>")), Html)
-
-
-def test_attributes_are_named_as_in_python() -> None:
-    """None and False leave an attribute out, and True gives it no value."""
+    # Attributes are named as in python. None and False leave an attribute out, and True gives it no value.
     assert element("a", class_="x", aria_label="y", id=None, hidden=True, open=False) == (
         '<a class="x" aria-label="y" hidden></a>'
     )
@@ -70,39 +64,27 @@ def test_a_row_has_its_name_its_numbers_and_their_judgement() -> None:
     assert '<th scope="row">&lt;b&gt;<small>5 timeout</small></th>' in html
     assert '<td class="number bad">7</td>' in html
     assert '<th scope="col" class="number">count<small>of all</small></th>' in html
-
-
-def test_a_part_of_a_bar_that_is_not_zero_is_visible() -> None:
-    """One of a million is drawn as if it were one of two hundred."""
+    # A part of a bar that is not zero is visible.
     spans = read(build_html_table(build("a", 1, build_bar([("ok", 1), ("timeout", 0)], 10**6)))).find("span")
     assert [(span["class"], span.get("style")) for span in spans] == [
         ("stacked-bar", None),
         ("bar ok", "width:0.50%"),
     ]
-
-
-def test_groups_of_columns_have_a_head_above_them() -> None:
-    """The columns before and after them have none."""
+    # Groups of columns have a head above them. The columns before and after them have none.
     buy = make_target(name="<buy>", requests=500, outcomes=make_outcomes(ok=480, failed_check=15, timeout=5))
     page = read(build_html_table(build_targets(build_summary(targets=[make_target(), buy]))))
     text = " ".join(page.text.split())
     assert text.startswith("latency target requests ok failed rate p50 p95 p99 bytes item")
     assert "<buy> 5 timeout, 15 failed check 500" in text
     assert [head.get("colspan") for head in page.find("th")[:5]] == ["2", "1", "3", "3", "1"]
-
-
-def test_a_title_stands_above_a_table_and_a_note_below_it() -> None:
-    """Without rows it says so, and has no note."""
+    # A title stands above a table and a note below it. Without rows it says so, and has no note.
     text = " ".join(read(build_titled_table(build("a", 1, Cell()))).text.split())
     assert text == "Title name count of all a 1 a note"
     assert (
         " ".join(read(build_titled_table(cut_rows(build("a", 1, Cell()), 0))).text.split()) == "Title None."
     )
     assert read(build_folded_table(build("a", 1, Cell()))).find("details")
-
-
-def test_a_row_may_be_a_part_of_the_one_above() -> None:
-    """It is marked as such."""
+    # A row may be a part of the one above. It is marked as such.
     rows = [build_row(COLUMNS, ["all", 8, Cell()]), build_row(COLUMNS, ["some", 2, Cell()], is_part=True)]
     page = read(build_html_table(Table(name="t", title="", columns=COLUMNS, rows=rows)))
     assert [row.get("class") for row in page.find("tr")] == [None, None, "part"]

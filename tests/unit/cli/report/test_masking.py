@@ -60,31 +60,25 @@ def test_a_body_is_hidden(body: str) -> None:
     assert mask_spec({"body": "{file:body.json}"}) == {"body": "{file:body.json}"}
 
 
-def test_a_masked_spec_is_recognised() -> None:
-    """The page can say that something was hidden."""
-    open_spec, secret = {"requests": 1, "header": ["Accept: b"]}, {"header": ["Cookie: b"]}
-    assert not has_mask(open_spec, mask_spec(open_spec))
-    assert has_mask(secret, mask_spec(secret))
-    assert secret == {"header": ["Cookie: b"]}
-
-
-def test_columns_of_data_are_shown_where_they_are_known() -> None:
-    """They are no secrets of the spec; what stands around them may be one."""
-    assert mask_header("X-Key: abc{sku}-{i}{other}", ["sku", "a"]) == "X-Key: ***{sku}***{i}***"
-    assert mask_header("X-Key: {sku}") == "X-Key: ***"
-
-
-def test_what_targets_send_is_hidden_as_well() -> None:
+def test_targets_are_masked_and_a_masked_spec_is_recognised() -> None:
     """URL, headers and body of a target are masked as those of a spec with one target, and so is the base."""
     target = {"name": "buy", "url": "/buy?key=s", "header": ["X-Key: s"], "body": "s"}
     assert mask_spec({"base-url": "https://me:s@h", "targets": [target]}) == {
         "base-url": "https://***:***@h",
         "targets": [{"name": "buy", "url": "/buy?key=***", "header": ["X-Key: ***"], "body": "***"}],
     }
+    # A masked spec is recognised. The page can say that something was hidden.
+    open_spec, secret = {"requests": 1, "header": ["Accept: b"]}, {"header": ["Cookie: b"]}
+    assert not has_mask(open_spec, mask_spec(open_spec))
+    assert has_mask(secret, mask_spec(secret))
+    assert secret == {"header": ["Cookie: b"]}
 
 
-def test_columns_of_the_data_are_shown() -> None:
-    """They are placeholders; other names in braces are text."""
+def test_columns_of_data_are_shown() -> None:
+    """They are no secrets of the spec; what stands around them may be one."""
+    assert mask_header("X-Key: abc{sku}-{i}{other}", ["sku", "a"]) == "X-Key: ***{sku}***{i}***"
+    assert mask_header("X-Key: {sku}") == "X-Key: ***"
+    # Columns of the data are shown. They are placeholders; other names in braces are text.
     spec = {"url": ["http://h/?a={sku}&b={other}"], "header": ["X-A: {sku}"], "body": "{sku}"}
     assert mask_spec({**spec, "data": {"columns": ["sku"]}}) == {
         "url": ["http://h/?a={sku}&b=***"],

@@ -82,10 +82,7 @@ def test_a_file_that_cannot_be_written_is_answered_in_one_line(lines: list[bytes
             OutputFile("--csv", str(path), build).check()
     with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
         OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(lines))
-
-
-def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> None:
-    """Together they are one JSON document; a history that is cut off makes no report."""
+    # Lines are written as they come.
     path = tmp_path / "all.json"
     page = tmp_path / "page.html"
     outputs = [OutputFile("--json", str(path), None), OutputFile("--csv", str(page), build)]
@@ -142,16 +139,6 @@ def test_what_is_not_a_history_is_an_error(tmp_path: Path) -> None:
 MakeHistory = Callable[..., RunHistory]
 
 
-def test_json_has_no_secrets(make_history: MakeHistory) -> None:
-    """Only the first line can contain any, and its other fields stay as they were."""
-    history = make_history()
-    spec = {"header": ["Authorization: secret"]}
-    head = {"at": 1.0, "summary": history.summary, "spec": spec, "extent": history.extent}
-    masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
-    assert masked["spec"] == {"header": ["Authorization: ***"]}
-    assert masked["summary"] == msgspec.to_builtins(history.summary)
-
-
 def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     """Columns have the names from docs/metrics.md, and unknown values are empty."""
     history = make_history(samples=[make_sample(1, [1000, 2000]), make_sample(2, [])])
@@ -160,10 +147,7 @@ def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     assert (first["at"], first["requests_total"]) == ("1769965513.0", "1000")
     assert (first["requests_ended"], first["ok"], first["rate_rps"]) == ("2", "2", "2.0")
     assert (first["p50_ms"], second["p50_ms"], second["requests_ended"]) == ("1.0", "", "0")
-
-
-def test_csv_has_the_state_of_the_run_in_each_line(make_history: MakeHistory) -> None:
-    """It is the last state entered before the sample ended, or empty if none was recorded."""
+    # Csv has the state of the run in each line.
     samples = [make_sample(second) for second in range(1, 6)]
     events = [
         Event(at=samples[1].at - 0.5, type=EventType.STATE, text="", state=RunState.RUNNING),
@@ -172,21 +156,19 @@ def test_csv_has_the_state_of_the_run_in_each_line(make_history: MakeHistory) ->
     ]
     rows = csv.DictReader(io.StringIO(build_csv(make_history(samples=samples, events=events))))
     assert [row["state"] for row in rows] == ["", "running", "running", "running", "completed"]
-
-
-def test_csv_names_every_outcome() -> None:
-    """Columns have the order of the outcomes."""
+    # Csv names every outcome. Columns have the order of the outcomes.
     assert [name for name in CSV_COLUMNS if name in set(OUTCOMES)] == list(OUTCOMES)
-
-
-def test_hgrm_covers_the_whole_run(make_history: MakeHistory) -> None:
-    """Its latencies are in ms."""
+    # Hgrm covers the whole run. Its latencies are in ms.
     text = build_hgrm_text(make_history())
     assert "Total count    =         1000]" in text
     assert text.splitlines()[2].split()[0] == "1.000"
-
-
-def test_latencies_have_their_exact_minimum_and_maximum(make_history: MakeHistory) -> None:
-    """The histogram alone does not know them."""
+    # Latencies have their exact minimum and maximum. The histogram alone does not know them.
     latency = LATENCY.decode(make_history().summary)
     assert (latency.min_us, latency.max_us, latency.total) == (1000, 10_990, 1000)
+    # Json has no secrets. Only the first line can contain any, and its other fields stay as they were.
+    history = make_history()
+    spec = {"header": ["Authorization: secret"]}
+    head = {"at": 1.0, "summary": history.summary, "spec": spec, "extent": history.extent}
+    masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
+    assert masked["spec"] == {"header": ["Authorization: ***"]}
+    assert masked["summary"] == msgspec.to_builtins(history.summary)

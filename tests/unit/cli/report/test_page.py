@@ -33,18 +33,6 @@ def read_numbers(markup: str) -> dict[str, Any]:
     return numbers
 
 
-def test_a_page_has_every_section(make_history: MakeHistory) -> None:
-    """The account comes first."""
-    page = Page(build_page(make_history()))
-    assert page.faults == []
-    assert [section["id"] for section in page.find("section")] == [
-        "account", "over-time", "latencies", "outcomes", "workers", "coverage", "events", "spec",
-    ]  # fmt: skip
-    assert [figure["id"] for figure in page.find("figure")] == [
-        "rate", "quantiles", "heatmap", "load", "histogram", "percentiles", "leases",
-    ]  # fmt: skip
-
-
 def test_a_run_with_a_rate_has_more_to_show(make_open_history: MakeHistory) -> None:
     """Its phases, and three distributions; all charts over time tell the phases."""
     markup = build_page(make_open_history())
@@ -58,10 +46,7 @@ def test_a_run_with_a_rate_has_more_to_show(make_open_history: MakeHistory) -> N
     ]  # fmt: skip
     assert markup.count('class="phases"') == 6
     assert "Without the warm-up." in page.text
-
-
-def test_the_time_axis_begins_with_the_clock(make_open_history: MakeHistory) -> None:
-    """A run with a rate waits for its workers first, which is not shown."""
+    # The time axis begins with the clock.
     heads = read_numbers(build_page(make_open_history()))["tracks"]["time"]["heads"]
     assert len(heads) == 10
     waited = make_open_history(samples=[make_sample(0, []), *make_open_history().samples])
@@ -81,14 +66,6 @@ def test_a_page_loads_nothing(make_history: MakeHistory) -> None:
     assert policy.startswith("default-src 'none'")
 
 
-def test_ids_are_unique(make_history: MakeHistory) -> None:
-    """Labels refer to elements by their ids."""
-    ids = [
-        attributes["id"] for _, attributes in Page(build_page(make_history())).elements if "id" in attributes
-    ]
-    assert len(ids) == len(set(ids))
-
-
 def test_untrusted_text_stays_text(make_history: MakeHistory, make_summary: MakeSummary) -> None:
     """No name, URL, reason, flag, worker or event becomes markup."""
     summary = make_summary(
@@ -103,26 +80,6 @@ def test_untrusted_text_stays_text(make_history: MakeHistory, make_summary: Make
     assert len(page.find("script")) == 2
     assert page.find("img") == []
     assert page.text.count(NASTY) >= 6
-
-
-def test_numbers_can_be_read_out(make_history: MakeHistory) -> None:
-    """Each series has one number for each position of its track."""
-    numbers = read_numbers(build_page(make_history()))
-    plots = [div for div in Page(build_page(make_history())).find("div") if "data-chart" in div]
-    assert {plot["data-chart"] for plot in plots} == set(numbers["series"])
-    for plot in plots:
-        track = numbers["tracks"][plot["data-track"]]
-        for series in numbers["series"][plot["data-chart"]]:
-            assert len(series["values"]) == len(track["x"]) == len(track["heads"])
-
-
-def test_a_run_that_was_too_short_says_that_there_are_no_samples(make_history: MakeHistory) -> None:
-    """Everything else is shown, the chart of leases included."""
-    page = Page(build_page(make_history(samples=[], events=[])))
-    assert page.faults == []
-    assert "There are no samples of this run" in page.text
-    assert "No events were recorded." in page.text
-    assert [figure["id"] for figure in page.find("figure")] == ["histogram", "percentiles", "leases"]
 
 
 @pytest.mark.parametrize("state", RunState)
@@ -143,10 +100,14 @@ def test_a_run_has_a_page_in_every_state(
     assert f"soak {state}" in page.text
 
 
-def test_a_run_whose_time_was_over_at_once_has_a_page(
-    make_history: MakeHistory, make_summary: MakeSummary
-) -> None:
-    """It has dealt requests out and has none, because nothing of them was accounted."""
+def test_a_run_of_almost_nothing_has_a_page(make_history: MakeHistory, make_summary: MakeSummary) -> None:
+    """Everything else is shown, the chart of leases included."""
+    page = Page(build_page(make_history(samples=[], events=[])))
+    assert page.faults == []
+    assert "There are no samples of this run" in page.text
+    assert "No events were recorded." in page.text
+    assert [figure["id"] for figure in page.find("figure")] == ["histogram", "percentiles", "leases"]
+    # A run whose time was over at once has a page.
     summary = make_summary(
         Histogram(),
         requests=0,
@@ -159,10 +120,7 @@ def test_a_run_whose_time_was_over_at_once_has_a_page(
     page = Page(build_page(history))
     assert page.faults == []
     assert "0 of 0 requests accounted" in page.text
-
-
-def test_a_run_of_one_request_has_a_page(make_history: MakeHistory, make_summary: MakeSummary) -> None:
-    """Such a run has one second and one latency."""
+    # A run of one request has a page. Such a run has one second and one latency.
     histogram = Histogram()
     histogram.record(0)
     summary = make_summary(histogram, requests=1, accounted=1, outcomes=make_outcomes(ok=1))
@@ -198,8 +156,30 @@ def test_an_hour_makes_a_page_of_modest_size(make_history: MakeHistory) -> None:
     assert len(build_page(make_history(samples=samples))) < 600_000
 
 
-def test_charts_over_time_are_aligned(make_history: MakeHistory) -> None:
-    """A second is in the same column of the screen, whether or not a chart has labels at its right."""
+def test_a_page_has_every_section(make_history: MakeHistory) -> None:
+    """The account comes first."""
+    page = Page(build_page(make_history()))
+    assert page.faults == []
+    assert [section["id"] for section in page.find("section")] == [
+        "account", "over-time", "latencies", "outcomes", "workers", "coverage", "events", "spec",
+    ]  # fmt: skip
+    assert [figure["id"] for figure in page.find("figure")] == [
+        "rate", "quantiles", "heatmap", "load", "histogram", "percentiles", "leases",
+    ]  # fmt: skip
+    # Ids are unique. Labels refer to elements by their ids.
+    ids = [
+        attributes["id"] for _, attributes in Page(build_page(make_history())).elements if "id" in attributes
+    ]
+    assert len(ids) == len(set(ids))
+    # Numbers can be read out. Each series has one number for each position of its track.
+    numbers = read_numbers(build_page(make_history()))
+    plots = [div for div in Page(build_page(make_history())).find("div") if "data-chart" in div]
+    assert {plot["data-chart"] for plot in plots} == set(numbers["series"])
+    for plot in plots:
+        track = numbers["tracks"][plot["data-track"]]
+        for series in numbers["series"][plot["data-chart"]]:
+            assert len(series["values"]) == len(track["x"]) == len(track["heads"])
+    # Charts over time are aligned.
     markup = build_page(make_history())
     layouts = re.findall(r'<figure id="(\w+)">.*?<div class="(chart[^"]*)">', markup, flags=re.DOTALL)
     over_time = {name: layout for name, layout in layouts if name not in ("histogram", "percentiles")}

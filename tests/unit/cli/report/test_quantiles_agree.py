@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram, make_latency
 from tests.kit.outcomes import make_counts
 from tests.kit.runs import summaries
 from tests.kit.runs.summaries import make_outcomes
-from tests.unit.cli.report.conftest import START, build_latency
+from tests.unit.cli.report.conftest import START
 
 from oku_cli.report.charts.histogram_chart import ShownDistribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
@@ -40,7 +42,7 @@ from oku_core.thresholds.measurement import Measurement
 
 NAMES = ("p50", "p90", "p95", "p99", "p99_9")
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "max": 1.0}
-_OFTEN = settings(max_examples=60, deadline=None)
+_OFTEN = settings(max_examples=25, deadline=None)
 
 
 def find_exact_us(values_us: list[int], level: float) -> int:
@@ -50,16 +52,9 @@ def find_exact_us(values_us: list[int], level: float) -> int:
     return next(value for rank, value in enumerate(ordered, 1) if Fraction(rank, len(ordered)) >= share)
 
 
-def build_histogram(values_us: list[int]) -> Histogram:
-    """A histogram of these latencies."""
-    histogram = Histogram()
-    histogram.add(build_latency(values_us))
-    return histogram
-
-
 def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float | None]]]:
     """What each place prints of the latencies of one run, by the names of quantiles, in ms."""
-    histogram, latency = build_histogram(values_us), build_latency(values_us)
+    histogram, latency = make_histogram(values_us), make_latency(values_us)
     summary = build_summary(histogram)
     account = build_account(latency)
     yield "phase or target of a summary", pick(build_request_figures(account)["latency_ms"])
@@ -174,6 +169,7 @@ def test_every_place_has_the_same_quantile(values_us: list[int]) -> None:
     check(values_us)
 
 
+@pytest.mark.heavy
 def test_numbers_of_requests_at_which_ways_of_rounding_part() -> None:
     """101 requests: 99 % of them are 99.99, so the 100th has to be within; rounded ranks differ at 151."""
     for total in (1, 2, 3, 10, 11, 99, 100, 101, 149, 150, 151, 199, 251, 1000, 1001, 1499, 1501, 2001):
@@ -184,7 +180,7 @@ def test_numbers_of_requests_at_which_ways_of_rounding_part() -> None:
 def check(values_us: list[int]) -> None:
     """Compare all places with the exact quantile and with each other."""
     faults = []
-    expected = pick(build_latency_summary(build_histogram(values_us)))
+    expected = pick(build_latency_summary(make_histogram(values_us)))
     for place, figures in list_figures(values_us):
         for name, value in figures.items():
             exact_ms = find_exact_us(values_us, LEVELS[name]) / 1000

@@ -45,75 +45,38 @@ def build_workers(count: int) -> Summary:
     return build_summary(workers=[worker] * count)
 
 
-def test_what_a_run_does_not_have_has_no_section() -> None:
+def test_sections_of_a_summary() -> None:
     """Nothing is said of what was not asked for."""
     summary = build_summary(workers=[])
     sections = [build(summary) for build in (build_target_section, build_step_section, build_worker_section)]
     assert [*sections, build_phase_section(summary, None), build_threshold_section(summary)] == [None] * 5
-
-
-def test_thresholds_have_a_row_each_and_a_note() -> None:
-    """The limit is there, too: a page has room for it."""
+    # Thresholds have a row each and a note. The limit is there, too: a page has room for it.
     text = " ".join(read(build_threshold_section(build_threshold_run())).text.split())
     assert "p99 < 1s failed 1.00 s" in text
     assert "0.1 % wide" in text
-
-
-def test_the_targets_of_each_phase_are_folded() -> None:
-    """A note says what the warm-up is part of."""
+    # A run without responses says so. The account of outcomes is there in any case.
+    text = " ".join(read(build_outcome_section(build_summary(statuses={}))).text.split())
+    assert "Responses by status None." in text
+    # Many workers are folded under their spread. Few have a row each.
+    assert read(build_worker_section(build_workers(OPEN_WORKERS))).find("details") == []
+    page = read(build_worker_section(build_workers(OPEN_WORKERS + 1)))
+    assert len(page.find("details")) == 1
+    assert len(page.find("tr")) == 1 + 3 + 1 + OPEN_WORKERS + 1
+    assert "17 workers, none lost." in page.text
+    # Targets and their steps are folded. A note says what the warm-up is part of.
     targets = [make_target()]
     phases = [make_phase(name=name, targets=targets) for name in ("warm-up", "main")]
     page = read(build_target_section(build_summary(targets=targets, phases=phases)))
     assert len(page.find("details")) == 2
     assert "Phase warm-up" in page.text
     assert "include the warm-up" in page.text
-
-
-def test_the_steps_of_each_target_are_folded() -> None:
-    """A run without named targets has the table of the run alone."""
+    # The steps of each target are folded. A run without named targets has the table of the run alone.
     summary = build_summary(timing_ms=STEPS, targets=[make_target(timing_ms=STEPS)])
     assert len(read(build_step_section(summary)).find("details")) == 1
     assert not read(build_step_section(msgspec.structs.replace(summary, targets=[]))).find("details")
 
 
-def test_a_run_without_responses_says_so() -> None:
-    """The account of outcomes is there in any case."""
-    text = " ".join(read(build_outcome_section(build_summary(statuses={}))).text.split())
-    assert "Responses by status None." in text
-
-
-def test_many_workers_are_folded_under_their_spread() -> None:
-    """Few have a row each."""
-    assert read(build_worker_section(build_workers(OPEN_WORKERS))).find("details") == []
-    page = read(build_worker_section(build_workers(OPEN_WORKERS + 1)))
-    assert len(page.find("details")) == 1
-    assert len(page.find("tr")) == 1 + 3 + 1 + OPEN_WORKERS + 1
-    assert "17 workers, none lost." in page.text
-
-
 MakeSummary = Callable[..., Summary]
-
-
-def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
-    """It shows the name of the run, or its id if it has no name."""
-    text = Page(build_head(make_summary())).text
-    assert text == (
-        "soak completed · 100 % okrun 6f2c1a · engine aiohttp · started 2026-02-01 17:05:12 UTC"
-        " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
-    )
-    assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
-
-
-def test_the_head_says_the_load(make_summary: MakeSummary) -> None:
-    """A run of a coordinator of another version has none."""
-    text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
-    assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
-
-
-def test_the_head_says_what_is_asked(make_summary: MakeSummary) -> None:
-    """The target stands before the load."""
-    text = Page(build_head(make_summary(target="http://h/{i}", load="5/s for 10 s"))).text
-    assert "· engine aiohttp · http://h/{i} · 5/s for 10 s · started" in text
 
 
 @pytest.mark.parametrize(
@@ -138,63 +101,41 @@ def test_the_badge_is_green_only_if_all_was_ok(
     assert [element["class"] for element in head.find("span")] == [class_]
 
 
-def test_a_run_that_failed_says_why(make_summary: MakeSummary) -> None:
-    """The reason is shown as text, whatever it contains."""
-    head = build_head(make_summary(state=RunState.FAILED, reason="<script>"))
-    assert "<script>" in Page(head).text
-    assert Page(head).find("script") == []
-
-
 def test_the_account_comes_first(make_summary: MakeSummary) -> None:
     """It says how many of how many, whether that balances, and what the delay servers counted."""
     text = Page(build_balance(make_summary())).text
     assert text.startswith("Account1,000 of 1,000 requests accountedaccountbalancesresent at most0")
     assert "delay servers counted1,000 = accounted" in text
     assert "p99.911.0 ms" in text
-
-
-def test_the_account_says_how_many_requests_are_missing(make_summary: MakeSummary) -> None:
-    """Depending on the state of the run, they are left or were not made."""
+    # The account says how many requests are missing.
     paused = make_summary(state=RunState.PAUSED, accounted=999)
     assert "(99.9 %; 1 are left)" in Page(build_balance(paused)).text
     cancelled = make_summary(state=RunState.CANCELLED, accounted=999)
     assert "(99.9 %; 1 were not made)" in Page(build_balance(cancelled)).text
     running = make_summary(state=RunState.RUNNING, accounted=1, servers=ServersSummary(served=5))
     assert "balances so far" in Page(build_balance(running)).text
-
-
-def test_an_account_that_does_not_balance_says_so(make_summary: MakeSummary) -> None:
-    """It says so in place of `balances`."""
+    # An account that does not balance says so. It says so in place of `balances`.
     flag = Validity(flag=Flag.UNBALANCED, detail="1 is ok, the servers counted 0", requests=1)
     text = Page(build_balance(make_summary(validity=[flag]))).text
     assert "does not balance: 1 is ok, the servers counted 0" in text
-
-
-def test_every_flag_is_shown() -> None:
-    """Each says how many requests it concerns; without any, a sentence says so."""
+    # Every flag is shown. Each says how many requests it concerns; without any, a sentence says so.
     flags = [Validity(flag=Flag.WORKER_LOST, detail="a worker died", requests=1)]
     assert Page(build_flags(flags)).text == "worker lost 1 request: a worker died"
     assert "No flags" in Page(build_flags([])).text
 
 
-def test_a_run_that_has_not_begun_has_an_account(make_summary: MakeSummary) -> None:
+def test_a_run_has_an_account_whatever_it_lacks(make_summary: MakeSummary) -> None:
     """Nothing is divided by zero."""
     summary = make_summary(
         state=RunState.PENDING, accounted=0, started_at=None, ended_at=None, active_s=0.0, throughput_rps=0.0,
         outcomes=make_outcomes(), statuses={}, servers=None,
     )  # fmt: skip
     assert "0 of 1,000" in Page(build_balance(summary)).text
-
-
-def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> None:
-    """Its throughput is there all the same."""
+    # A run without answers has no latencies. Its throughput is there all the same.
     text = Page(build_balance(make_summary(Histogram()))).text
     assert "p50" not in text
     assert "throughput100/s" in text
-
-
-def test_a_run_with_a_rate_names_its_distributions(make_summary: MakeSummary) -> None:
-    """Figures of three distributions stand in one line, so each says which it is of."""
+    # A run with a rate names its distributions.
     text = Page(
         build_balance(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
     ).text
@@ -214,29 +155,39 @@ def test_the_time_of_a_run_without_an_end_is_its_progress(
     assert f"width:{width}%" in account
 
 
-@pytest.mark.parametrize(
-    ("bound_s", "text"), [(0.0, "exactly, on one machine"), (0.000084, "within 84.0 µs")]
-)
-def test_a_run_with_a_rate_says_how_well_the_clock_was_known(
-    make_summary: MakeSummary, bound_s: float, text: str
+def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
+    make_summary: MakeSummary, make_open_history: Callable[..., RunHistory]
 ) -> None:
     """By as much, requests of different workers may be early or late; a closed run does not care."""
-    account = Page(build_balance(make_summary(), clock_bound_s=bound_s)).text
-    assert f"workers knew the clock{text}" in account
-    assert "clock" not in Page(build_balance(make_summary())).text
-
-
-def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
-    make_open_history: Callable[..., RunHistory],
-) -> None:
-    """The rate that was planned stands beside the one that came of it."""
+    for bound_s, text in [(0.0, "exactly, on one machine"), (0.000084, "within 84.0 µs")]:
+        account = Page(build_balance(make_summary(), clock_bound_s=bound_s)).text
+        assert f"workers knew the clock{text}" in account
+        assert "clock" not in Page(build_balance(make_summary())).text
+    # A run with a rate says how well it kept to its plan.
     text = Page(build_balance(make_open_history().summary)).text
     assert "kept to the planin 8 of 9 seconds, to 1 %" in text
     assert "planned100/sthroughput100/s" in text
 
 
-def test_a_long_wait_is_named(make_summary: MakeSummary) -> None:
-    """That for workers of this machine is not: every run has it."""
+def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
+    """It shows the name of the run, or its id if it has no name."""
+    text = Page(build_head(make_summary())).text
+    assert text == (
+        "soak completed · 100 % okrun 6f2c1a · engine aiohttp · started 2026-02-01 17:05:12 UTC"
+        " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
+    )
+    assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
+    # The head says the load. A run of a coordinator of another version has none.
+    text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
+    assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
+    # The head says what is asked. The target stands before the load.
+    text = Page(build_head(make_summary(target="http://h/{i}", load="5/s for 10 s"))).text
+    assert "· engine aiohttp · http://h/{i} · 5/s for 10 s · started" in text
+    # A run that failed says why. The reason is shown as text, whatever it contains.
+    head = build_head(make_summary(state=RunState.FAILED, reason="<script>"))
+    assert "<script>" in Page(head).text
+    assert Page(head).find("script") == []
+    # A long wait is named. That for workers of this machine is not: every run has it.
     heads = [Page(build_head(make_summary(queued_s=queued_s))).text for queued_s in (1.5, 754.0)]
     assert "queued" not in heads[0]
     assert "· queued for 12 min 34 s · active for" in heads[1]

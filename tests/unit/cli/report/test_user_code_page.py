@@ -58,7 +58,7 @@ def test_requests_by_name_are_a_table(make_history: MakeHistory) -> None:
     assert 'id="inner-requests"' in build_page(make_history(build_user_code_run(), spec=SPEC))
 
 
-def test_a_traceback_is_there_as_a_whole() -> None:
+def test_a_traceback_is_there_as_a_whole(make_summary: MakeSummary) -> None:
     """It is folded, and its markup is text."""
     page = read(build_failure_section(build_user_code_run()))
     assert page.find("details")
@@ -66,10 +66,7 @@ def test_a_traceback_is_there_as_a_whole() -> None:
     heads = " ".join(page.text.split())
     assert "outcome reason iterations share first index last index" in heads
     assert "request of the first" not in heads
-
-
-def test_failures_of_requests_have_the_first_one(make_summary: MakeSummary) -> None:
-    """Where it is known."""
+    # Failures of requests have the first one. Where it is known.
     failure = FailureSummary(outcome=Outcome.TIMEOUT, reason="r", requests=1, sample="GET http://h/")
     page = read(build_failure_section(make_summary(failures=[failure])))
     assert "request of the first" in page.text

@@ -43,10 +43,7 @@ def test_the_commands_of_every_system_are_defused() -> None:
             assert find_command(text) is not None, text
             assert find_command(defuse(shown)) is None, text
             assert len(defuse(shown)) == len(shown), text
-
-
-def test_text_that_is_no_command_stays_as_it_is() -> None:
-    """Addresses, code, documents and Oku's own flags among it."""
+    # Text that is no command stays as it is. Addresses, code, documents and Oku's own flags among it.
     for text in PLAIN:
         assert find_command(text) is None, text
         assert defuse(text) == text

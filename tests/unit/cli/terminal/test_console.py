@@ -39,41 +39,29 @@ def show(renderable: RenderableType) -> str:
     return file.getvalue()
 
 
-def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
+def test_a_view_shows_what_others_wrote(make_summary: MakeSummary, make_tick: MakeTick) -> None:
     """This holds for its name, reason, notices, workers, statuses and flags, and for the hint."""
     summary = make_summary(
         run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.FAILED, reason=f"3{EVIL}", notices=[f"4{EVIL}"],
         workers=[make_worker(f"5{EVIL}")], statuses={f"6{EVIL}": 1000},
         validity=[Validity(flag=Flag.RESENT, detail=f"7{EVIL}", requests=1)],
     )  # fmt: skip
-
     shown = " ".join(show(build_screen(summary, hint=f"8{EVIL}")).split())
-
     assert all(f"{number}{SHOWN}" in shown for number in range(1, 9))
     assert shown.count("␛[31m") == 8
     assert not any(character in shown for character in STEERS)
-
-
-def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
-    """This holds for the title and the notices."""
+    # The live area shows what others wrote. This holds for the title and the notices.
     tick = make_tick(notices=[f"2{EVIL}"])
     sample = SeenTick(tick=tick, trend=TrendTracker().add(tick), seen_at_s=0)
-
     shown = show(build_frame(f"1{EVIL}", sample, 0))
-
     assert all(f"{number}{SHOWN}" in shown for number in (1, 2))
     assert not any(character in shown for character in STEERS)
-
-
-def test_the_list_of_runs_shows_what_others_wrote() -> None:
-    """This holds for the id and the name."""
+    # The list of runs shows what others wrote. This holds for the id and the name.
     row = ListedRun(
         run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, ok=0,
         created_at=0, load=f"3{EVIL}",
     )  # fmt: skip
-
     shown = show(build_runs_table([row], fits=False))
-
     assert all(f"{number}{SHOWN}" in shown for number in (1, 2, 3))
     assert not any(character in shown for character in STEERS)
 
@@ -85,16 +73,11 @@ def test_lines_beside_the_progress_show_what_others_wrote(make_tick: MakeTick) -
     view.start(f"1{EVIL}")
     view.log(f"2{EVIL}")
     view.show_tick(make_tick(notices=[f"3{EVIL}"]))
-
     assert [SHOWN in line for line in file.getvalue().split("\n")] == [True, True, False, True, False]
     assert not any(character in file.getvalue() for character in STEERS)
-
-
-def test_lines_above_the_live_area_show_what_others_wrote() -> None:
-    """They stay as they are where the terminal is wide enough."""
+    # Lines above the live area show what others wrote.
     file = io.StringIO()
     LiveView(Terminal(file=file, width=200, force_terminal=True, color_system=None)).log(EVIL)
-
     assert file.getvalue().startswith(SHOWN)
     assert file.getvalue().count("\n") == 1
 

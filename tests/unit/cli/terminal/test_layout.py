@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram
 
 from oku_cli.live.live_figures import measure_tick_rates
 from oku_cli.live.live_view import SeenTick, build_frame
@@ -15,7 +16,7 @@ from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.views.runs_view import ListedRun, build_runs_table
 from oku_cli.views.summary_view import build_screen
 from oku_core.accounting import hdr
-from oku_core.accounting.histogram import HIGHEST_US, Histogram
+from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
@@ -39,16 +40,14 @@ WHEN = st.integers(0, 10**9)
 COUNTS = st.integers(0, 20) | st.integers(0, 10**6) | st.integers(10**14, OPEN_END - 1)
 TIMES = st.just(0.0) | st.floats(0.001, 10) | st.floats(10, 1e7)
 ANY_CASE = settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 
 
 @st.composite
 def summaries(draw: st.DrawFn) -> Summary:
     """Runs of any size, with each kind of outcome, many statuses, workers and flags."""
-    histogram = Histogram()
-    for value_us in draw(st.lists(st.integers(1, 3_600_000_000), max_size=20)):
-        histogram.record(value_us)
+    histogram = make_histogram(draw(st.lists(st.integers(1, 3_600_000_000), max_size=20)))
     requests = draw(COUNTS)
     names = st.sampled_from(["worker-1", "oku-workers-7c9d8b6f5-x2x4z", "a"])
     workers = st.builds(
@@ -105,9 +104,7 @@ def ticks(draw: st.DrawFn) -> Tick:
     """Seconds of runs of any size."""
     requests = draw(COUNTS)
     accounted = draw(st.integers(0, requests))
-    latencies = Histogram()
-    for latency_us in draw(st.lists(st.integers(0, HIGHEST_US), max_size=5)):
-        latencies.record(latency_us)
+    latencies = make_histogram(draw(st.lists(st.integers(0, HIGHEST_US), max_size=5)))
     sample = Sample(
         at=draw(TIMES), seconds=1.0, requests_total=requests, accounted=accounted, leased=0,
         pending=requests - accounted, done=draw(st.integers(accounted, requests)),

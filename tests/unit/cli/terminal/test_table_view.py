@@ -34,19 +34,6 @@ DETAIL = Column(key="detail", head="detail", role=Role.TEXT, rank=Rank.DETAIL)
 TIMES = {f"{time}_ms": LatencySummary(p50=1.5, p99=20.0, max=30.0) for time in ("response_time", "lateness")}
 
 
-def test_numbers_are_aligned_to_the_right_and_bars_and_details_left_out(render: Render) -> None:
-    """Heads are shown unless they are not wanted."""
-    table = build_table(
-        "t", "T", [NAME, COUNT, BAR, DETAIL], [["a", 1200, Cell(), "x"], ["b", 7, Cell(), "y"]]
-    )
-    assert [line.rstrip() for line in render(TableView(table))] == [
-        "name  count",
-        "a     1,200",
-        "b         7",
-    ]
-    assert [line.rstrip() for line in render(TableView(table, has_heads=False))] == ["a  1,200", "b      7"]
-
-
 def test_bars_are_drawn_where_there_is_room_for_them(render: Render) -> None:
     """The longest is full, and one too small for its length is visible; in little room they are left out."""
     rows: list[list[Value]] = [
@@ -61,23 +48,30 @@ def test_bars_are_drawn_where_there_is_room_for_them(render: Render) -> None:
     assert [line.split() for line in render(view, 7)] == [["a", "9"], ["b", "1"], ["c", "0"]]
 
 
-def test_a_part_is_indented_under_its_row(render: Render) -> None:
-    """As the causes of what was not sent are."""
+def test_numbers_are_aligned_to_the_right_and_bars_and_details_left_out(render: Render) -> None:
+    """Heads are shown unless they are not wanted."""
+    table = build_table(
+        "t", "T", [NAME, COUNT, BAR, DETAIL], [["a", 1200, Cell(), "x"], ["b", 7, Cell(), "y"]]
+    )
+    assert [line.rstrip() for line in render(TableView(table))] == [
+        "name  count",
+        "a     1,200",
+        "b         7",
+    ]
+    assert [line.rstrip() for line in render(TableView(table, has_heads=False))] == ["a  1,200", "b      7"]
+    # A part is indented under its row. As the causes of what was not sent are.
     columns = [NAME, COUNT]
     rows = [build_row(columns, ["all", 8]), build_row(columns, ["some", 2], is_part=True)]
     table = Table(name="t", title="", columns=columns, rows=rows)
     assert [line.rstrip() for line in render(TableView(table, has_heads=False))] == ["all     8", "  some  2"]
 
 
-def test_a_judgement_is_a_colour_and_a_name_is_bold(render: Render) -> None:
+def test_foreign_text_and_judgements_change_nothing_but_colours(render: Render) -> None:
     """No meaning is carried by colour alone: the text is the same."""
     row = Row([Cell(text="a"), Cell(text="9", judgement=Judgement.BAD)])
     view = TableView(Table(name="t", title="", columns=[NAME, COUNT], rows=[row]))
     assert render(view)[1].split() == ["a", "9"]
-
-
-def test_foreign_text_cannot_move_the_cursor(render: Render) -> None:
-    """Names and reasons come from elsewhere."""
+    # Foreign text cannot move the cursor. Names and reasons come from elsewhere.
     table = build_table("t", "", [NAME, TEXT], [["a\x1b[1m", "b\nc"]])
     assert render(TableView(table))[1].split() == ["a␛[1m", "b␊c"]
 
@@ -123,7 +117,7 @@ def test_groups_of_columns_continue_below_where_they_do_not_fit(render: Render) 
     ]
 
 
-def test_a_long_name_is_folded_or_shows_both_of_its_ends(render: Render) -> None:
+def test_long_names_and_texts_are_folded(render: Render) -> None:
     """The end of a pod's name tells it apart, and the numbers keep their places."""
     name = "GET /a/very/long/path/to/{sku}/reviews"
     table = build_table("t", "", [NAME, COUNT], [[name, 100]])
@@ -131,10 +125,7 @@ def test_a_long_name_is_folded_or_shows_both_of_its_ends(render: Render) -> None
     assert "".join(line.split("  ")[0] for line in lines[1:]).replace(" 100", "") == name.replace(" ", "")
     [_, line] = render(TableView(table, longest_name=LONGEST_NAME))
     assert line.split("  ")[0] == "GET /a/very/…sku}/reviews"
-
-
-def test_a_long_text_is_broken_between_words(render: Render) -> None:
-    """The columns beside it stay aligned."""
+    # A long text is broken between words. The columns beside it stay aligned.
     table = build_table("t", "", [NAME, TEXT, COUNT], [["a", "no answer " * 5, 3]])
     lines = [line.rstrip() for line in render(TableView(table), width=44)]
     assert lines[1] == "a     no answer no answer no answer        3"

@@ -34,12 +34,6 @@ def test_what_is_not_python_is_told_in_one_line(content: bytes, fault: str) -> N
     assert str(caught.value).isprintable()
 
 
-def test_a_warning_of_the_compiler_is_not_printed() -> None:
-    """It comes when the code runs, once for each worker at most."""
-    with warnings.catch_warnings(action="error"):
-        assert parse_python(b'a = "\\d"\n', "a.py").body
-
-
 def test_what_is_carried_out_on_import_is_found_in_blocks() -> None:
     """What stands in functions and classes is not."""
     tree = parse_python(
@@ -50,6 +44,9 @@ def test_what_is_carried_out_on_import_is_found_in_blocks() -> None:
     )
     names = [node.name for node in iter_module_statements(tree) if isinstance(node, ast.FunctionDef)]
     assert sorted(names) == ["a", "b", "c", "d", "e", "h"]
+    # A warning of the compiler is not printed. It comes when the code runs, once for each worker at most.
+    with warnings.catch_warnings(action="error"):
+        assert parse_python(b'a = "\\d"\n', "a.py").body
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -83,13 +80,6 @@ def test_a_module_beside_the_file_is_found(tmp_path: Path, statement: str) -> No
     assert find(tmp_path, main=statement, a="import json, numpy", other="") == ["a.py"]
 
 
-def test_modules_of_modules_are_found_also_in_a_circle(tmp_path: Path) -> None:
-    """Each once."""
-    assert find(tmp_path, main="import a", a="import b", b="import a, main, c", c="") == [
-        "a.py", "b.py", "c.py",
-    ]  # fmt: skip
-
-
 def test_a_module_of_a_package_comes_with_the_packages_around_it(tmp_path: Path) -> None:
     """These are imported first; one without `__init__.py` is a package, too."""
     (tmp_path / "pkg" / "sub").mkdir(parents=True)
@@ -104,16 +94,17 @@ def test_a_module_of_a_package_comes_with_the_packages_around_it(tmp_path: Path)
     ]  # fmt: skip
 
 
-def test_a_name_of_a_package_may_be_a_module_of_it(tmp_path: Path) -> None:
-    """`from package import module` looks the same as any other name."""
+def test_modules_of_modules_are_found_also_in_a_circle(tmp_path: Path) -> None:
+    """Each once."""
+    assert find(tmp_path, main="import a", a="import b", b="import a, main, c", c="") == [
+        "a.py", "b.py", "c.py",
+    ]  # fmt: skip
+    # A name of a package may be a module of it.
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "mod.py").write_text("")
     (tmp_path / "pkg" / "other.py").write_text("")
     assert find(tmp_path, main="from pkg import mod, name") == ["pkg/mod.py"]
-
-
-def test_a_package_comes_before_a_module_of_the_same_name(tmp_path: Path) -> None:
-    """As Python has it."""
+    # A package comes before a module of the same name. As Python has it.
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "__init__.py").write_text("")
     assert find(tmp_path, main="import a", a="") == ["a/__init__.py"]
@@ -160,21 +151,18 @@ def test_modules_may_be_elsewhere(tmp_path: Path) -> None:
         ImportedModules(path, "main.py", [far])
 
 
-def test_a_file_is_included_alone(tmp_path: Path) -> None:
+def test_a_file_is_included_alone_and_a_folder_without_hidden_files(tmp_path: Path) -> None:
     """Also one that would be left out of a folder."""
     (tmp_path / ".env").write_text("")
     assert list_included(tmp_path / ".env", "x") == [tmp_path / ".env"]
-
-
-def test_a_folder_is_included_without_caches_and_hidden_files(tmp_path: Path) -> None:
-    """Nobody wants them, and hidden ones may be secrets."""
+    # A folder is included without caches and hidden files.
     for name in ("b.json", "a/c.txt", ".git/x", ".env", "__pycache__/m.pyc", "m.pyc", "a/node_modules/y"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert list_included(tmp_path, "x") == [tmp_path / "a" / "c.txt", tmp_path / "b.json"]
 
 
-def test_a_folder_of_nothing_or_of_too_much_is_refused(tmp_path: Path) -> None:
+def test_what_is_included_has_a_bound(tmp_path: Path) -> None:
     """Each file stands in the spec."""
     with pytest.raises(UserError, match=r"^x: has no files$"):
         list_included(tmp_path, "x")
@@ -182,10 +170,7 @@ def test_a_folder_of_nothing_or_of_too_much_is_refused(tmp_path: Path) -> None:
         (tmp_path / str(number)).touch()
     with pytest.raises(UserError, match=r"^x: has more than 1,000 files$"):
         list_included(tmp_path, "x")
-
-
-def test_user_code_has_a_bound() -> None:
-    """Each worker has a copy of all of it."""
+    # User code has a bound. Each worker has a copy of all of it.
     check_total(MOST_TOTAL_BYTES, MOST_FILES, "x")
     with pytest.raises(UserError, match=r"^x: with what it imports and includes these are 1,001 files, "):
         check_total(0, MOST_FILES + 1, "x")

@@ -40,18 +40,12 @@ def write(folder: Path, text: str = LOCUSTFILE) -> Path:
     return folder / "locustfile.py"
 
 
-def test_classes_that_may_be_users_are_found(tmp_path: Path) -> None:
+def test_names_in_a_locustfile_are_found(tmp_path: Path) -> None:
     """Sets of tasks, shapes and abstract classes are none."""
     assert list_user_classes(write(tmp_path)) == ["Buyer", "Reader"]
-
-
-def test_tags_are_found_also_in_modules_beside_the_file(tmp_path: Path) -> None:
-    """Each once."""
+    # Tags are found also in modules beside the file. Each once.
     assert list_tags(write(tmp_path)) == ["base", "cart", "slow"]
-
-
-def test_a_file_that_is_not_python_has_no_names(tmp_path: Path) -> None:
-    """Whoever asks is told so."""
+    # A file that is not python has no names. Whoever asks is told so.
     path = write(tmp_path, "class (")
     for find in (list_user_classes, list_tags):
         with pytest.raises(UserError, match=r"^locustfile\.py:1: is not Python"):

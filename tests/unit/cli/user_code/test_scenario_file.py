@@ -13,28 +13,20 @@ def read(text: str) -> ScenarioFunctions | None:
     return read_functions(parse_python(text.encode(), "a.py"), "a.py")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x = 1", "async def other(): pass", "class S:\n    async def scenario(self): pass"]
-)
-def test_a_file_without_a_scenario_has_no_functions(text: str) -> None:
-    """It may be a locustfile."""
-    assert read(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_scenario_may_ask_for_what_there_is() -> None:
+    """In any order; what has a default of its own is left to it."""
+    for text in [
         "async def scenario(): pass",
         "async def scenario(index, http, row, setup_data): pass",
         "async def scenario(*, http: Http, index: int = 3, other=1): pass",
         "async def scenario(index, **rest): pass",
         "if True:\n    @decorated\n    async def scenario(index): pass",
         "async def scenario(index):\n    def own():\n        yield 1",
-    ],
-)
-def test_a_scenario_may_ask_for_what_there_is(text: str) -> None:
-    """In any order; what has a default of its own is left to it."""
-    assert read(text) is not None
+    ]:
+        assert read(text) is not None
+    for text in ["", "x = 1", "async def other(): pass", "class S:\n    async def scenario(self): pass"]:
+        # A file without a scenario has no functions. It may be a locustfile.
+        assert read(text) is None
 
 
 @pytest.mark.parametrize(
@@ -71,25 +63,19 @@ def test_what_cannot_be_called_is_told_in_one_line(text: str, fault: str) -> Non
     assert str(caught.value) == fault
 
 
-@pytest.mark.parametrize(
-    ("rest", "hooks"),
-    [
+def test_the_hooks_are_found() -> None:
+    """Both kinds of function will do."""
+    for rest, hooks in [
         ("", ()),
         ("def setup(): return 1", (Hook.SETUP,)),
         ("async def teardown(setup_data, http): pass", (Hook.TEARDOWN,)),
         ("async def teardown(): pass\ndef setup(http): pass", (Hook.SETUP, Hook.TEARDOWN)),
         ("class A:\n    def setup(self): pass", ()),
-    ],
-)
-def test_the_hooks_are_found(rest: str, hooks: tuple[Hook, ...]) -> None:
-    """Both kinds of function will do."""
-    found = read(f"async def scenario(): pass\n{rest}")
-    assert found is not None
-    assert found.hooks == hooks
-
-
-def test_the_line_in_which_a_row_is_asked_for_is_known() -> None:
-    """A run without data has none."""
+    ]:
+        found = read(f"async def scenario(): pass\n{rest}")
+        assert found is not None
+        assert found.hooks == hooks
+    # The line in which a row is asked for is known. A run without data has none.
     assert read("async def scenario(index): pass") == ScenarioFunctions((), None)
     assert read("\nasync def scenario(\n    index,\n    row,\n): pass") == ScenarioFunctions((), 4)
 
@@ -125,18 +111,12 @@ def test_nothing_of_it_is_run(tmp_path: Path) -> None:
     text = f"raise SystemExit\nopen({str(tmp_path / 'touched')!r}, 'w')\n{SCENARIO}"
     assert choose(tmp_path, text) is Engine.PYTHON
     assert not (tmp_path / "touched").exists()
-
-
-def test_a_file_that_is_both_is_what_the_user_says(tmp_path: Path) -> None:
-    """Only what it is not cannot be said."""
+    # A file that is both is what the user says. Only what it is not cannot be said.
     both = f"import locust\n{SCENARIO}"
     assert choose(tmp_path, both, Engine.LOCUST) is Engine.LOCUST
     assert choose(tmp_path, both, Engine.PYTHON) is Engine.PYTHON
     assert choose(tmp_path, SCENARIO, Engine.LOCUST) is Engine.PYTHON
-
-
-def test_what_no_engine_can_run_is_refused(tmp_path: Path) -> None:
-    """In one line each."""
+    # What no engine can run is refused. In one line each.
     with pytest.raises(UserError, match=r"^a\.py: has neither an async def scenario nor users of Locust$"):
         choose(tmp_path, "import asyncio\nasync def main(): pass")
     for name, fault in {"none.py": "No such file or directory", ".": "is not a regular file"}.items():

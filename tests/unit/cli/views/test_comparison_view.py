@@ -22,10 +22,7 @@ def test_two_runs_stand_side_by_side(make_run: MakeRun, render: Render) -> None:
     assert "none (" not in text
     (p99_9,) = (line for line in lines if line.startswith("   p99.9"))
     assert p99_9.rstrip().endswith("too few")
-
-
-def test_what_would_have_been_seen_is_explained(make_run: MakeRun, render: Render) -> None:
-    """Only where no difference is shown."""
+    # What would have been seen is explained. Only where no difference is shown.
     text = "\n".join(render(build_comparison(compare_runs(make_run(1), make_run(2), mask=dict))))
     assert "no difference shown (would have seen " in text
     assert "none (x %): no difference shown; one of x % would have been seen" in text

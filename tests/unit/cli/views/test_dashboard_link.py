@@ -28,24 +28,17 @@ SUMMARY = build_summary(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
+def test_a_grafana_has_an_address() -> None:
+    """A slash at the end is not doubled."""
+    for text, address in [
         (GRAFANA, GRAFANA),
         (f"{GRAFANA}/", GRAFANA),
         ("https://host/grafana", "https://host/grafana"),
         ("https://host/grafana//", "https://host/grafana"),
         ("http://[::1]:3000/", "http://[::1]:3000"),
-    ],
-)
-def test_a_grafana_may_be_below_a_path(text: str, address: str) -> None:
-    """A slash at the end is not doubled."""
-    assert parse_grafana_url(text) == address
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+    ]:
+        assert parse_grafana_url(text) == address
+    for text, message in [
         ("", "has no scheme"),
         ("127.0.0.1:3000", "has no scheme, write http://127.0.0.1:3000"),
         ("ftp://host", "has the scheme ftp"),
@@ -57,16 +50,14 @@ def test_a_grafana_may_be_below_a_path(text: str, address: str) -> None:
         ("http://host/?", "has a query"),
         ("http://host/#x", "has a fragment"),
         ("http://host/{i}", "has a query or a placeholder"),
-    ],
-)
-def test_what_is_not_the_address_of_a_grafana_is_refused(text: str, message: str) -> None:
-    """A password is not shown."""
-    with pytest.raises(ValueError, match=message) as raised:
-        parse_grafana_url(text)
-    assert "secret" not in str(raised.value)
+    ]:
+        # What is not the address of a grafana is refused. A password is not shown.
+        with pytest.raises(ValueError, match=message) as raised:
+            parse_grafana_url(text)
+        assert "secret" not in str(raised.value)
 
 
-def test_a_link_is_of_the_dashboard_and_the_variable_that_there_are() -> None:
+def test_a_link_is_of_the_dashboard_and_of_the_time_of_the_run() -> None:
     """Their names stand in the dashboards and here."""
     link = urlsplit(build_summary_link(f"{GRAFANA}/grafana", SUMMARY, 5000.0))
     dashboard = load_dashboards()[link.path.removeprefix("/grafana/d/")]
@@ -74,19 +65,7 @@ def test_a_link_is_of_the_dashboard_and_the_variable_that_there_are() -> None:
     chosen = {f"var-{variable['name']}" for variable in dashboard["templating"]["list"]}
     assert set(query) - {"from", "to"} == {"var-run"} <= chosen
     assert query["var-run"] == [SUMMARY.run]
-
-
-@pytest.mark.parametrize("state", RunState)
-def test_a_link_shows_the_time_of_a_run_with_a_margin(state: RunState) -> None:
-    """It goes on with a run that is not at rest."""
-    over = msgspec.structs.replace(SUMMARY, state=state)
-    query = parse_qs(urlsplit(build_summary_link(GRAFANA, over, 5000.0)).query)
-    assert query["from"] == ["990250"]
-    assert query["to"] == ["1070500" if state in REST_STATES else "now"]
-
-
-def test_a_run_that_is_over_or_paused_may_lack_a_time() -> None:
-    """It is paused when it has been active for as long as it was; after several pauses only now is known."""
+    # A run that is over or paused may lack a time.
     paused = msgspec.structs.replace(SUMMARY, state=RunState.PAUSED, ended_at=None, active_s=20.0)
     assert build_summary_link(GRAFANA, paused, 5000.0).endswith("from=990250&to=1030250")
     pauses = Validity(flag=Flag.INTERRUPTED, detail="", requests=1)
@@ -94,8 +73,11 @@ def test_a_run_that_is_over_or_paused_may_lack_a_time() -> None:
     assert build_summary_link(GRAFANA, again, 5000.0).endswith("from=990250&to=5010000")
     unbegun = msgspec.structs.replace(SUMMARY, state=RunState.CANCELLED, started_at=None)
     assert build_summary_link(GRAFANA, unbegun, 5000.0).endswith("from=1050500&to=1070500")
-
-
-def test_the_link_of_a_run_that_begins_goes_on_with_it() -> None:
-    """It has the margin at its begin alone."""
+    # A link shows the time of a run with a margin. It goes on with a run that is not at rest.
+    for state in RunState:
+        over = msgspec.structs.replace(SUMMARY, state=state)
+        query = parse_qs(urlsplit(build_summary_link(GRAFANA, over, 5000.0)).query)
+        assert query["from"] == ["990250"]
+        assert query["to"] == ["1070500" if state in REST_STATES else "now"]
+    # The link of a run that begins goes on with it. It has the margin at its begin alone.
     assert build_live_link(GRAFANA, "r 1", 1000.0) == f"{GRAFANA}/d/oku-run?var-run=r+1&from=990000&to=now"

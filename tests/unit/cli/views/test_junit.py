@@ -25,36 +25,6 @@ def read(content: bytes) -> dict[str, str]:
     return results
 
 
-def test_strict_readers_take_the_file() -> None:
-    """Schemas such as that of the xUnit plugin of Jenkins have these attributes, and no others."""
-    root = ET.fromstring(build_junit(build_threshold_run()))  # our own file
-    assert set(root.attrib) == {"name", "time", "tests", "failures", "errors"}
-    assert set(root[0].attrib) == {*root.attrib, "skipped", "timestamp"}
-    assert root[0].get("timestamp") == "2026-02-01T17:05:12"
-
-
-def test_there_is_a_test_case_for_the_run_for_each_threshold_and_for_each_flag() -> None:
-    """A failed threshold is a failure, an undecided one an error, and a raised flag is skipped."""
-    results = read(build_junit(build_threshold_run()))
-
-    assert results["oku.run completed"] == results["oku.run something was ok"] == ""
-    assert results["oku.thresholds ok >= 99%"] == ""
-    assert results["oku.thresholds p99 < 1s"] == "failure"
-    assert results["oku.thresholds rate > 1/s over 1m"] == "error"
-    flags = {
-        name.removeprefix("oku.validity "): result for name, result in results.items() if "validity" in name
-    }
-    assert set(flags) == set(Flag)
-    assert {flag for flag, result in flags.items() if result} == {Flag.RESENT}
-    assert flags[Flag.RESENT] == "skipped"
-
-
-def test_what_is_allowed_to_be_undecided_is_skipped() -> None:
-    """As it leaves the exit code as it is."""
-    results = read(build_junit(build_threshold_run(), allows_undecided=True))
-    assert results["oku.thresholds rate > 1/s over 1m"] == "skipped"
-
-
 @pytest.mark.parametrize(
     ("changes", "name", "result"),
     [
@@ -72,15 +42,27 @@ def test_whatever_changes_the_exit_code_is_not_green(changes: dict[str, Any], na
     assert read(build_junit(summary))[name] == result
 
 
-def test_nothing_that_was_ok_is_a_failure() -> None:
-    """Whatever else there is."""
+def test_a_test_case_for_the_run_for_each_threshold_and_for_each_flag() -> None:
+    """A failed threshold is a failure, an undecided one an error, and a raised flag is skipped."""
+    results = read(build_junit(build_threshold_run()))
+    assert results["oku.run completed"] == results["oku.run something was ok"] == ""
+    assert results["oku.thresholds ok >= 99%"] == ""
+    assert results["oku.thresholds p99 < 1s"] == "failure"
+    assert results["oku.thresholds rate > 1/s over 1m"] == "error"
+    flags = {
+        name.removeprefix("oku.validity "): result for name, result in results.items() if "validity" in name
+    }
+    assert set(flags) == set(Flag)
+    assert {flag for flag, result in flags.items() if result} == {Flag.RESENT}
+    assert flags[Flag.RESENT] == "skipped"
+    # What is allowed to be undecided is skipped. As it leaves the exit code as it is.
+    results = read(build_junit(build_threshold_run(), allows_undecided=True))
+    assert results["oku.thresholds rate > 1/s over 1m"] == "skipped"
+    # Nothing that was ok is a failure. Whatever else there is.
     run = build_threshold_run()
     summary = msgspec.structs.replace(run, outcomes=msgspec.structs.replace(run.outcomes, ok=0))
     assert read(build_junit(summary))["oku.run something was ok"] == "failure"
-
-
-def test_thresholds_of_a_run_that_is_paused_have_no_verdict_yet() -> None:
-    """The run itself is an error, so the page is red; what is certain already stays a failure."""
+    # Thresholds of a run that is paused have no verdict yet.
     paused = msgspec.structs.replace(build_threshold_run(), state=RunState.PAUSED, verdict=None)
     cases = read(build_junit(paused))
     assert cases["oku.run completed"] == "error"
@@ -88,8 +70,13 @@ def test_thresholds_of_a_run_that_is_paused_have_no_verdict_yet() -> None:
     assert cases["oku.thresholds p99 < 1s"] == "failure"
 
 
-def test_names_of_others_cannot_break_the_file() -> None:
-    """XML has no control characters, not even escaped ones."""
+def test_strict_readers_take_the_file() -> None:
+    """Schemas such as that of the xUnit plugin of Jenkins have these attributes, and no others."""
+    root = ET.fromstring(build_junit(build_threshold_run()))  # our own file
+    assert set(root.attrib) == {"name", "time", "tests", "failures", "errors"}
+    assert set(root[0].attrib) == {*root.attrib, "skipped", "timestamp"}
+    assert root[0].get("timestamp") == "2026-02-01T17:05:12"
+    # Names of others cannot break the file. XML has no control characters, not even escaped ones.
     summary = msgspec.structs.replace(build_threshold_run(), name='<a "\x1b\x00&>')
     suite = ET.fromstring(build_junit(summary))[0]  # our own file
     assert suite.get("name") == '<a "  &>'

@@ -33,46 +33,30 @@ def build_outcome(**changes: Any) -> ShownOutcome:
     return ShownOutcome(outcome=Outcome.FAILED_CHECK, reason="check body", time_ms=1.7, answer=answer)
 
 
-def test_a_request_is_printed_with_its_target_and_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_and_its_answer_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """And then as it goes out."""
     print_request(REQUEST)
     assert capsys.readouterr().out.splitlines() == [
         "Request 7 of run r1 asks target buy: http://h/7", "Row: sku=x, n=1", "",
         "POST /7 HTTP/1.1", "Host: h", "", "a", "b",
     ]  # fmt: skip
-
-
-def test_a_body_that_is_not_text_is_printed_as_its_size(capsys: pytest.CaptureFixture[str]) -> None:
-    """A terminal must not get it."""
+    # A body that is not text is printed as its size. A terminal must not get it.
     print_request(msgspec.structs.replace(REQUEST, body=None, body_bytes=1200))
     assert capsys.readouterr().out.splitlines()[-1] == "(1,200 bytes that are not text)"
-
-
-def test_an_answer_is_printed_with_what_it_counts_as(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the words of the account."""
+    # An answer is printed with what it counts as. In the words of the account.
     print_outcome(build_outcome())
     assert capsys.readouterr().out.splitlines() == [
         "", "HTTP/1.1 200 OK", "A: b", "", "hi", "", "failed check: check body, after 1.70 ms",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"body": None, "body_bytes": 1234}, "(1,234 bytes that are not text)"),
         ({"is_whole": False, "body_bytes": 99_999}, "(this is the beginning; 99,999 bytes came)"),
-    ],
-)
-def test_what_is_not_shown_of_a_body_is_said(
-    capsys: pytest.CaptureFixture[str], changes: dict[str, Any], said: str
-) -> None:
-    """Nobody takes the beginning for all of it."""
-    print_outcome(build_outcome(**changes))
-    assert said in capsys.readouterr().out.splitlines()
-
-
-def test_without_an_answer_there_is_an_outcome(capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters of a target do not reach the terminal."""
+    ]
+    for changes, said in cases:
+        # What is not shown of a body is said. Nobody takes the beginning for all of it.
+        print_outcome(build_outcome(**changes))
+        assert said in capsys.readouterr().out.splitlines()
+    # Without an answer there is an outcome. Control characters of a target do not reach the terminal.
     print_outcome(
         ShownOutcome(outcome=Outcome.CONNECT_ERROR, reason="refused\x1b[2J", time_ms=None, answer=None)
     )
@@ -97,24 +81,18 @@ def read(capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_an_iteration_is_named_with_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_iteration_is_printed_with_what_came_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Text of others cannot move the cursor."""
     print_iteration(
         ShownIteration(run="r1", index=7, scenario="a.py", engine="python", row={"sku": "s\x1b7"})
     )
     assert capsys.readouterr().out.splitlines() == ["Iteration 7 of run r1: a.py", "Row: sku=s␛7"]
-
-
-def test_what_came_of_it_is_said_last(capsys: pytest.CaptureFixture[str]) -> None:
-    """With how long it took, if it ended by itself."""
+    # What came of an iteration is said last. With how long it took, if it ended by itself.
     assert read(capsys) == ["", "ok, after 2.50 ms"]
     assert read(capsys, outcome=Outcome.EXCEPTION, reason="E: x", time_ms=None, traceback="T:\n  f\n") == [
         "", "T:", "  f", "", "exception: E: x",
     ]  # fmt: skip
-
-
-def test_its_requests_come_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of one name together."""
+    # Its requests come by name. Those of one name together.
     several = ShownInner(
         name="buy", requests=3, ok=2, statuses={"200": 2, "503": 1}, bytes_received=0, longest_ms=0.0,
         reasons=["status 503"],

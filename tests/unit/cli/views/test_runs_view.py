@@ -37,19 +37,13 @@ def test_the_newest_run_comes_first(render: Render) -> None:
         ["bbbbbb", *cells],
         ["aaaaaa", *cells],
     ]
-
-
-def test_a_long_name_is_cut_and_no_number(render: Render) -> None:
-    """At 80 columns everything else is complete; brackets in a name are not markup."""
+    # A long name is cut and no number.
     lines = render(build_runs_table([make_row("aaaaaa", 0.0, name="[red]" + "x" * 95)]))
     assert max(len(line) for line in lines) <= 80
     assert "41,234,567" in lines[1]
     assert "[red]x" in lines[1]
     assert lines[1].rstrip().endswith("…")
-
-
-def test_the_id_and_a_short_name_can_be_typed_as_they_are_shown(render: Render) -> None:
-    """At 80 columns neither is cut for a run of a million requests."""
+    # The id and a short name can be typed as they are shown.
     row = replace(make_row("261122-201929-84jt", 0.0, name="nightly"), requests=1_000_000, accounted=999_999)
     [_, line] = render(build_runs_table([row]))
     assert "261122-201929-84jt" in line

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from rich.console import Group, RenderableType
+from tests.kit.histograms import make_histogram
 from tests.kit.runs.compared import MakeRun
 from tests.kit.runs.summaries import build_summary as make_failed
 from tests.kit.runs.summaries import make_outcomes
@@ -32,6 +33,16 @@ Render = Callable[..., list[str]]
 NONE = OutcomeCounts(ok=0, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0)
 
 
+def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Render) -> None:
+    """The exchange format has them only within its error; the summary has them exactly."""
+    histogram = Histogram()
+    histogram.record(1_000_300)
+    histogram.record(1_900_300)
+    lines = [line.split() for line in render(build_screen(make_summary(histogram))) if " to " in line]
+    assert lines[0][:2] == ["1.00", "s"]
+    assert lines[-1][3:5] == ["1.90", "s"]
+
+
 def test_the_end_screen_tells_the_account_and_the_statistics(
     make_summary: MakeSummary, render: Render
 ) -> None:
@@ -57,20 +68,7 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
     ]
     assert 10 <= sum(" to " in line for line in lines) <= 14
     assert len(lines) <= 40
-
-
-def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Render) -> None:
-    """The exchange format has them only within its error; the summary has them exactly."""
-    histogram = Histogram()
-    histogram.record(1_000_300)
-    histogram.record(1_900_300)
-    lines = [line.split() for line in render(build_screen(make_summary(histogram))) if " to " in line]
-    assert lines[0][:2] == ["1.00", "s"]
-    assert lines[-1][3:5] == ["1.90", "s"]
-
-
-def test_a_run_without_an_answer_has_no_latencies(make_summary: MakeSummary, render: Render) -> None:
-    """A run that failed before its first request has a summary, too."""
+    # A run without an answer has no latencies.
     summary = make_summary(
         Histogram(),
         state=RunState.FAILED,
@@ -94,25 +92,6 @@ def test_a_run_without_an_answer_has_no_latencies(make_summary: MakeSummary, ren
         "latency nothing was answered",
         "received 0 B",
     ]
-
-
-def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Render) -> None:
-    """The hint stands under how far it came; it has begun and not ended."""
-    summary = make_summary(state=RunState.PAUSED, requests=2000, ended_at=None)
-    lines = [line.strip() for line in render(build_screen(summary, hint="Resume it with: oku resume 6f2c1a"))]
-    assert lines[2:5] == [
-        "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
-        "it is paused: nothing is in flight; what is accounted is kept",
-        "Resume it with: oku resume 6f2c1a",
-    ]
-    assert "started     2026-02-01 17:05:12" in lines
-
-
-def test_flags_are_shown_as_notes(make_summary: MakeSummary, render: Render) -> None:
-    """A number that may mislead is marked."""
-    validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
-    screen = "\n".join(render(build_screen(make_summary(validity=validity))))
-    assert "! loop lag   12 requests: the loop was 200 ms late" in screen
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -168,12 +147,25 @@ def test_the_end_screen_goes_to_the_console_it_is_given(
     assert capsys.readouterr().out == ""
 
 
-def test_a_killed_run_says_what_happened(make_summary: MakeSummary, render: Render) -> None:
-    """The reason is in words, not the ledger's name for it."""
+def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Render) -> None:
+    """The hint stands under how far it came; it has begun and not ended."""
+    summary = make_summary(state=RunState.PAUSED, requests=2000, ended_at=None)
+    lines = [line.strip() for line in render(build_screen(summary, hint="Resume it with: oku resume 6f2c1a"))]
+    assert lines[2:5] == [
+        "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
+        "it is paused: nothing is in flight; what is accounted is kept",
+        "Resume it with: oku resume 6f2c1a",
+    ]
+    assert "started     2026-02-01 17:05:12" in lines
+    # A killed run says what happened. The reason is in words, not the ledger's name for it.
     summary = make_summary(state=RunState.PAUSED, reason="stack_lost", requests=2000, ended_at=None)
     text = "\n".join(render(build_screen(summary)))
     assert "it was interrupted: its processes were killed; what is accounted is kept" in text
     assert "stack_lost" not in text
+    # Flags are shown as notes. A number that may mislead is marked.
+    validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
+    screen = "\n".join(render(build_screen(make_summary(validity=validity))))
+    assert "! loop lag   12 requests: the loop was 200 ms late" in screen
 
 
 def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not_in(
@@ -229,10 +221,7 @@ def test_more_reasons_than_fit_are_counted(render: Render) -> None:
     assert f"status {MOST_SHOWN - 1}" in text
     assert f"status {MOST_SHOWN}" not in text
     assert "and 2 other reasons" in text
-
-
-def test_a_certificate_that_is_not_trusted_comes_with_the_flags_for_it(render: Render) -> None:
-    """A service on one's own machine often has a certificate that it signed itself."""
+    # A certificate that is not trusted comes with the flags for it.
     advice = "--cacert trusts another issuer, --insecure any certificate"
     lines = render(show([build_failure("certificate not trusted: self-signed")]))
     assert lines[-1].strip() == advice
@@ -249,31 +238,16 @@ def test_a_retry_says_how_many_of_the_first_run_are_ok(render: Render) -> None:
     assert "7 that failed are left out" in text
 
 
-def make_histogram(*values_us: int) -> Histogram:
-    """A histogram of these times."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
-def test_a_closed_run_has_its_latencies_and_their_bars(make_summary: MakeSummary, render: Render) -> None:
-    """Nothing in it has a due time."""
-    rows = [(str(label), render(content)) for label, content in list_distributions(make_summary())]
-    assert [label for label, _ in rows] == ["latency", "", ""]
-    assert " to " in rows[-1][1][0]
-
-
 def test_a_run_with_a_rate_has_three_distributions_and_the_bars_of_its_response_times(
     make_summary: MakeSummary, render: Render
 ) -> None:
     """The quantiles of all three stand in the same columns."""
-    times = make_histogram(7_000, 9_000_300)
+    times = make_histogram([7_000, 9_000_300])
     summary = make_summary(
         planned_rps=10.0,
         response_time_ms=build_latency_summary(times),
         response_time_histogram=hdr.encode_base64(times),
-        lateness_ms=build_latency_summary(make_histogram(40)),
+        lateness_ms=build_latency_summary(make_histogram([40])),
     )
     rows = [(str(label), render(content)) for label, content in list_distributions(summary)]
     assert [label for label, _ in rows] == ["latency", "response time", "lateness", "", "response time"]
@@ -281,20 +255,19 @@ def test_a_run_with_a_rate_has_three_distributions_and_the_bars_of_its_response_
     assert "9.00 s" in rows[-1][1][-1]
 
 
-def test_a_run_that_sent_something_but_heard_nothing_has_latenesses_alone(
-    make_summary: MakeSummary, render: Render
-) -> None:
-    """Requests that failed were sent, too."""
+def test_a_closed_run_has_its_latencies_and_their_bars(make_summary: MakeSummary, render: Render) -> None:
+    """Nothing in it has a due time."""
+    rows = [(str(label), render(content)) for label, content in list_distributions(make_summary())]
+    assert [label for label, _ in rows] == ["latency", "", ""]
+    assert " to " in rows[-1][1][0]
+    # A run that sent something but heard nothing has latenesses alone.
     summary = make_summary(
-        Histogram(), planned_rps=10.0, lateness_ms=build_latency_summary(make_histogram(40))
+        Histogram(), planned_rps=10.0, lateness_ms=build_latency_summary(make_histogram([40]))
     )
     rows = [(str(label), render(content)) for label, content in list_distributions(summary)]
     assert [label for label, _ in rows] == ["latency", "lateness"]
     assert rows[0][1][0].strip() == "nothing was answered"
-
-
-def test_a_run_that_ended_within_its_warm_up_says_so(make_summary: MakeSummary, render: Render) -> None:
-    """All of its requests were answered, but none after the warm-up."""
+    # A run that ended within its warm up says so.
     none = LatencySummary()
     phase = PhaseSummary(
         name="warm-up", begin_s=0.0, end_s=5.0, requests=1000, outcomes=make_outcomes(ok=1000),

@@ -33,22 +33,13 @@ def test_the_end_screen_speaks_of_iterations(render: Render) -> None:
     ]
     told = [line.split()[:2] for line in lines if "request" in line]
     assert told == [["name", "requests"], ["name", "outcome"], ["requests", "again."]]
-
-
-def test_the_end_screen_has_the_bytes_of_all_requests(render: Render) -> None:
-    """Of an iteration none are counted."""
+    # The end screen has the bytes of all requests. Of an iteration none are counted.
     lines = render(build_screen(build_user_code_run()))
     assert [line.split()[1:] for line in lines if "received" in line] == [["26.0", "kB"]]
-
-
-def test_a_run_that_a_time_ends_has_iterations_too(render: Render) -> None:
-    """There is no total before."""
+    # A run that a time ends has iterations too. There is no total before.
     text = " ".join(render(build_screen(build_user_code_run(requests=OPEN_END))))
     assert "1,000 iterations accounted, its time was not up" in " ".join(text.split())
-
-
-def test_the_traceback_of_an_exception_stands_under_the_failures(render: Render) -> None:
-    """Line by line, as Python prints it."""
+    # The traceback of an exception stands under the failures. Line by line, as Python prints it.
     lines = [line.strip() for line in render(build_screen(build_user_code_run()))]
     at = lines.index("Traceback (most recent call last):")
     assert lines[at + 1 : at + 3] == ['File "a.py", line 3, in scenario', "ValueError: <no>"]

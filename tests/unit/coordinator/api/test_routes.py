@@ -37,7 +37,6 @@ from oku_coordinator.telemetry.prometheus.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.credentials import CredentialFault
-from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import CodeFile
@@ -561,7 +560,7 @@ async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyP
     first.close()
     async with asyncio.timeout(10):
         while (third := await client.get(path)).status != 200:  # noqa: ASYNC110  # it is asked anew
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
     third.close()
     second.close()
 
@@ -593,32 +592,6 @@ async def test_whatever_stands_in_a_url_the_caller_is_to_blame(client: Client) -
             answer = await response.read()
             if response.status >= 500 or (response.status >= 400 and b"\n" in answer.strip()):
                 wrong.append((method, place, text[:40], response.status, answer[:200]))
-    assert not wrong
-
-
-VALUES = [
-    None, -1, 2**63, 10**30, 10**399, 1e308, 5e-324, "", "9" * 5000, "nan", "٣", "1_0", "\0", "\ud800", [],
-    {},    {"\ud800": 1}, [{"a": [1]}], [[[[[[[[1]]]]]]]], ["\ud800"], [10**399],
-]  # fmt: skip
-
-
-async def test_whatever_stands_in_a_spec_the_caller_is_to_blame(client: Client) -> None:
-    """Of each key, and of each key of a target and of what is expected of answers."""
-    wrong = []
-    expectations = ["status", "body", "match", "json", "header", "size", "within"]
-    target_keys = ["name", "weight", "method", "url", "header", "body", "json", "expect"]
-    specs: list[dict[str, Any]] = [{key: value} for key in FIELD_BY_KEY for value in VALUES]
-    for value in VALUES:
-        specs += [{"base-url": "http://h", "targets": [{"url": "/", key: value}]} for key in target_keys]
-        specs += [{"targets": [{"url": "http://h/", "expect": {key: value}}]} for key in expectations]
-        specs += [{"\ud800": value}, {"targets": value}]
-    for spec in specs:
-        response = await client.post("/api/runs", data=json.dumps(spec).encode())
-        answer = await response.read()
-        if response.status not in (201, 400, 403, 429) or (
-            response.status >= 400 and b"\n" in answer.strip()
-        ):
-            wrong.append((str(spec)[:100], response.status, answer[:200]))
     assert not wrong
 
 

@@ -42,7 +42,7 @@ async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: K
     facade.start(Supervisor())
     async with asyncio.timeout(5):
         while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
     await facade.end()
     assert facade.describe() == {"workers": 8, "servers": 4, "trouble": ""}
     assert facade.servers is not None

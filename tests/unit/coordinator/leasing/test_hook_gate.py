@@ -14,11 +14,11 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import pause_interrupted
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES, give_up_teardown
 from oku_coordinator.ledger.rules.leases.expiring import give_up_run
-from oku_coordinator.ledger.rules.lifecycle import change_state, create_run, end_time
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
 from oku_coordinator.ledger.tables.hook_table import fetch_setup_data
-from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
@@ -115,24 +115,6 @@ class World:
 def world(ledger: Ledger) -> World:
     """Nobody lives yet."""
     return World(ledger)
-
-
-async def test_nothing_is_dealt_before_the_setup_has_returned(world: World) -> None:
-    """One worker is told to call it; its result goes along with the first leases, to all workers."""
-    world.create(requests=10**6)
-    world.speak("w1")
-    world.speak("w2")
-    await world.step()
-    assert world.take_calls() == [("w1-1", 1, "setup")]
-    await world.step()
-    assert world.state() == RunState.RUNNING
-    assert not world.broker.batches
-    world.report("w1", Hook.SETUP, 1, value='{"token":"t"}')
-    world.speak("w1")
-    world.speak("w2")
-    await world.step()
-    assert {batch.incarnation for batch in world.broker.batches} == {"w1-1", "w2-1"}
-    assert {(batch.setup, batch.setup_data) for batch in world.broker.batches} == {(1, '{"token":"t"}')}
 
 
 async def test_nothing_is_dealt_before_the_user_code_is_loaded_with_what_the_setup_returned(
@@ -310,20 +292,6 @@ async def test_an_interrupted_teardown_goes_on_when_the_run_is_resumed(world: Wo
     assert not world.broker.batches
     world.report("w2", Hook.TEARDOWN, 2)
     assert world.state() == RunState.COMPLETED
-
-
-async def test_a_timed_run_is_not_over_before_its_teardown(world: World) -> None:
-    """What nobody took is unused from the end of its time on."""
-    world.create(requests=10**6, duration_s=5.0, hooks=(Hook.TEARDOWN,))
-    world.speak("w1")
-    await world.step()
-    world.finish_lease()
-    while read(world.ledger, fetch_open_leases, "r1"):
-        world.finish_lease()
-    assert not change(world.ledger, end_time, "r1", world.now)
-    assert world.state() == RunState.TEARING_DOWN
-    assert read(world.ledger, fetch_run, "r1").requests == read(world.ledger, fetch_run, "r1").accounted
-    assert not change(world.ledger, end_time, "r1", world.now)
 
 
 async def test_workers_that_refuse_the_leases_of_a_run_may_still_tear_it_down(world: World) -> None:

@@ -37,9 +37,7 @@ def ender(ledger: Ledger, broker: BrokerTwin) -> LeaseEnd:
 
 def deal(ledger: Ledger, size: int) -> LeaseRecord:
     """Deal a lease."""
-    lease = deal_lease(ledger, "r1", size, 2.0)
-    assert lease is not None
-    return lease
+    return deal_lease(ledger, "r1", size, 2.0)
 
 
 def cover(ledger: Ledger, lease: LeaseRecord, done: int, **changes: Any) -> None:

@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.checkpoints import change_checkpoint
 from tests.kit.coordinators.fresh_ledger import open_ledger
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease, expire
+from tests.kit.coordinators.leases import (
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    deal_if_pending,
+    expire,
+)
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_reasons
 
@@ -54,7 +60,7 @@ class _World:
         self.times: list[int] = []
 
     def deal(self) -> None:
-        deal_lease(self.ledger, "r1", self.chance.randint(1, 40), self.now)
+        deal_if_pending(self.ledger, "r1", self.chance.randint(1, 40), self.now)
 
     def report(self, *, is_final: bool | None = None) -> None:
         """A worker reports; its clock may be wrong by half a minute."""

@@ -183,44 +183,6 @@ async def test_only_lines_that_loki_does_not_have_are_sent_again(
     assert len(loki.pushes) == (1 if stored == 5 else 2)
 
 
-async def test_no_answer_in_time_is_a_failure(
-    loki: FakeLoki, url: str, make_pusher: MakePusher, diary: Diary
-) -> None:
-    """The lines may have been stored."""
-    end = asyncio.Event()
-
-    async def stall(loki: FakeLoki, request: web.Request) -> web.StreamResponse:
-        await answer(204, stored=1)(loki, request)
-        await end.wait()
-        return web.Response(status=204)
-
-    loki.faults.append(stall)
-    async with make_pusher(LokiTarget(url=url), timeout_s=0.1) as pusher:
-        await pusher.push(make_entries(2))
-    end.set()
-    assert loki.texts == ["line 0", "line 1"]
-    assert diary.troubles == ["no answer in 0.1 s", ""]
-
-
-async def test_what_settles_after_the_first_look_is_not_sent_again(
-    loki: FakeLoki, url: str, make_pusher: MakePusher
-) -> None:
-    """Loki may still be busy with the request that failed when it is asked."""
-
-    async def settle(loki: FakeLoki, request: web.Request) -> web.StreamResponse:
-        response = await loki.tell(request)
-        loki.store([({"app": "test"}, NOW_NS, "line 0")])
-        return response
-
-    loki.faults.append(cut())
-    async with make_pusher(LokiTarget(url=url)) as pusher:
-        await pusher.push([])
-        loki.query_faults.append(settle)
-        await pusher.push(make_entries(1))
-    assert loki.texts == ["line 0"]
-    assert len(loki.pushes) == 1
-
-
 async def test_the_first_push_asks_what_the_process_before_it_has_left_open(
     loki: FakeLoki, url: str, make_pusher: MakePusher, diary: Diary
 ) -> None:
@@ -276,35 +238,6 @@ async def test_a_query_that_fails_is_tried_again(loki: FakeLoki, pusher: LokiPus
     assert diary.troubles[1] == "500 empty ring"
     assert diary.troubles[-2].startswith("it cannot be queried")  # 204 is no answer to a question
     assert diary.troubles[-1] == ""
-
-
-@pytest.mark.parametrize("status", [302, 401, 403, 404, 405, 501])
-async def test_where_loki_may_not_be_asked_the_lines_are_sent_again_and_that_is_told_once(
-    loki: FakeLoki, pusher: LokiPusher, diary: Diary, status: int
-) -> None:
-    """A gateway may let pushes through and nothing else."""
-    loki.faults += [answer(500), answer(500), answer(500)]
-    loki.query_faults += [answer(status, "push only")] * 6
-    await pusher.push(make_entries(1))
-    assert loki.texts == ["line 0"]
-    assert diary.troubles == [
-        "500 Internal Server Error",
-        f"it cannot be queried, so some lines may be stored twice: {status} push only",
-        "500 Internal Server Error",
-        "",
-    ]
-
-
-async def test_streams_with_more_labels_are_not_taken_for_one_s_own(
-    loki: FakeLoki, pusher: LokiPusher
-) -> None:
-    """A selector takes them, too; labels that Loki adds do not matter."""
-    loki.added = {"service_name": "unknown_service", "detected_level": "info"}
-    loki.store([({"app": "test", "late": "true"}, NOW_NS, "line 0")])
-    loki.faults.append(cut(stored=1))
-    await pusher.push(make_entries(2))
-    own = [line for labels, _, line in loki.lines if "late" not in labels]
-    assert own == ["line 0", "line 1"]
 
 
 async def test_what_loki_has_is_read_page_by_page(loki: FakeLoki, url: str, make_pusher: MakePusher) -> None:

@@ -225,7 +225,6 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
-    assert lease is not None
     named = {lease.id: LeaseProgress(10, 10, build_no_counts())}
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
     parts.base.signals.woken.clear()
@@ -243,7 +242,6 @@ async def test_a_worker_that_refuses_before_it_has_taken_anything_is_barred(part
     change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     await parts.main_loop.step(time.monotonic())
     lease = deal_lease(ledger, "r1", 10, 2.0)
-    assert lease is not None
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases={})])
     refused = build_checkpoint(lease, 0, end=0, parts=[], refusal="no such file")
     batch = msgspec.structs.replace(build_batch(lease, refused), run="")

@@ -43,7 +43,6 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
     change(ledger, create_run, "r1", USER_CODE, 0.0)
     run = change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
-    assert lease is not None
     final = build_checkpoint(lease, inner=[build_inner("login", [1001] * 7)], parts=[build_iterations(10)])
     apply_batches(ledger, [build_batch(lease, final)], 5.0)
     parts.ticker.switch_to(run)
@@ -62,7 +61,6 @@ def test_a_tick_is_of_one_state_of_the_ledger(parts: Assembly, monkeypatch: pyte
     change(ledger, create_run, "r1", USER_CODE, 0.0)
     parts.ticker.switch_to(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
     lease = deal_lease(ledger, "r1", 10, 2.0)
-    assert lease is not None
     dones = iter(range(1, 10))
 
     def commit() -> None:

@@ -76,11 +76,11 @@ class TroublesTwin(Troubles):
     def __init__(self, world: "World") -> None:
         self._world = world
 
-    def find_of_broker(self) -> str:
+    def find_broker_trouble(self) -> str:
         """As it was set."""
         return self._world.broker_trouble
 
-    def find_others(self) -> Iterator[str]:
+    def list_other_troubles(self) -> Iterator[str]:
         """As they were set."""
         return iter(self._world.troubles)
 

@@ -349,7 +349,7 @@ async def test_who_follows_a_silent_run_hears_that_it_is_silent(
     asking = asyncio.ensure_future(anext(following))
     while not asking.done():
         runs.followers.publish(build_tick(ledger, other))
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
     assert asking.result() is None
     runs.cancel(run)
     assert [tick async for tick in following] == []

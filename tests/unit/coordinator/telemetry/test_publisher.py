@@ -92,7 +92,7 @@ async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) ->
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while not until():  # noqa: ASYNC110  # it is asked, it does not call
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
     await publisher.end(0.0)
     return publisher
 
@@ -139,7 +139,7 @@ async def test_trouble_keeps_the_lines_and_is_said(ledger: Ledger) -> None:
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while not publisher.describe()["trouble"]:  # noqa: ASYNC110  # it is asked, it does not call
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         await publisher.end(60.0)
     assert publisher.describe()["lines"] == 1
 
@@ -186,12 +186,12 @@ async def test_lines_from_the_future_wait_until_their_time_is_right(
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while "too new" not in publisher.trouble:  # noqa: ASYNC110  # it is asked, it does not call
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         assert read(ledger, outbox_table.measure).lines
         wall_s -= 3600
         clock.find_step()
         while read(ledger, outbox_table.measure).lines or publisher.trouble:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
     await publisher.end(0.0)
     assert [entry.at_ns / 1e9 for entry in FakePusher.taken[1:]] == [pytest.approx(time.time(), abs=30)]
     assert publisher.describe()["refused"] == 0

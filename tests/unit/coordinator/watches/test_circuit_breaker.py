@@ -70,13 +70,11 @@ class World:
     def refuse(self, worker: str, now: float = 0.0) -> None:
         """Let a worker refuse a lease."""
         lease = deal_lease(self.ledger, "r1", 10, 2.0, worker=worker)
-        assert lease is not None
         self.take_in(lease, now, done=0, refusal=REFUSAL)
 
     def account(self) -> None:
         """Let a worker account for ten requests."""
         lease = deal_lease(self.ledger, "r1", 10, 2.0)
-        assert lease is not None
         self.take_in(lease)
 
     @property
@@ -101,8 +99,8 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
     world.refuse("w1")
     world.check(100.0)
     assert world.run.state == RunState.RUNNING
-    assert [worker.name for worker in world.roster.find_able("r1")] == ["w2"]
-    assert len(world.roster.workers()) == len(world.roster.find_able("r2")) == 2
+    assert [worker.name for worker in world.roster.find_available("r1")] == ["w2"]
+    assert len(world.roster.workers()) == len(world.roster.find_available("r2")) == 2
     told = [
         event
         for event in read(world.ledger, fetch_history, "r1").events
@@ -117,12 +115,12 @@ def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> N
     """Somebody may have mended the worker."""
     world.refuse("w1")
     world.roster.record(Progress(worker="w1", incarnation="another", at=0.0), 1.0, 1.0)
-    assert len(world.roster.find_able("r1")) == 2
+    assert len(world.roster.find_available("r1")) == 2
 
 
 def test_a_run_that_nobody_can_begin_fails_after_a_while(world: World) -> None:
     """It fails with the reason, its leases are taken back, and it can be resumed."""
-    assert deal_lease(world.ledger, "r1", 10, 2.0, limit=7) is not None
+    deal_lease(world.ledger, "r1", 10, 2.0, limit=7)
     world.refuse("w1", now=10.0)
     world.refuse("w2", now=11.0)
     world.check(11.0 + PATIENCE_S - 0.1)
@@ -132,9 +130,9 @@ def test_a_run_that_nobody_can_begin_fails_after_a_while(world: World) -> None:
     assert check_ledger(world.ledger, "r1") == Lengths(pending=100, leased=0, accounted=0)
     assert world.run.resent_at_most == 7
     assert change(world.ledger, change_state, "r1", RunState.PENDING, 20.0).reason == ""
-    assert world.roster.find_able("r1") == []
+    assert world.roster.find_available("r1") == []
     world.roster.forget_refusals("r1")
-    assert len(world.roster.find_able("r1")) == 2
+    assert len(world.roster.find_available("r1")) == 2
 
 
 def test_a_run_of_which_something_is_accounted_is_paused_instead(world: World) -> None:

@@ -54,9 +54,7 @@ class World:
 
     def deal(self, size: int) -> LeaseRecord:
         """Deal a lease of the run."""
-        lease = deal_lease(self.ledger, "r1", size, 2.0)
-        assert lease is not None
-        return lease
+        return deal_lease(self.ledger, "r1", size, 2.0)
 
     def account(self, lease: LeaseRecord, outcomes: list[int]) -> None:
         """Account for a lease, all of whose requests have such outcomes."""

@@ -176,7 +176,6 @@ def test_a_worker_that_leaves_counts_as_long_as_it_has_something_in_hand(world: 
     world.begin("r1", after_s=5.0)
     world.look()
     lease = deal_lease(world.ledger, "r1", 10, world.now, worker="w1")
-    assert lease is not None
     world.pass_time(20, "w1", stopping=True, leases=held(lease.id))
     assert world.states("r1") == [RunState.RUNNING]
     world.pass_time(5, "w1", stopping=True)

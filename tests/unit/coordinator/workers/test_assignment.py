@@ -99,7 +99,6 @@ class World:
     def hold(self, worker: str, run: str = "r1") -> str:
         """A worker gets a lease; the id of that."""
         lease = deal_lease(self.ledger, run, 10, self.now, worker=worker)
-        assert lease is not None
         return lease.id
 
     def finish(self, lease: str, run: str = "r1") -> None:

@@ -44,7 +44,7 @@ def names(roster: Roster) -> list[str]:
 
 def test_a_worker_lives_from_its_first_event(roster: Roster) -> None:
     """Being named in the ledger does not make it live."""
-    roster.enlist("w2", "b2", 0.0)
+    roster.add_named("w2", "b2", 0.0)
     assert (names(roster), len(roster)) == ([], 0)
     record(roster, build_progress("w1"), 0.0)
     record(roster, build_progress("w2", "b2"), 0.0)
@@ -88,7 +88,7 @@ def test_a_worker_that_is_about_to_leave_and_falls_silent_with_a_lease_is_dead(r
 def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> None:
     """It never leaves later than it would be dead."""
     for number in range(3000):
-        roster.enlist(f"w{number}", f"b{number}", 0.0)
+        roster.add_named(f"w{number}", f"b{number}", 0.0)
     record(roster, build_progress("w0", "b0", stopping=True), 100.0)
     roster.reset_timers(100.0)
     assert roster.heartbeat_interval_s == 3.0
@@ -102,8 +102,8 @@ def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> No
 
 def test_a_worker_that_was_only_named_dies_as_well(roster: Roster) -> None:
     """Its timeout begins when it is named first, however often it is named again."""
-    roster.enlist("w1", "b1", 0.0)
-    roster.enlist("w1", "b1", 9.0)
+    roster.add_named("w1", "b1", 0.0)
+    roster.add_named("w1", "b1", 9.0)
     assert [worker.name for worker in roster.remove_silent(10.1)] == ["w1"]
 
 
@@ -157,7 +157,7 @@ def test_who_speaks_less_often_may_be_silent_for_longer(roster: Roster) -> None:
 def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Roster) -> None:
     """It does not know their intervals yet, but the ledger names them."""
     for number in range(10_000):
-        roster.enlist(f"w{number}", f"b{number}", 0.0)
+        roster.add_named(f"w{number}", f"b{number}", 0.0)
     assert (roster.heartbeat_interval_s, roster.worker_timeout_s) == (10.0, 25.0)
     assert roster.remove_silent(25.0) == []
     assert len(roster.remove_silent(25.1)) == 10_000
@@ -186,7 +186,7 @@ def test_leases_are_those_of_the_last_word(roster: Roster) -> None:
 
 def test_only_the_process_that_speaks_is_found(roster: Roster) -> None:
     """One that the ledger has named may be dead."""
-    roster.enlist("w1", "b1", 0.0)
+    roster.add_named("w1", "b1", 0.0)
     assert roster.find("w1", "b1") is None
     record(roster, build_progress(), 1.0)
     assert roster.find("w1", "b1") is roster.workers()[0]

@@ -59,25 +59,19 @@ def pack(
 @example({HIGHEST_US: 1})
 @example({1: 1, 3: 1})
 @example({5: 2**62})
-def test_the_text_is_that_of_hdrhistogram(sample: dict[int, int]) -> None:
+def test_histograms_travel_as_those_of_hdrhistogram(sample: dict[int, int]) -> None:
     """Both are equal byte for byte, so that histograms can be compared as text."""
     assert hdr.encode_base64(build_histogram(sample)).encode() == build_oracle(sample).encode()
 
 
 @few
 @given(SAMPLES)
-def test_other_tools_read_what_we_write(sample: dict[int, int]) -> None:
-    """The oracle decodes our text to the same counts."""
+def test_each_reads_what_the_other_writes(sample: dict[int, int]) -> None:
+    """The oracle decodes our text to the same counts, and we decode the oracle's."""
     histogram = build_histogram(sample)
     oracle = HdrHistogram.decode(hdr.encode_base64(histogram))
     assert {index: count for index, count in enumerate(oracle.counts) if count} == dict(histogram.filled())
     assert oracle.get_total_count() == histogram.total
-
-
-@few
-@given(SAMPLES)
-def test_we_read_what_other_tools_write(sample: dict[int, int]) -> None:
-    """We decode the oracle's text to the same counts."""
     latency = hdr.decode(base64.b64decode(build_oracle(sample).encode()))
     assert latency.buckets == build_histogram(sample).build_latency().buckets
 
@@ -97,25 +91,16 @@ def test_a_decoded_histogram_has_the_counts_and_nearly_the_figures(sample: dict[
     assert latency.find_fault() is None
 
 
-def test_a_histogram_of_a_smaller_range_is_read() -> None:
+def test_other_ways_to_write_a_histogram_are_read() -> None:
     """The highest value does not change the layout, so another tool may have chosen a lower one."""
     text = build_oracle({7: 3, 50_000: 1}, highest_us=60_000_000).encode()
     assert hdr.decode(base64.b64decode(text)).buckets == [7, 3, bucket_index(50_000), 1]
-
-
-@pytest.mark.parametrize("payload", [b"\x02\x00\x02", b"\x02\x01\x02"])
-def test_a_single_empty_bucket_has_two_forms(payload: bytes) -> None:
-    """A count of zero, as Java writes it, is a gap of one, as C does."""
-    assert hdr.decode(pack(payload)).buckets == [0, 1, 2, 1]
-
-
-def test_empty_buckets_at_the_end_are_not_buckets() -> None:
-    """A writer may list them up to the end of its range."""
+    for payload in [b"\x02\x00\x02", b"\x02\x01\x02"]:
+        # A single empty bucket has two forms. A count of zero, as Java writes it, is a gap of one, as C does.
+        assert hdr.decode(pack(payload)).buckets == [0, 1, 2, 1]
+    # Empty buckets at the end are not buckets. A writer may list them up to the end of its range.
     assert hdr.decode(pack(b"\x02\xfd\xef\x02")).buckets == [0, 1]
-
-
-def test_cookies_without_the_size_of_a_number_are_read() -> None:
-    """V2 readers do not check it."""
+    # Cookies without the size of a number are read. V2 readers do not check it.
     assert hdr.decode(pack(b"\x02", cookies=(0x1C849304, 0x1C849303))).buckets == [0, 1]
 
 

@@ -7,6 +7,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram, make_latency
 
 from oku_core.accounting.histogram import (
     BUCKETS,
@@ -33,14 +34,6 @@ LAST_BUCKET = bucket_index(HIGHEST_US)
 few = settings(max_examples=30)  # a histogram is 190 kB
 
 
-def build_histogram(values_us: Iterable[int]) -> Histogram:
-    """Record every value, one by one."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
 def build_oracle(values_us: Iterable[int]) -> HdrHistogram:
     """Build the same with the package that others use."""
     oracle = HdrHistogram(1, HIGHEST_US, 3)
@@ -59,6 +52,14 @@ def test_the_layout_has_as_many_buckets_as_hdrhistogram() -> None:
     """One hour in µs with three digits takes 23,552 buckets."""
     assert HIGHEST_US == 3600 * 10**6
     assert build_oracle([]).counts_len == BUCKETS == 23_552
+    # The buckets lie side by side.
+    next_us = 0
+    for index in range(LAST_BUCKET + 1):
+        low_us, high_us = bucket_bounds_us(index)
+        assert low_us == next_us
+        assert bucket_index(low_us) == bucket_index(high_us) == index
+        next_us = high_us + 1
+    assert next_us > HIGHEST_US
 
 
 @given(LATENCIES_US)
@@ -71,41 +72,12 @@ def test_a_latency_has_the_bucket_that_hdrhistogram_gives_it(value_us: int) -> N
         oracle.get_lowest_equivalent_value(value_us),
         oracle.get_highest_equivalent_value(value_us),
     )
-
-
-def test_the_buckets_lie_side_by_side() -> None:
-    """From 0 to an hour, each µs is in exactly one bucket, and its index and its bounds agree."""
-    next_us = 0
-    for index in range(LAST_BUCKET + 1):
-        low_us, high_us = bucket_bounds_us(index)
-        assert low_us == next_us
-        assert bucket_index(low_us) == bucket_index(high_us) == index
-        next_us = high_us + 1
-    assert next_us > HIGHEST_US
-
-
-@given(LATENCIES_US)
-def test_a_latency_is_known_to_a_thousandth(value_us: int) -> None:
-    """A bucket is narrower than a thousandth of the latencies in it, and 1 µs wide up to 2047 µs."""
+    # A latency is known to a thousandth.
     low_us, high_us = bucket_bounds_us(bucket_index(value_us))
     assert low_us <= value_us <= high_us
     assert high_us - low_us <= value_us / 1000
     if value_us < 2048:
         assert low_us == high_us
-
-
-@few
-@given(SAMPLES)
-def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
-    """All counts agree with the oracle; total, sum, minimum, maximum and mean are exact."""
-    histogram = build_histogram(values_us)
-    counts = dict(histogram.filled())
-    assert [counts.get(index, 0) for index in range(BUCKETS)] == list(build_oracle(values_us).counts)
-    assert histogram.total == len(values_us)
-    assert histogram.sum_us == sum(values_us)
-    assert histogram.min_us == min(values_us, default=0)
-    assert histogram.max_us == max(values_us, default=0)
-    assert histogram.mean_us == (sum(values_us) / len(values_us) if values_us else 0)
 
 
 FULL = HistogramSnapshot(
@@ -123,7 +95,7 @@ def test_a_sparse_histogram_and_a_dense_one_count_alike(
 ) -> None:
     """Whichever form it has, and however large counts are, each bucket holds what was added to it."""
     histogram, counts = Histogram(), dict[int, int]()
-    for latency in (*[build_histogram(before).build_latency()] * 2, *[FULL] * full):
+    for latency in (*[make_latency(before)] * 2, *[FULL] * full):
         histogram.add(latency)
         for index, count in latency.filled():
             counts[index] = counts.get(index, 0) + count
@@ -133,7 +105,7 @@ def test_a_sparse_histogram_and_a_dense_one_count_alike(
     assert histogram.is_dense == (full >= 3)
     assert list(histogram.filled()) == sorted(counts.items())
     for value_us in after:
-        latency = build_histogram([value_us]).build_latency()
+        latency = make_latency([value_us])
         grown.add(msgspec.structs.replace(latency, buckets=[latency.buckets[0], times]))
         index = bucket_index(value_us)
         counts[index] = counts.get(index, 0) + 1 + times
@@ -148,7 +120,7 @@ def test_a_sparse_histogram_and_a_dense_one_count_alike(
 @given(SAMPLES.filter(bool), st.integers(0, 3), st.sampled_from([1, 200, 2**15, 2**31, 2**61]))
 def test_a_packed_histogram_is_unpacked_as_it_was(values_us: list[int], full: int, times: int) -> None:
     """In either form, and with large counts; it can still grow."""
-    histogram = build_histogram(values_us)
+    histogram = make_histogram(values_us)
     for _ in range(full):
         histogram.add(FULL)
     first = histogram.build_latency().buckets[0]
@@ -176,27 +148,17 @@ def test_what_is_no_packed_histogram_is_refused(packed: bytes) -> None:
         Histogram.unpack(packed, sum_us=0, min_us=0, max_us=0)
 
 
-def test_a_histogram_is_dense_once_it_has_merged_many_buckets() -> None:
-    """A few thousand latencies of one part of many stay sparse; what thousands of workers add to does not."""
-    histogram, latency = Histogram(), build_histogram(range(0, 500_000, 250)).build_latency()
-    while not histogram.is_dense:
-        histogram.add(latency)
-    assert 2 * BUCKETS < histogram.total <= 2 * BUCKETS + latency.total * 2
-    assert not build_histogram(range(5000)).is_dense
-    assert not histogram.copy().build_latency().find_fault()
-
-
 @few
 @given(SAMPLES, SAMPLES)
 def test_histograms_add_to_each_other_as_their_snapshots_do(here_us: list[int], there_us: list[int]) -> None:
     """The other one is not changed by what is recorded afterwards."""
-    both, other = Histogram.build_dense(), build_histogram(there_us)
+    both, other = Histogram.build_dense(), make_histogram(there_us)
     assert read_figures(both) == read_figures(Histogram())
-    both.add(build_histogram(here_us))
+    both.add(make_histogram(here_us))
     both.add(other)
-    assert read_figures(both) == read_figures(build_histogram([*here_us, *there_us]))
+    assert read_figures(both) == read_figures(make_histogram([*here_us, *there_us]))
     both.record(7)
-    assert read_figures(other) == read_figures(build_histogram(there_us))
+    assert read_figures(other) == read_figures(make_histogram(there_us))
 
 
 @pytest.mark.parametrize(
@@ -204,8 +166,8 @@ def test_histograms_add_to_each_other_as_their_snapshots_do(here_us: list[int], 
 )
 def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us: int) -> None:
     """The latency is not lost, and sum, minimum and maximum still agree with the buckets."""
-    histogram = build_histogram([value_us, 10])
-    assert read_figures(histogram) == read_figures(build_histogram([counted_us, 10]))
+    histogram = make_histogram([value_us, 10])
+    assert read_figures(histogram) == read_figures(make_histogram([counted_us, 10]))
     assert histogram.build_latency().find_fault() is None
 
 
@@ -213,7 +175,7 @@ def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us
 @given(values_us=SAMPLES.filter(bool), part=st.integers(1, 1024))
 def test_a_quantile_is_the_bucket_of_hdrhistogram_at_its_rank(values_us: list[int], part: int) -> None:
     """The oracle rounds ranks, and so finds too few requests at times; nothing exceeds the exact maximum."""
-    quantile_us = build_histogram(values_us).quantile_us(part / 1024)
+    quantile_us = make_histogram(values_us).quantile_us(part / 1024)
     rank = find_rank(part / 1024, len(values_us))
     at_rank_us = build_oracle(values_us).get_value_at_percentile(100 * rank / len(values_us))
     assert quantile_us == min(at_rank_us, max(values_us))
@@ -225,14 +187,14 @@ def test_a_quantile_is_within_a_thousandth_of_the_exact_one(values_us: list[int]
     """The quantile is never below the value of that rank, and above it by less than the width of a bucket."""
     rank = max(1, -(-part * len(values_us) // 1024))
     exact_us = sorted(values_us)[rank - 1]
-    assert exact_us <= build_histogram(values_us).quantile_us(part / 1024) <= exact_us * 1.001
+    assert exact_us <= make_histogram(values_us).quantile_us(part / 1024) <= exact_us * 1.001
 
 
 @few
 @given(values_us=SAMPLES)
 def test_quantiles_rise_to_the_maximum(values_us: list[int]) -> None:
     """A higher quantile is never smaller; the last one, and anything beyond it, is the exact maximum."""
-    histogram = build_histogram(values_us)
+    histogram = make_histogram(values_us)
     quantiles_us = [histogram.quantile_us(quantile) for quantile in (0, 0.5, 0.9, 0.99, 0.999, 1, 1.5)]
     assert quantiles_us == sorted(quantiles_us)
     assert quantiles_us[-1] == quantiles_us[-2] == max(values_us, default=0)
@@ -247,10 +209,7 @@ def test_at_least_the_share_of_a_quantile_does_not_exceed_it() -> None:
     )  # fmt: skip
     for quantile, total, rank in cases:
         assert find_rank(quantile, total) == rank, (quantile, total)
-
-
-def test_quantiles_stay_right_for_very_many_requests() -> None:
-    """A rank among 10**15 latencies is exact to the request, as far as a float can hold the quantile."""
+    # Quantiles stay right for very many requests.
     histogram = Histogram()
     histogram.add(
         HistogramSnapshot(buckets=[1, 10**15 - 1000, 7, 1000], sum_us=10**15 + 6000, min_us=1, max_us=7)
@@ -266,9 +225,9 @@ def test_merging_gives_what_recording_all_into_one_gives(parts: list[list[int]])
     """Nothing is lost or rounded when histograms of many workers become one."""
     merged = Histogram()
     for part in parts:
-        merged.add(build_histogram(part).build_latency())
+        merged.add(make_latency(part))
     assert read_figures(merged) == read_figures(
-        build_histogram([value_us for part in parts for value_us in part])
+        make_histogram([value_us for part in parts for value_us in part])
     )
 
 
@@ -278,8 +237,8 @@ def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[
     """The parts give the same histogram in any order, and with any of them merged beforehand."""
     one_by_one = Histogram()
     for part in parts:
-        one_by_one.add(build_histogram(part).build_latency())
-    shuffled = [build_histogram(part).build_latency() for part in data.draw(st.permutations(parts))]
+        one_by_one.add(make_latency(part))
+    shuffled = [make_latency(part) for part in data.draw(st.permutations(parts))]
     border = data.draw(st.integers(0, len(parts)))
     grouped = Histogram()
     for group in (shuffled[border:], shuffled[:border]):
@@ -292,9 +251,17 @@ def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[
 
 @few
 @given(SAMPLES)
-def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
-    """Its JSON has everything, and only the buckets that hold something."""
-    histogram = build_histogram(values_us)
+def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
+    """All counts agree with the oracle; total, sum, minimum, maximum and mean are exact."""
+    histogram = make_histogram(values_us)
+    counts = dict(histogram.filled())
+    assert [counts.get(index, 0) for index in range(BUCKETS)] == list(build_oracle(values_us).counts)
+    assert histogram.total == len(values_us)
+    assert histogram.sum_us == sum(values_us)
+    assert histogram.min_us == min(values_us, default=0)
+    assert histogram.max_us == max(values_us, default=0)
+    assert histogram.mean_us == (sum(values_us) / len(values_us) if values_us else 0)
+    # A histogram survives the wire. Its JSON has everything, and only the buckets that hold something.
     latency = msgspec.json.decode(msgspec.json.encode(histogram.build_latency()), type=HistogramSnapshot)
     assert latency.total == len(values_us)
     assert len(latency.buckets) == 2 * len({bucket_index(value_us) for value_us in values_us})
@@ -312,11 +279,8 @@ def test_a_histogram_of_nothing_is_empty() -> None:
         == HistogramSnapshot(buckets=[], sum_us=0, min_us=0, max_us=0)
     )
     assert HistogramSnapshot().total == 0
-
-
-def test_a_histogram_lists_what_it_holds() -> None:
-    """Empty buckets are not listed."""
-    assert list(build_histogram([5, 1, 5]).filled()) == [(1, 1), (5, 2)]
+    # A histogram lists what it holds. Empty buckets are not listed.
+    assert list(make_histogram([5, 1, 5]).filled()) == [(1, 1), (5, 2)]
     assert list(Histogram().filled()) == []
 
 
@@ -386,7 +350,7 @@ def test_a_histogram_that_cannot_be_is_named(latency: HistogramSnapshot, fault: 
 @given(data=st.data(), values_us=SAMPLES.filter(bool))
 def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> None:
     """Sum, minimum and maximum cannot leave what the buckets allow."""
-    latency = build_histogram(values_us).build_latency()
+    latency = make_latency(values_us)
     first_us, last_us = bucket_bounds_us(latency.buckets[0]), bucket_bounds_us(latency.buckets[-2])
     forgeries: list[Callable[[], HistogramSnapshot]] = [
         lambda: msgspec.structs.replace(latency, min_us=first_us[0] - 1),
@@ -400,20 +364,10 @@ def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> 
     assert forged.find_fault() is not None
 
 
-@pytest.mark.parametrize("buckets", [[5], [5, 1, 7]])
-def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
-    """The histogram too refuses buckets that do not come in pairs."""
-    with pytest.raises(ValueError, match="zip"):
-        Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
-
-
 @given(st.lists(st.integers(0, HIGHEST_US), max_size=200))
 def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
     """The coarse histogram is valid and has as many latencies, each within 1.6 %."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    fine = histogram.build_latency()
+    fine = make_latency(values_us)
     coarse = coarsen(fine)
     assert coarse.find_fault() is None
     assert coarse.total == fine.total
@@ -424,10 +378,7 @@ def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
 
 def test_very_many_latencies_have_few_coarse_buckets() -> None:
     """There are 32 buckets for each doubling, whatever the number of latencies."""
-    histogram = Histogram()
-    for value_us in range(0, 100_000, 7):
-        histogram.record(value_us)
-    fine = histogram.build_latency()
+    fine = make_latency(range(0, 100_000, 7))
     assert (len(fine.buckets) // 2, len(coarsen(fine).buckets) // 2) == (4782, 310)
 
 
@@ -435,7 +386,7 @@ def test_very_many_latencies_have_few_coarse_buckets() -> None:
 @given(st.lists(SAMPLES, max_size=4))
 def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
     """The fast way for few buckets gives the same as a histogram."""
-    latencies = [build_histogram(values_us).build_latency() for values_us in samples]
+    latencies = [make_latency(values_us) for values_us in samples]
     added = Histogram()
     for latency in latencies:
         added.add(latency)
@@ -448,7 +399,7 @@ def test_quantiles_of_what_travels_are_those_of_the_histogram(
     values_us: list[int], quantiles: list[float]
 ) -> None:
     """One pass finds the same quantiles."""
-    histogram = build_histogram(values_us)
+    histogram = make_histogram(values_us)
     expected = [histogram.quantile_us(quantile) for quantile in quantiles]
     assert histogram.build_latency().quantiles_us(quantiles) == expected
 
@@ -459,49 +410,47 @@ def test_what_was_recorded_in_between_makes_the_later_of_the_earlier(
     before: list[int], after: list[int]
 ) -> None:
     """Added to anything that holds the earlier snapshot, it makes that hold the later one instead."""
-    earlier, later = build_histogram(before), build_histogram([*before, *after])
+    earlier, later = make_histogram(before), make_histogram([*before, *after])
     between = subtract(later.build_latency(), earlier.build_latency())
     assert between.total == len(after)
     earlier.add(between)
     assert read_figures(earlier) == read_figures(later)
 
 
-@pytest.mark.parametrize(
-    ("later", "fault"),
-    [
+def test_a_snapshot_that_does_not_contain_the_earlier_one_is_refused() -> None:
+    """Nothing that was recorded is taken back."""
+    for later, fault in [
         ([10, 20], "fewer than before"),
         ([10, 20, 4000, 4000, 9000], "fewer than before"),
         ([], "fewer than before"),
-    ],
-)
-def test_a_snapshot_that_does_not_contain_the_earlier_one_is_refused(later: list[int], fault: str) -> None:
-    """Nothing that was recorded is taken back."""
-    with pytest.raises(ValueError, match=fault):
-        subtract(build_histogram(later).build_latency(), build_histogram([10, 20, 5000]).build_latency())
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
+    ]:
+        with pytest.raises(ValueError, match=fault):
+            subtract(make_latency(later), make_latency([10, 20, 5000]))
+    for change, fault in [
         ({"min_us": 5001}, "the minimum has risen"),
         ({"max_us": 9998}, "the maximum has fallen"),
         ({"sum_us": 14_998}, "the sum has fallen"),
-    ],
-)
-def test_a_figure_of_a_snapshot_that_contradicts_the_earlier_one_is_refused(
-    change: dict[str, int], fault: str
-) -> None:
-    """The buckets alone do not show it."""
-    earlier = build_histogram([5000, 9999]).build_latency()
-    with pytest.raises(ValueError, match=fault):
-        subtract(msgspec.structs.replace(earlier, **change), earlier)
+    ]:
+        # A figure that contradicts the earlier snapshot is refused. The buckets alone do not show it.
+        earlier = make_latency([5000, 9999])
+        with pytest.raises(ValueError, match=fault):
+            subtract(msgspec.structs.replace(earlier, **change), earlier)
+    for buckets in [[5], [5, 1, 7]]:
+        # Half a bucket is not merged. The histogram too refuses buckets that do not come in pairs.
+        with pytest.raises(ValueError, match="zip"):
+            Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
 
 
-def test_a_copy_is_equal_and_goes_its_own_way() -> None:
-    """What is recorded in one of them is not in the other."""
-    histogram = Histogram()
-    for value_us in (7, 1500, 99_000):
-        histogram.record(value_us)
+def test_a_histogram_is_dense_once_it_has_merged_many_buckets() -> None:
+    """A few thousand latencies of one part of many stay sparse; what thousands of workers add to does not."""
+    histogram, latency = Histogram(), make_latency(range(0, 500_000, 250))
+    while not histogram.is_dense:
+        histogram.add(latency)
+    assert 2 * BUCKETS < histogram.total <= 2 * BUCKETS + latency.total * 2
+    assert not make_histogram(range(5000)).is_dense
+    assert not histogram.copy().build_latency().find_fault()
+    # A copy is equal and goes its own way. What is recorded in one of them is not in the other.
+    histogram = make_histogram((7, 1500, 99_000))
     before, copy = histogram.build_latency(), histogram.copy()
     histogram.record(3)
     assert (copy.build_latency(), copy.total) == (before, 3)

@@ -33,15 +33,6 @@ def list_all(ranges: list[Range]) -> list[int]:
     return [index for start, stop in ranges for index in range(start, stop)]
 
 
-@given(sets_of_ranges())
-def test_a_position_is_the_rank_of_its_index(ranges: list[Range]) -> None:
-    """Positions and indices lead to each other."""
-    indices, both = list_all(ranges), IndexRanges(ranges)
-    assert both.length == len(indices)
-    assert both.list_indices(range(both.length)) == indices
-    assert [both.position_of(index) for index in indices] == list(range(both.length))
-
-
 @given(sets_of_ranges(), st.data())
 def test_a_cut_has_the_indices_of_its_positions(ranges: list[Range], data: st.DataObject) -> None:
     """It is the ranges between two positions, and none of them is empty."""
@@ -54,18 +45,17 @@ def test_a_cut_has_the_indices_of_its_positions(ranges: list[Range], data: st.Da
 
 
 @given(sets_of_ranges())
-def test_each_range_begins_at_its_offset(ranges: list[Range]) -> None:
-    """So whoever goes through the ranges one by one knows the positions."""
+def test_a_position_is_the_rank_of_its_index(ranges: list[Range]) -> None:
+    """Positions and indices lead to each other."""
+    indices, both = list_all(ranges), IndexRanges(ranges)
+    assert both.length == len(indices)
+    assert both.list_indices(range(both.length)) == indices
+    assert [both.position_of(index) for index in indices] == list(range(both.length))
+    # Each range begins at its offset. So whoever goes through the ranges one by one knows the positions.
     both = IndexRanges(ranges)
     for number, (start, stop) in enumerate(both.ranges):
         assert both.index_at(both.offset(number)) == start
         assert both.find_range(both.offset(number) + stop - start - 1) == number
-
-
-def test_no_ranges_have_no_positions() -> None:
-    """An empty set can be cut, too."""
-    assert IndexRanges([]).length == 0
-    assert IndexRanges([]).cut(0, 1) == []
 
 
 @pytest.mark.parametrize("ranges", [[(1, 1)], [(2, 1)], [(-1, 1)], [(0, 3), (2, 4)], [(5, 6), (0, 1)]])
@@ -82,6 +72,9 @@ def test_ranges_are_equal_when_they_have_the_same_indices_in_the_same_pieces() -
     assert len({ranges, IndexRanges([(0, 5), (7, 9)])}) == 1
     assert ranges != IndexRanges([(0, 5), (7, 8), (8, 9)])
     assert repr(ranges) == "IndexRanges([(0, 5), (7, 9)])"
+    # No ranges have no positions. An empty set can be cut, too.
+    assert IndexRanges([]).length == 0
+    assert IndexRanges([]).cut(0, 1) == []
 
 
 POSITIONS = st.lists(st.integers(0, 60), unique=True, max_size=60)
@@ -90,19 +83,6 @@ POSITIONS = st.lists(st.integers(0, 60), unique=True, max_size=60)
 def list_positions(packed: list[int]) -> list[int]:
     """The positions of a packed set, one by one."""
     return [position for start, stop in iter_ranges(packed) for position in range(start, stop)]
-
-
-@given(POSITIONS)
-def test_a_set_has_what_was_added_in_as_few_ranges_as_there_can_be(positions: list[int]) -> None:
-    """The order in which positions come makes no difference."""
-    room = Room(100)
-    positions_set = RangeSet(room)
-    assert all(positions_set.add(position) for position in positions)
-    packed = positions_set.pack()
-    assert list_positions(packed) == sorted(positions)
-    assert count_packed(packed) == len(positions)
-    assert is_packed(packed)
-    assert len(positions_set) == len(packed) // 2 == 100 - room.left
 
 
 @given(POSITIONS, st.integers(0, 5))
@@ -127,15 +107,20 @@ def test_a_range_is_added_behind_all_as_its_positions_are(spans: list[tuple[int,
 
 
 @given(POSITIONS)
-def test_a_position_is_found_in_ranges(positions: list[int]) -> None:
-    """It is in one of them, or in none."""
+def test_a_set_has_what_was_added_in_as_few_ranges_as_there_can_be(positions: list[int]) -> None:
+    """The order in which positions come makes no difference."""
+    room = Room(100)
+    positions_set = RangeSet(room)
+    assert all(positions_set.add(position) for position in positions)
+    packed = positions_set.pack()
+    assert list_positions(packed) == sorted(positions)
+    assert count_packed(packed) == len(positions)
+    assert is_packed(packed)
+    assert len(positions_set) == len(packed) // 2 == 100 - room.left
+    # A position is found in ranges. It is in one of them, or in none.
     ranges = list(merge_ranges((position, position + 1) for position in sorted(positions)))
     assert [position for position in range(70) if is_in_ranges(position, ranges)] == sorted(positions)
-
-
-@given(POSITIONS)
-def test_each_state_of_a_set_is_contained_in_the_next(positions: list[int]) -> None:
-    """A checkpoint contains its predecessor, also when there is no room for more."""
+    # Each state of a set is contained in the next.
     positions_set = RangeSet(Room(4))
     before: list[int] = []
     for position in positions:
@@ -157,10 +142,7 @@ def test_sets_share_their_room() -> None:
     room = Room(1)
     assert RangeSet(room).add(5)
     assert not RangeSet(room).add(9)
-
-
-def test_what_is_no_set_is_not_taken_for_one() -> None:
-    """A range that is empty, begins before 0 or touches the one before it is not how a set is packed."""
+    # What is no set is not taken for one.
     for packed in ([1], [-1, 1], [0, 0], [0, 1, 0, 1], [0, -1]):
         assert not is_packed(packed)
     assert is_packed([])

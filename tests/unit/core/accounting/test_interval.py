@@ -96,36 +96,24 @@ def test_joining_changes_no_index(slices: list[Slice]) -> None:
     assert build_partition(torn) == [piece for piece in slices if piece.state != LEASED]
 
 
-def test_leases_that_touch_are_not_joined() -> None:
+def test_what_does_not_touch_is_not_joined() -> None:
     """Each leased slice is of one lease, because a checkpoint of one says nothing about another."""
     leases = [Slice(0, 5, LEASED), Slice(5, 9, LEASED)]
     assert build_partition(leases) == leases
-
-
-def test_slices_that_do_not_touch_are_not_joined() -> None:
-    """A gap stays a gap, so that the check of the first law finds it."""
+    # Slices that do not touch are not joined.
     apart = [Slice(0, 5, PENDING), Slice(6, 9, PENDING)]
     assert build_partition(apart) == apart
-
-
-def test_a_slice_that_ends_before_it_starts_is_a_breach() -> None:
-    """An impossible slice is neither kept nor joined away."""
+    # A slice that ends before it starts is a breach. An impossible slice is neither kept nor joined away.
     with pytest.raises(ConservationError, match=r"^slice \[5, 4\) pending ends before it starts$"):
         build_partition([Slice(0, 5, ACCOUNTED), Slice(5, 4, PENDING)])
 
 
-def test_a_lease_that_is_done_is_accounted() -> None:
+def test_a_lease_that_is_over_gives_back_what_it_has_not_done() -> None:
     """One slice takes the place of its one range."""
     assert list(settle(IndexRanges([(10, 20)]), 10, 10, [])) == [((10, 20), [Slice(10, 20, ACCOUNTED)])]
-
-
-def test_a_lease_that_was_not_begun_is_given_back() -> None:
-    """The range is as it was before the lease."""
+    # A lease that was not begun is given back. The range is as it was before the lease.
     assert list(settle(IndexRanges([(10, 20)]), 10, 0, [])) == [((10, 20), [Slice(10, 20, PENDING)])]
-
-
-def test_what_was_in_flight_or_not_taken_is_given_back() -> None:
-    """Neighbours are joined; ranges behind the end of the lease are not its own any more."""
+    # What was in flight or not taken is given back.
     ranges = IndexRanges([(10, 16), (30, 34), (40, 50)])
     assert list(settle(ranges, 10, 8, [0, 3, 5, 7])) == [
         (
@@ -179,17 +167,16 @@ def test_every_breach_of_the_first_law_is_found(data: st.DataObject, slices: lis
         check_partition([*slices[:place], *wrong, *slices[place + 1 :]], requests)
 
 
-@pytest.mark.parametrize("requests", [8, 10])
-def test_the_slices_end_where_the_space_ends(requests: int) -> None:
-    """The error names an index that is missing at the end, or beyond it."""
-    with pytest.raises(ConservationError, match=f"^the slices end at 9, the request space at {requests}$"):
-        check_partition([Slice(0, 9, PENDING)], requests)
-
-
 def test_a_breach_names_the_slice() -> None:
     """The error shows its reader where to look."""
     with pytest.raises(ConservationError, match=r"^slice \[4, 9\) leased does not follow on 5$"):
         check_partition([Slice(0, 5, ACCOUNTED), Slice(4, 9, LEASED)], 9)
+    for requests in [8, 10]:
+        # The slices end where the space ends.
+        with pytest.raises(
+            ConservationError, match=f"^the slices end at 9, the request space at {requests}$"
+        ):
+            check_partition([Slice(0, 9, PENDING)], requests)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=12), st.data())

@@ -18,7 +18,14 @@ from oku_core.accounting.outcome import (
 )
 
 
-def test_the_order_of_outcomes_is_that_of_the_wire() -> None:
+def test_answered_and_sent_are_sums_of_outcomes() -> None:
+    """A response counts as an answer whatever its status, and nothing else does."""
+    assert count_answered([1, 20, 300, 4000, 50_000, 600_000, 7, 8, 9_000_000, 10]) == 9_000_021
+    # Sent is what has ended as far as a worker has seen.
+    assert count_sent([1, 20, 300, 4000, 50_000, 600_000, 7_000_000, 80_000_000, 9, 10]) == 654_340
+
+
+def test_the_order_of_outcomes_and_causes_is_that_of_the_wire() -> None:
     """Counts in a message or in a ledger of any age mean the same outcomes: new ones come at the end."""
     assert [outcome.value for outcome in OUTCOMES] == [
         "ok",
@@ -32,27 +39,9 @@ def test_the_order_of_outcomes_is_that_of_the_wire() -> None:
         "failed_check",
         "exception",
     ]
-
-
-def test_answered_is_what_has_a_complete_response() -> None:
-    """A response counts as an answer whatever its status, and nothing else does."""
-    assert count_answered([1, 20, 300, 4000, 50_000, 600_000, 7, 8, 9_000_000, 10]) == 9_000_021
-
-
-def test_sent_is_what_has_ended_as_far_as_a_worker_has_seen() -> None:
-    """What was not sent was not, and nobody knows whether what is lost was."""
-    assert count_sent([1, 20, 300, 4000, 50_000, 600_000, 7_000_000, 80_000_000, 9, 10]) == 654_340
-
-
-def test_the_order_of_causes_is_that_of_the_wire() -> None:
-    """Counts of causes mean the same in messages and ledgers of any age, too."""
+    # The order of causes is that of the wire.
     assert [cause.value for cause in NOT_SENT_CAUSES] == ["in_flight_cap", "late", "not_dealt"]
     assert build_no_causes() == [0, 0, 0]
-
-
-def test_causes_get_their_names() -> None:
-    """Every cause is named."""
-    assert build_cause_counts([1, 0, 2]) == {"in_flight_cap": 1, "late": 0, "not_dealt": 2}
 
 
 def test_counts_get_their_names() -> None:
@@ -69,13 +58,12 @@ def test_counts_get_their_names() -> None:
         Outcome.FAILED_CHECK: 5,
         Outcome.EXCEPTION: 6,
     }
-
-
-@pytest.mark.parametrize("counts", [[], [1] * 7, [1] * 9, [1] * 11])
-def test_an_account_of_more_or_fewer_counts_gets_no_names(counts: list[int]) -> None:
-    """A count is never dropped or made up for lack of a name."""
-    with pytest.raises(ValueError, match="zip"):
-        build_outcome_counts(counts)
+    # Causes get their names. Every cause is named.
+    assert build_cause_counts([1, 0, 2]) == {"in_flight_cap": 1, "late": 0, "not_dealt": 2}
+    for counts in [[], [1] * 7, [1] * 9, [1] * 11]:
+        # An account of more or fewer counts gets no names.
+        with pytest.raises(ValueError, match="zip"):
+            build_outcome_counts(counts)
 
 
 def test_no_request_has_zeros_of_its_own() -> None:
@@ -117,9 +105,6 @@ def test_reasons_must_sum_to_each_outcome() -> None:
     """The outcome that they do not sum to is named."""
     reasons = [ReasonCount(TIMEOUT, "late", 2, 0, 1)]
     assert find_sum_fault(reasons, make_counts(1, timeout=3)) == ("3 are timeout, but their reasons sum to 2")
-
-
-def test_more_reasons_than_a_worker_tells_apart_are_a_fault() -> None:
-    """Nobody fills the ledger with reasons."""
+    # More reasons than a worker tells apart are a fault. Nobody fills the ledger with reasons.
     reasons = [ReasonCount(TIMEOUT, f"reason {place}", 1, 0, 0) for place in range(50)]
     assert find_reason_fault(reasons, make_counts(timeout=50)) is not None

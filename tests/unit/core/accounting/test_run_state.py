@@ -25,29 +25,6 @@ def find_reachable(start: RunState) -> set[RunState]:
     return found
 
 
-def test_every_state_has_a_row() -> None:
-    """The table says for each state which states may follow."""
-    assert set(TRANSITIONS) == set(RunState)
-
-
-def test_a_new_run_can_come_to_every_state() -> None:
-    """No state is unreachable."""
-    assert find_reachable(RunState.PENDING) == set(RunState)
-
-
-@pytest.mark.parametrize("state", RunState)
-def test_every_run_can_end(state: RunState) -> None:
-    """From any state, a run can be brought to a state in which it is over."""
-    assert find_reachable(state) & FINAL_STATES
-
-
-def test_a_run_ends_completed_cancelled_or_failed() -> None:
-    """These three are final; nothing follows the first two, and a failed run may be resumed."""
-    assert {RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED} == FINAL_STATES
-    assert not TRANSITIONS[RunState.COMPLETED] | TRANSITIONS[RunState.CANCELLED]
-    assert TRANSITIONS[RunState.FAILED] == {RunState.PENDING}
-
-
 @pytest.mark.parametrize("state", RunState)
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_what_rests_with_a_true_account_can_be_resumed(state: RunState, *, is_broken: bool) -> None:
@@ -56,36 +33,35 @@ def test_what_rests_with_a_true_account_can_be_resumed(state: RunState, *, is_br
     assert is_resumable(state, is_broken=is_broken) == (state in resumable)
 
 
-def test_a_run_that_has_leases_out_must_not_be_pending_or_over() -> None:
-    """The active states are neither final nor waiting, and each leads to an end of the activity."""
+def test_the_table_says_what_may_follow() -> None:
+    """A transition in the table passes; the error of any other names the run and both states."""
+    for current, wanted in PAIRS:
+        if wanted in TRANSITIONS[current]:
+            check_transition("r1", current, wanted)
+        else:
+            with pytest.raises(TransitionError, match=f"^run r1 is {current}, it cannot become {wanted}$"):
+                check_transition("r1", current, wanted)
+    # States that send are neither final nor waiting.
     assert {RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING} == SENDING_STATES
     assert SENDING_STATES | {RunState.TEARING_DOWN} == ACTIVE_STATES
     for state in ACTIVE_STATES:
         assert TRANSITIONS[state] - ACTIVE_STATES
-
-
-def test_a_paused_run_waits_for_its_turn_again() -> None:
-    """Resuming leads through `pending`, so that at most one run sends."""
+    # A run ends completed cancelled or failed.
+    assert {RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED} == FINAL_STATES
+    assert not TRANSITIONS[RunState.COMPLETED] | TRANSITIONS[RunState.CANCELLED]
+    assert TRANSITIONS[RunState.FAILED] == {RunState.PENDING}
+    # A paused run waits for its turn again.
     assert not TRANSITIONS[RunState.PAUSED] & SENDING_STATES
     assert RunState.PENDING in TRANSITIONS[RunState.PAUSED]
-
-
-@pytest.mark.parametrize(("current", "wanted"), PAIRS)
-def test_only_what_the_table_allows_may_follow(current: RunState, wanted: RunState) -> None:
-    """A transition in the table passes; the error of any other names the run and both states."""
-    if wanted in TRANSITIONS[current]:
-        check_transition("r1", current, wanted)
-    else:
-        with pytest.raises(TransitionError, match=f"^run r1 is {current}, it cannot become {wanted}$"):
-            check_transition("r1", current, wanted)
-
-
-def test_nothing_is_sent_any_more_once_a_run_is_torn_down() -> None:
-    """Its teardown comes after its last request; an interrupted one goes on when the run is resumed."""
+    # Nothing is sent any more once a run is torn down.
     assert TRANSITIONS[RunState.TEARING_DOWN] == FINAL_STATES | {RunState.PAUSED}
-
-
-@pytest.mark.parametrize("state", RunState)
-def test_no_state_follows_on_itself(state: RunState) -> None:
-    """A second request to pause is not a transition."""
-    assert state not in TRANSITIONS[state]
+    # Every state can be reached and left. The table says for each state which states may follow.
+    assert set(TRANSITIONS) == set(RunState)
+    # A new run can come to every state. No state is unreachable.
+    assert find_reachable(RunState.PENDING) == set(RunState)
+    for state in RunState:
+        # Every run can end. From any state, a run can be brought to a state in which it is over.
+        assert find_reachable(state) & FINAL_STATES
+    for state in RunState:
+        # No state follows on itself. A second request to pause is not a transition.
+        assert state not in TRANSITIONS[state]

@@ -102,7 +102,7 @@ def read(app: App, queues: dict[str, Queue]) -> dict[str, list[Any]]:
     return {name: messages for name, queue in queues.items() if (messages := take_all(app, queue))}
 
 
-def test_leases_go_through_the_queue_of_their_worker_unchanged(app: App) -> None:
+def test_messages_go_through_their_queues_unchanged(app: App) -> None:
     """The task of the worker is called with the JSON that the coordinator sends."""
     queue = listen(app, build_lease_queue("b1"))
     send_to_workers(app, [LEASES])
@@ -111,19 +111,13 @@ def test_leases_go_through_the_queue_of_their_worker_unchanged(app: App) -> None
     assert message.content_type == "application/json"
     assert message.headers["task"] == LEASE_TASK
     assert decode_leases(app.signer, argument) == LEASES
-
-
-def test_checkpoints_go_through_their_queue_unchanged(app: App) -> None:
-    """The coordinator reads what the worker sends."""
+    # Checkpoints go through their queue unchanged. The coordinator reads what the worker sends.
     send_checkpoints(app, CHECKPOINTS)
     [message] = take_all(app, app.amqp.queues[CHECKPOINTS_QUEUE])
     assert message.content_type == "application/json"
     assert message.headers["task"] == CHECKPOINT_TASK
     assert decode_checkpoints(app.signer, message.body) == CHECKPOINTS
-
-
-def test_control_goes_through_the_queue_of_its_worker_unchanged(app: App) -> None:
-    """It is no task: the worker reads it as it is."""
+    # Control goes through the queue of its worker unchanged. It is no task: the worker reads it as it is.
     queue = listen(app, build_control_queue("b1"))
     send_to_workers(app, [CONTROL])
     [message] = take_all(app, queue)

@@ -27,56 +27,48 @@ REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/val
 AMQP_URLS = ["amqp://host//", "amqps://host//"]
 
 
-@pytest.mark.parametrize("url", REDIS_URLS)
-def test_redis_redelivers_checkpoints_soon_and_leases_late(url: str) -> None:
+def test_redis_redelivers_checkpoints_soon_and_leases_late() -> None:
     """Checkpoints have a short visibility timeout and their own keys, so that it redelivers no leases."""
-    app = build_app(url, MESSAGE_KEY)
-    leases, checkpoints = app.conf.broker_transport_options, build_checkpoints_transport_options(app)
-    assert [queue.queue_arguments for queue in app.conf.task_queues] == [None]
-    assert checkpoints["visibility_timeout"] < 60
-    assert leases["visibility_timeout"] > 3600
-    for key in ("unacked_key", "unacked_index_key", "unacked_mutex_key"):
-        assert checkpoints[key] not in {None, leases.get(key), "unacked", "unacked_index", "unacked_mutex"}
-
-
-@pytest.mark.parametrize(
-    ("url", "call_s"), [("redis://host", 1.0), ("rediss://host", 1.0), ("redis+socket:///run/s", 0.1)]
-)
-def test_a_process_that_ends_waits_for_its_last_call(url: str, call_s: float) -> None:
-    """Calls are short where nobody else shares the broker."""
-    app = build_app(url, MESSAGE_KEY)
-    assert find_call_s(app) == call_s
-    assert call_s < find_last_call_s(app) < call_s + 1.0
-
-
-def test_the_last_call_of_other_brokers_is_not_known_to_have_returned() -> None:
-    """Only Redis tells."""
+    for url in REDIS_URLS:
+        app = build_app(url, MESSAGE_KEY)
+        leases, checkpoints = app.conf.broker_transport_options, build_checkpoints_transport_options(app)
+        assert [queue.queue_arguments for queue in app.conf.task_queues] == [None]
+        assert checkpoints["visibility_timeout"] < 60
+        assert leases["visibility_timeout"] > 3600
+        for key in ("unacked_key", "unacked_index_key", "unacked_mutex_key"):
+            assert checkpoints[key] not in {
+                None,
+                leases.get(key),
+                "unacked",
+                "unacked_index",
+                "unacked_mutex",
+            }
+    for url, call_s in [("redis://host", 1.0), ("rediss://host", 1.0), ("redis+socket:///run/s", 0.1)]:
+        # A process that ends waits for its last call. Calls are short where nobody else shares the broker.
+        app = build_app(url, MESSAGE_KEY)
+        assert find_call_s(app) == call_s
+        assert call_s < find_last_call_s(app) < call_s + 1.0
+    # The last call of other brokers is not known to have returned. Only Redis tells.
     with build_app("memory://", MESSAGE_KEY).connection_for_read() as connection:
         assert not has_last_call_returned(connection.default_channel)
 
 
-@pytest.mark.parametrize("url", REDIS_URLS)
-def test_no_call_to_redis_waits_forever(url: str) -> None:
+def test_no_call_to_the_broker_waits_forever() -> None:
     """A dead connection is given up; that of heartbeats before the worker is declared dead."""
-    app = build_app(url, MESSAGE_KEY)
-    options = app.conf.broker_transport_options
-    assert 0 < options["socket_connect_timeout"] <= options["socket_timeout"] <= 60
-    assert 0 < build_heartbeat_transport_options(app)["socket_timeout"] < 5
-
-
-@pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
-def test_a_subscriber_is_not_silently_reconnected(url: str) -> None:
-    """redis-py would wait on a connection without subscriptions."""
-    app = build_app(url, MESSAGE_KEY)
-    assert "retry_on_timeout" not in app.conf.broker_transport_options
-
-
-@pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
-def test_the_kernel_probes_a_silent_peer_within_seconds(url: str) -> None:
-    """The kernel's own default is two hours."""
-    options = build_app(url, MESSAGE_KEY).conf.broker_transport_options
-    keepalive = options.get("socket_keepalive_options") or options["socket_settings"]
-    assert keepalive[KEEP_IDLE] + keepalive[socket.TCP_KEEPINTVL] * keepalive[socket.TCP_KEEPCNT] < 15
+    for url in REDIS_URLS:
+        app = build_app(url, MESSAGE_KEY)
+        options = app.conf.broker_transport_options
+        assert 0 < options["socket_connect_timeout"] <= options["socket_timeout"] <= 60
+        assert 0 < build_heartbeat_transport_options(app)["socket_timeout"] < 5
+    for url in [*REDIS_URLS, *AMQP_URLS]:
+        # A subscriber is not silently reconnected. redis-py would wait on a connection without subscriptions.
+        app = build_app(url, MESSAGE_KEY)
+        assert "retry_on_timeout" not in app.conf.broker_transport_options
+    for url in [*REDIS_URLS, *AMQP_URLS]:
+        # The kernel probes a silent peer within seconds. The kernel's own default is two hours.
+        options = build_app(url, MESSAGE_KEY).conf.broker_transport_options
+        keepalive = options.get("socket_keepalive_options") or options["socket_settings"]
+        assert keepalive[KEEP_IDLE] + keepalive[socket.TCP_KEEPINTVL] * keepalive[socket.TCP_KEEPCNT] < 15
 
 
 @pytest.mark.parametrize("kind", ["application/x-gzip", "gzip", "zlib", "bzip2"])

@@ -22,24 +22,16 @@ def test_values_are_written_together_as_they_are_one_by_one(escape: Escape, text
 
 
 @given(text=TEXTS)
-def test_a_part_of_a_url_is_percent_encoded_as_the_standard_library_does(text: str) -> None:
+def test_a_value_is_written_as_its_place_wants_it(text: str) -> None:
     """It reads back as it was, and has nothing but unreserved characters (RFC 3986, section 2.3)."""
     [written] = IN_URL.write_all([text.encode()])
     assert written.decode() == quote(text, safe="")
     assert unquote_to_bytes(written).decode() == text
     assert re.fullmatch(rb"([A-Za-z0-9._~-]|%[0-9A-F]{2})*", written)
-
-
-@given(text=TEXTS)
-def test_a_part_of_a_string_in_json_reads_back_as_it_was(text: str) -> None:
-    """Between quotation marks it is the string of this text."""
+    # A part of a string in json reads back as it was.
     [written] = IN_JSON.write_all([text.encode()])
     assert json.loads(b'"%b"' % written) == text
-
-
-@given(text=TEXTS)
-def test_no_control_character_goes_into_a_header(text: str) -> None:
-    """Each one is a space instead; all else stays."""
+    # No control character goes into a header. Each one is a space instead; all else stays.
     [written] = IN_HEADER.write_all([text.encode()])
     assert not CONTROL_CHARACTER.search(written)
     assert len(written) == len(text.encode())

@@ -69,24 +69,6 @@ def test_every_row_of_json_lines_is_read_as_it_was_written(table: list[list[str]
     assert rows == [tuple(row) for row in table]
 
 
-def test_what_is_no_string_in_json_is_read_as_it_stands_there(tmp_path: Path) -> None:
-    """A price of 1.50 stays one, and an object is its JSON."""
-    content = b'{"a": 1.50, "b": null, "c": [1, {"d": 2}]}\n{"a": "x", "b": true, "c": -1e9}\n\n\n'
-    assert read_all(tmp_path, "t.jsonl", content, "abc") == [
-        ("1.50", "null", '[1, {"d": 2}]'),
-        ("x", "true", "-1e9"),
-    ]
-
-
-def test_a_line_of_json_may_have_carriage_returns_between_its_parts(tmp_path: Path) -> None:
-    """They are white space in JSON (RFC 8259, section 2), and no line ends with one alone."""
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(b"".join(b'{"a":\r"%d"\r\r}\r\n' % row for row in range(200)))
-    scan(path, path.name, tmp_path / "index")
-    with open_numbers(path, 200) as reader:
-        assert [decode(reader.read(row)) for row in (150, 70, 199)] == [("150",), ("70",), ("199",)]
-
-
 def write_numbers(folder: Path, rows: int) -> Path:
     """Write a file whose rows have their numbers, and its index."""
     path = folder / "n.csv"
@@ -107,17 +89,20 @@ def open_numbers(
     return closing(RowReader(locate(path, rows), values))
 
 
-def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
-    """More requests than rows, where the spec says so, use the rows again from the first one."""
-    path = write_numbers(tmp_path, 100)
-    with open_numbers(path, 100) as reader:
-        assert [reader.read(index) for index in (0, 99, 100, 163, 10**15 + 7)] == [
-            (b"0",), (b"99",), (b"0",), (b"63",), (b"7",),
-        ]  # fmt: skip
-
-
-def test_values_are_written_as_their_places_want_it(tmp_path: Path) -> None:
-    """The same column may stand in several places of a request."""
+def test_what_is_no_string_in_json_is_read_as_it_stands_there(tmp_path: Path) -> None:
+    """A price of 1.50 stays one, and an object is its JSON."""
+    content = b'{"a": 1.50, "b": null, "c": [1, {"d": 2}]}\n{"a": "x", "b": true, "c": -1e9}\n\n\n'
+    assert read_all(tmp_path, "t.jsonl", content, "abc") == [
+        ("1.50", "null", '[1, {"d": 2}]'),
+        ("x", "true", "-1e9"),
+    ]
+    # A line of json may have carriage returns between its parts.
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(b'{"a":\r"%d"\r\r}\r\n' % row for row in range(200)))
+    scan(path, path.name, tmp_path / "index")
+    with open_numbers(path, 200) as reader:
+        assert [decode(reader.read(row)) for row in (150, 70, 199)] == [("150",), ("70",), ("199",)]
+    # Values are written as their places want it. The same column may stand in several places of a request.
     path = tmp_path / "n.csv"
     path.write_bytes('a,b\nplain,plain\n"a ""/é\nb",x\n'.encode())
     scan(path, "n.csv", tmp_path / "index")
@@ -127,6 +112,7 @@ def test_values_are_written_as_their_places_want_it(tmp_path: Path) -> None:
         assert decode(reader.read(1)) == ("a%20%22%2F%C3%A9%0Ab", 'a \\"/é\\nb', 'a "/é b', 'a "/é\nb', "x")
 
 
+@pytest.mark.heavy
 def test_the_memory_of_a_reader_is_bounded(tmp_path: Path) -> None:
     """However many rows are read, and wherever, only some blocks of them are kept."""
     rows = 64 * 40
@@ -182,8 +168,14 @@ def test_of_a_block_that_is_asked_for_one_row_no_other_is_parsed(tmp_path: Path)
         assert escaped == list(range(6336, 6400))
 
 
-def test_rows_that_start_over_are_not_read_again(tmp_path: Path) -> None:
-    """A few rows serve many requests."""
+def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
+    """More requests than rows, where the spec says so, use the rows again from the first one."""
+    path = write_numbers(tmp_path, 100)
+    with open_numbers(path, 100) as reader:
+        assert [reader.read(index) for index in (0, 99, 100, 163, 10**15 + 7)] == [
+            (b"0",), (b"99",), (b"0",), (b"63",), (b"7",),
+        ]  # fmt: skip
+    # Rows that start over are not read again. A few rows serve many requests.
     path = write_numbers(tmp_path, 10)
     escaped: list[bytes] = []
 
@@ -194,10 +186,7 @@ def test_rows_that_start_over_are_not_read_again(tmp_path: Path) -> None:
     with open_numbers(path, 10, [Value("a", Escape(b"", note))]) as reader:
         assert [int(reader.read(index)[0]) for index in range(1000)] == [*range(10)] * 100
         assert len(escaped) <= 4
-
-
-def test_few_blocks_are_kept(tmp_path: Path) -> None:
-    """What was read long ago is read anew."""
+    # Few blocks are kept. What was read long ago is read anew.
     path = write_numbers(tmp_path, 64 * (CACHED_BLOCKS + 1))
     with open_numbers(path, 64 * (CACHED_BLOCKS + 1)) as reader:
         sizes = []
@@ -225,10 +214,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n")
     with open_numbers(path, 100) as reader, pytest.raises(DataError, match="its row index is damaged"):
         reader.read(70)
-
-
-def test_json_lines_that_are_not_those_of_the_scan_are_refused(tmp_path: Path) -> None:
-    """Whatever stands in them, it is one line that says so."""
+    # Json lines that are not those of the scan are refused.
     path, index = tmp_path / "t.jsonl", tmp_path / "index"
     path.write_bytes(b'{"a": 1}\n')
     table, rows = read_table(path, "t.jsonl"), scan(path, "t.jsonl", index, Use(frozenset("a"))).rows
@@ -249,10 +235,7 @@ def test_values_are_written_as_their_place_demands() -> None:
     assert rows.read(0) == rows.read(7) == (b"x%2F%C3%A9", "x/é".encode(), b'\\"')
     rows.row = {"a": "1", "b": "2"}
     assert rows.read(0) == (b"1", b"1", b"2")
-
-
-def test_a_row_that_lacks_a_column_is_refused() -> None:
-    """The error names it."""
+    # A row that lacks a column is refused. The error names it.
     with pytest.raises(DataError, match="the row has no b"):
         RowValues([Value("b", AS_TEXT)], {"a": "x"}).read(0)
 
@@ -288,10 +271,7 @@ def test_a_line_of_json_may_lack_what_no_request_uses(tmp_path: Path) -> None:
     table, found = scan_table(tmp_path, "t.jsonl", "a")
     rows = read_rows(ScannedFile(tmp_path / "t.jsonl", tmp_path / "index", table, found.rows), range(3))
     assert rows == [{"a": "1.50", "b": "x"}, {"a": "true"}, {"a": "1.50", "b": "x"}]
-
-
-def test_long_rows_are_read_some_at_a_time(tmp_path: Path) -> None:
-    """A thousand of them would not fit into memory; whoever wants more goes on behind those that came."""
+    # Long rows are read some at a time.
     value = "x" * 1_000_000
     (tmp_path / "t.csv").write_text("a\n" + f"{value}\n" * 20)
     table, found = scan_table(tmp_path, "t.csv")
@@ -300,10 +280,7 @@ def test_long_rows_are_read_some_at_a_time(tmp_path: Path) -> None:
             ScannedFile(tmp_path / "t.csv", tmp_path / "index", table, found.rows), range(start, 20)
         )
         assert rows == [{"a": value}] * count
-
-
-def test_another_file_than_was_scanned_is_refused(tmp_path: Path) -> None:
-    """Whether it is shorter, is no table, or is not there."""
+    # Another file than was scanned is refused. Whether it is shorter, is no table, or is not there.
     path, index = tmp_path / "t.csv", tmp_path / "index"
     path.write_text("a,b\n" + "1,2\n" * 100)
     table, found = scan_table(tmp_path, "t.csv")

@@ -162,7 +162,7 @@ def test_another_origin() -> None:
     assert back == Hop("GET", HERE, has_body=False, is_foreign=True)
 
 
-def build_chain(most: int) -> RedirectChain:
+def build_chain(most: int) -> RedirectChain[bytes]:
     """A POST with a body to `HERE`."""
     headers = [("Content-Type", "text/plain"), ("X", "1")]
     return RedirectChain(Hop("POST", HERE, has_body=True), headers, b"body", most, has_certificate=False)

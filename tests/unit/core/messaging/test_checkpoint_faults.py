@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.checkpoints import change_checkpoint
+from tests.kit.histograms import make_histogram
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_core.accounting.histogram import (
@@ -122,9 +123,7 @@ def true_checkpoints(draw: st.DrawFn) -> Checkpoint:
 
 def build_part(**changes: Any) -> Part:
     """What came of six requests, of which three were answered."""
-    latency = Histogram()
-    for value_us in (1000, 1000, 5000):
-        latency.record(value_us)
+    latency = make_histogram((1000, 1000, 5000))
     part = Part(
         outcomes=make_counts(2, unexpected_status=1, timeout=3),
         reasons=make_reasons(make_counts(2, unexpected_status=1, timeout=3)),
@@ -403,15 +402,11 @@ def mutate_list(data: st.DataObject, value: list[Any]) -> list[Any]:
 def test_a_true_checkpoint_passes(checkpoint: Checkpoint) -> None:
     """Whatever a worker has sent, and wherever it stands, its true checkpoint is accepted."""
     assert find_fault(checkpoint, LENGTH) is None
-
-
-@given(true_checkpoints())
-def test_a_checkpoint_covers_the_positions_that_were_taken_and_ended(checkpoint: Checkpoint) -> None:
-    """Those in flight are not covered."""
+    # A checkpoint covers the positions that were taken and ended. Those in flight are not covered.
     assert checkpoint.covered == len(set(range(checkpoint.done)) - set(checkpoint.in_flight))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data(), checkpoint=true_checkpoints())
 def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
     data: st.DataObject, checkpoint: Checkpoint
@@ -520,7 +515,7 @@ def test_every_fault_of_a_part_is_named(changes: dict[str, Any], fault: str) -> 
     assert find_fault(build_checkpoint(parts=[build_part(**changes)]), 10) == fault
 
 
-def test_checkpoints_do_not_share_their_counts() -> None:
+def test_checkpoints_do_not_share_their_defaults() -> None:
     """Each part and each checkpoint has its own empty defaults."""
     first, second = (Checkpoint(lease="l", sequence=1, done=0, end=0, parts=[Part()]) for _ in range(2))
     first.parts[0].outcomes[0] += 1
@@ -528,10 +523,7 @@ def test_checkpoints_do_not_share_their_counts() -> None:
     first.in_flight.append(1)
     assert second == Checkpoint(lease="l", sequence=1, done=0, end=0, parts=[Part()])
     assert find_fault(second, 0) is None
-
-
-def test_a_checkpoint_has_no_figures_by_default() -> None:
-    """A field that a worker leaves out counts as zero."""
+    # A checkpoint has no figures by default. A field that a worker leaves out counts as zero.
     checkpoint = Checkpoint(lease="l", sequence=1, done=0, end=5)
     assert set(msgspec.structs.asdict(checkpoint.figures).values()) == {0}
     assert CheckpointBatch(worker="w", incarnation="i", checkpoints=[checkpoint]).rate_rps == 0
@@ -554,17 +546,14 @@ def test_a_refusal_gives_a_reason_and_covers_nothing(changes: dict[str, Any], fa
     assert find_fault(change_checkpoint(refusal, **changes), 7) == fault
 
 
-@pytest.mark.parametrize("untouched", [[5], []])
-def test_what_is_untouched_is_among_what_is_in_flight(untouched: list[int]) -> None:
+def test_what_is_untouched_is_among_what_is_in_flight() -> None:
     """All of it may be, or nothing."""
-    assert find_fault(build_checkpoint(untouched=untouched), 10) is None
-
-
-@pytest.mark.parametrize("untouched", [[4], [5, 5], [7], [-1]])
-def test_nothing_else_is_untouched(untouched: list[int]) -> None:
-    """What has an outcome was sent, and what was not taken is nobody's."""
-    fault = "what is untouched does not rise, or is not in flight"
-    assert find_fault(build_checkpoint(untouched=untouched), 10) == fault
+    for untouched in [[5], []]:
+        assert find_fault(build_checkpoint(untouched=untouched), 10) is None
+    for untouched in [[4], [5, 5], [7], [-1]]:
+        # Nothing else is untouched. What has an outcome was sent, and what was not taken is nobody's.
+        fault = "what is untouched does not rise, or is not in flight"
+        assert find_fault(build_checkpoint(untouched=untouched), 10) == fault
 
 
 def build_inner(**changes: Any) -> Part:
@@ -583,11 +572,7 @@ def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than
         build_inner(name="b"),
     ]
     assert find_fault(build_checkpoint(inner=inner), 10) is None
-
-
-@pytest.mark.parametrize(
-    ("inner", "fault"),
-    [
+    cases: list[tuple[list[Part], str]] = [
         ([build_inner(), build_inner()], "two inner parts have the same phase and name"),
         (
             [Part(name=str(number)) for number in range(MOST_INNER_PARTS + 1)],
@@ -620,11 +605,10 @@ def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than
             [build_inner(reasons=[ReasonCount(1, "a", 1, 0, 7), ReasonCount(2, "b", 3, 0, 0)])],
             "inner requests: a reason names position 7, but only 7 were taken",
         ),
-    ],
-)
-def test_every_fault_of_inner_requests_is_named(inner: list[Part], fault: str) -> None:
-    """The log says what was wrong with them, and that it was not with the account."""
-    assert find_fault(build_checkpoint(inner=inner), 10) == fault
+    ]
+    for inner, fault in cases:
+        # Every fault of inner requests is named.
+        assert find_fault(build_checkpoint(inner=inner), 10) == fault
 
 
 @pytest.mark.parametrize(

@@ -33,18 +33,12 @@ def test_questions_and_answers_arrive_as_they_were_sent() -> None:
     assert decode_question(SIGNER, question) == QUESTION
     assert decode_clock_answer(SIGNER, answer) == ANSWER
     assert max(len(question), len(answer)) < LONGEST_DATAGRAM
-
-
-def test_a_question_is_no_answer() -> None:
-    """What is of one kind cannot be passed off as the other."""
+    # A question is no answer. What is of one kind cannot be passed off as the other.
     with pytest.raises(ForgedMessageError):
         decode_clock_answer(SIGNER, seal_question(SIGNER, QUESTION))
     with pytest.raises(ForgedMessageError):
         decode_question(SIGNER, seal_answer(SIGNER, ANSWER))
-
-
-def test_what_was_changed_on_its_way_is_forged() -> None:
-    """A digit of the time, for example."""
+    # What was changed on its way is forged. A digit of the time, for example.
     with pytest.raises(ForgedMessageError):
         decode_clock_answer(SIGNER, seal_answer(SIGNER, ANSWER).replace(b"4611", b"4612"))
 

@@ -91,29 +91,22 @@ def seal(kind: MessageKind, document: object, protocol: int = PROTOCOL) -> dict[
     return sealed
 
 
-@pytest.mark.parametrize("batch", [LEASES, msgspec.structs.replace(LEASES, spec=None)])
-def test_leases_are_read_as_they_were_sealed(batch: LeaseBatch) -> None:
+def test_a_message_is_read_as_it_was_sealed() -> None:
     """The worker gets them exactly as the coordinator has cut them, with the spec or without it."""
-    assert decode_leases(SIGNER, seal_leases(SIGNER, batch)) == batch
-
-
-def test_checkpoints_are_read_as_they_were_sealed() -> None:
-    """Seconds stay whole numbers, though JSON has only text as keys."""
+    for batch in [LEASES, msgspec.structs.replace(LEASES, spec=None)]:
+        assert decode_leases(SIGNER, seal_leases(SIGNER, batch)) == batch
+    # Checkpoints are read as they were sealed.
     assert decode_checkpoints(SIGNER, as_task(seal_checkpoints(SIGNER, CHECKPOINTS))) == CHECKPOINTS
-
-
-def test_progress_is_read_as_it_was_sealed() -> None:
-    """It is read from a Celery event."""
+    # Progress is read as it was sealed. It is read from a Celery event.
     assert decode_progress(SIGNER, as_event(seal_progress(SIGNER, PROGRESS))) == PROGRESS
-
-
-@pytest.mark.parametrize(
-    "order", [STOP, Intervals(number=3, heartbeat_s=2.0, checkpoint_s=5.0),
-              Control(incarnation="b1", confirmed={"l1": 3}, limits={"l1": 40}, ends={"l2": 0})],
-)  # fmt: skip
-def test_orders_are_read_as_they_were_sealed(order: Order) -> None:
-    """Each order keeps its type."""
-    assert decode_order(SIGNER, msgspec.json.encode(seal_order(SIGNER, order))) == order
+    cases: list[Order] = [
+        STOP,
+        Intervals(number=3, heartbeat_s=2.0, checkpoint_s=5.0),
+        Control(incarnation="b1", confirmed={"l1": 3}, limits={"l1": 40}, ends={"l2": 0}),
+    ]
+    for order in cases:
+        # Orders are read as they were sealed. Each order keeps its type.
+        assert decode_order(SIGNER, msgspec.json.encode(seal_order(SIGNER, order))) == order
 
 
 @pytest.mark.parametrize("signer", [Signer(b""), Signer(b"the key of somebody else")])
@@ -158,47 +151,37 @@ def test_any_json_is_rejected_unless_it_is_ours(document: object) -> None:
             read()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_checkpoints_with_a_wrong_part_or_figure_are_malformed() -> None:
+    """A faulty worker does not stop the coordinator."""
+    cases: list[dict[str, object]] = [
         {"worker": None},
         {"checkpoints": {}},
         {"checkpoints": [{"lease": "l1", "sequence": 1, "done": True, "end": 3}]},
         {"checkpoints": [{"lease": "l1", "sequence": 1, "done": 3.5, "end": 4}]},
         {"checkpoints": [{"lease": "l1", "sequence": 1, "done": 0, "end": 0, "parts": [{"outcomes": None}]}]},
-    ],
-)
-def test_signed_checkpoints_with_a_wrong_part_are_malformed(change: dict[str, object]) -> None:
-    """A faulty worker does not stop the coordinator."""
-    document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
-    with pytest.raises(MalformedMessageError, match=r"^[^\n]+$"):
-        decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
+    ]
+    for change in cases:
+        document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
+        with pytest.raises(MalformedMessageError, match=r"^[^\n]+$"):
+            decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
+    other_cases: list[tuple[dict[str, object], str]] = [
         ({"taken": 10**400}, "taken is 1"),
         ({"taken": -1}, "taken is -1"),
         ({"rate_rps": 1e308}, "rate_rps is 1e"),
         ({"rate_rps": -0.5}, "rate_rps is -0.5"),
-    ],
-)
-def test_checkpoints_with_an_impossible_figure_are_malformed(change: dict[str, object], fault: str) -> None:
-    """An error in the middle of their intake would leave them in the queue, and hold up all behind them."""
-    document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
-    with pytest.raises(MalformedMessageError, match=f"^{fault}"):
-        decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
+    ]
+    for change, fault in other_cases:
+        # Checkpoints with an impossible figure are malformed.
+        document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
+        with pytest.raises(MalformedMessageError, match=f"^{fault}"):
+            decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
 
 
 def test_unknown_fields_of_a_message_are_ignored() -> None:
     """A newer worker may add fields."""
     document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | {"colour": "red"}
     assert decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document))) == CHECKPOINTS
-
-
-def test_progress_that_cannot_be_true_is_malformed() -> None:
-    """This holds even if it is signed."""
+    # Progress that cannot be true is malformed. This holds even if it is signed.
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"runs": {"r1": {"outcomes": [1]}}})
     with pytest.raises(MalformedMessageError, match=r"^the outcomes are not a count for each$"):
         decode_progress(SIGNER, as_event(sealed))
@@ -213,18 +196,6 @@ NEWER: dict[str, Any] = {
     "plan": {"waves": 3},
 }
 """Leases of a future protocol: the fields that every version has, and some that this version lacks."""
-
-
-def test_leases_of_another_protocol_are_identified_and_refused() -> None:
-    """The error names both versions and the ids of the leases."""
-    with pytest.raises(UnreadableLeasesError) as caught:
-        decode_leases(SIGNER, seal(MessageKind.LEASE, NEWER, PROTOCOL + 1))
-    assert caught.value.rejection == Rejection.OTHER_PROTOCOL
-    head = caught.value.head
-    assert (head.run, head.incarnation, [lease.id for lease in head.leases]) == (
-        "r1", "b1", ["r1.7.aa", "r1.8.bb"],
-    )  # fmt: skip
-    assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -260,8 +231,17 @@ def test_a_worker_of_another_protocol_is_named(read: Callable[[], object]) -> No
         read()
 
 
-def test_an_order_of_another_protocol_is_not_obeyed() -> None:
-    """It may mean something else."""
+def test_leases_and_orders_of_another_protocol_are_refused() -> None:
+    """The error names both versions and the ids of the leases."""
+    with pytest.raises(UnreadableLeasesError) as caught:
+        decode_leases(SIGNER, seal(MessageKind.LEASE, NEWER, PROTOCOL + 1))
+    assert caught.value.rejection == Rejection.OTHER_PROTOCOL
+    head = caught.value.head
+    assert (head.run, head.incarnation, [lease.id for lease in head.leases]) == (
+        "r1", "b1", ["r1.7.aa", "r1.8.bb"],
+    )  # fmt: skip
+    assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in str(caught.value)
+    # An order of another protocol is not obeyed. It may mean something else.
     sealed = seal(MessageKind.ORDER, msgspec.to_builtins(STOP), PROTOCOL + 1)
     with pytest.raises(MalformedMessageError, match=f"protocol {PROTOCOL + 1}"):
         decode_order(SIGNER, msgspec.json.encode(sealed))

@@ -22,10 +22,7 @@ def test_a_secret_that_is_easy_to_guess_is_found_and_not_shown() -> None:
     }
     assert {secret: find_weakness(secret, "characters") for secret in weak} == weak
     assert find_weakness(b"0123456789abcdef", "characters") == ""
-
-
-def test_random_secrets_are_taken() -> None:
-    """As the chart, the documents and password managers make them."""
+    # Random secrets are taken. As the chart, the documents and password managers make them.
     for _ in range(200):
         letters = "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(40))
         for secret in (letters, secrets.token_hex(24), secrets.token_hex(16), secrets.token_urlsafe(24)):
@@ -44,10 +41,11 @@ def test_a_ticket_is_for_one_file_and_for_a_time() -> None:
     assert judge_ticket(SIGNER, DIGEST, ticket, 1001.0 + TICKET_S) is CredentialFault.EXPIRED
     assert judge_ticket(SIGNER, OTHER, ticket, 1000.0) is CredentialFault.WRONG
     assert judge_ticket(Signer(b"another key"), DIGEST, ticket, 1000.0) is CredentialFault.WRONG
-
-
-def test_what_was_not_signed_is_no_ticket() -> None:
-    """Whatever it looks like; one that was forged has not expired."""
+    # A ticket whose time was changed is none. The time is signed, too.
+    expires, signature = build_ticket(SIGNER, DIGEST, 1000.0).split(".")
+    changed = f"{int(expires) + 1}.{signature}"
+    assert judge_ticket(SIGNER, DIGEST, changed, 1000.0) is CredentialFault.WRONG
+    # What was not signed is no ticket. Whatever it looks like; one that was forged has not expired.
     forged = {
         "": CredentialFault.MISSING,
         ".": CredentialFault.MALFORMED,
@@ -59,10 +57,3 @@ def test_what_was_not_signed_is_no_ticket() -> None:
         f"1.{'0' * 64}": CredentialFault.WRONG,
     }
     assert {ticket: judge_ticket(SIGNER, DIGEST, ticket, 1000.0) for ticket in forged} == forged
-
-
-def test_a_ticket_whose_time_was_changed_is_none() -> None:
-    """The time is signed, too."""
-    expires, signature = build_ticket(SIGNER, DIGEST, 1000.0).split(".")
-    changed = f"{int(expires) + 1}.{signature}"
-    assert judge_ticket(SIGNER, DIGEST, changed, 1000.0) is CredentialFault.WRONG

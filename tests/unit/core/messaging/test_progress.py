@@ -93,7 +93,7 @@ def test_the_figures_of_every_run_are_looked_at(run: str, changes: dict[str, Any
     assert progress.find_fault() == fault
 
 
-def test_seconds_do_not_share_their_counts() -> None:
+def test_seconds_do_not_share_their_defaults() -> None:
     """Each second has its own empty defaults."""
     first, second = (
         Progress(worker="w", incarnation="b", at=0.0),
@@ -105,10 +105,7 @@ def test_seconds_do_not_share_their_counts() -> None:
     first.runs["r1"].outcomes[0] += 1
     assert (second.leases, second.specs, second.runs) == ({}, [], {})
     assert RunProgress().outcomes == build_no_counts()
-
-
-def test_a_second_has_no_figures_by_default() -> None:
-    """A field that a worker leaves out counts as zero, and a worker that does not say so is not stopping."""
+    # A second has no figures by default.
     second = Progress(worker="w", incarnation="b", at=0.0)
     done = RunProgress()
     figures = (done.in_flight, done.bytes_received, done.lag_s, second.cpu_share, second.rss_mb)

@@ -19,26 +19,18 @@ class Bound(socket.socket):
         return self._address
 
 
-@pytest.mark.parametrize(
-    ("address", "text"), [(("127.0.0.1", 80), "127.0.0.1:80"), (("::1", 80, 0, 0), "[::1]:80")]
-)
-def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text: str) -> None:
+def test_addresses_and_errors_are_one_line() -> None:
     """An IPv6 address has brackets."""
-    assert listener.format_address(Bound(*address)) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "message"),
-    [
+    for address, text in [(("127.0.0.1", 80), "127.0.0.1:80"), (("::1", 80, 0, 0), "[::1]:80")]:
+        assert listener.format_address(Bound(*address)) == text
+    for number, message in [
         (errno.EADDRINUSE, "--port: 80 is in use on a"),
         (errno.EACCES, "--port: 80 needs privileges that you do not have"),
         (errno.EADDRNOTAVAIL, "--host: a is not an address of this machine"),
         (errno.EMFILE, "--host: a:80 cannot be listened on: Too many open files"),
-    ],
-)
-def test_the_error_of_a_server_that_cannot_listen_is_one_line(number: int, message: str) -> None:
-    """It names the flag, its value and what is wrong with it."""
-    assert listener.explain_failure(OSError(number, os.strerror(number)), "a", 80) == message
+    ]:
+        # The error of a server that cannot listen is one line.
+        assert listener.explain_failure(OSError(number, os.strerror(number)), "a", 80) == message
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -56,14 +48,6 @@ def test_a_server_listens_on_a_machine_without_ipv6(monkeypatch: pytest.MonkeyPa
             each.close()
 
 
-def test_a_port_that_is_taken_at_one_address_is_taken() -> None:
-    """A server that asks for all addresses is refused."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=rf"^--port: {port} is in use on \*$"):
-            listener.open_sockets("*", port, 1)
-
-
 def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the host."""
 
@@ -79,17 +63,12 @@ def test_sockets_that_listen_already_are_taken_over() -> None:
     """They keep their number, and child processes do not inherit them by accident."""
     [listening] = listener.open_sockets("127.0.0.1", 0, 1)
     listening.set_inheritable(True)
-
     [adopted] = listener.adopt_sockets([listening.fileno()])
-
     assert adopted.getsockname() == listening.getsockname()
     assert not adopted.get_inheritable()
     listening.detach()
     adopted.close()
-
-
-def test_only_listening_sockets_are_taken_over() -> None:
-    """A closed number, another kind of file, and a socket that does not listen are refused."""
+    # Only listening sockets are taken over.
     with socket.socket() as idle, pytest.raises(UserError, match="is not a listening socket"):
         listener.adopt_sockets([os.dup(idle.fileno())])
     reading, writing = os.pipe()
@@ -111,8 +90,13 @@ def test_datagrams_are_received_on_all_addresses(monkeypatch: pytest.MonkeyPatch
         assert opened.recv(10) == b"what?"
 
 
-def test_a_port_that_another_one_receives_datagrams_at_is_in_use() -> None:
-    """It is told as for any server."""
+def test_a_port_that_is_taken_is_in_use() -> None:
+    """A server that asks for all addresses is refused."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"^--port: {port} is in use on \*$"):
+            listener.open_sockets("*", port, 1)
+    # A port that another one receives datagrams at is in use. It is told as for any server.
     with listener.open_datagram_socket("127.0.0.1", 0) as opened:
         port = opened.getsockname()[1]
         with pytest.raises(UserError, match=f"--port: {port} is in use on 127.0.0.1"):

@@ -29,13 +29,10 @@ print(before, {_IS_DUMPABLE})
 """
 
 
-def test_a_process_closes_itself() -> None:
+def test_a_process_closes_itself_unless_its_user_debugs() -> None:
     """The kernel says so."""
     assert run(_CLOSE, OKU_DEBUGGABLE="") == "1 0"
-
-
-def test_a_process_stays_open_to_a_debugger_that_its_user_wants() -> None:
-    """One variable says so for all processes."""
+    # A process stays open to a debugger that its user wants. One variable says so for all processes.
     assert run(_CLOSE, OKU_DEBUGGABLE="yes") == "1 1"
 
 

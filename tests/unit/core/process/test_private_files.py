@@ -45,15 +45,6 @@ def find_mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_folder_is_made_for_us_alone(tmp_path: Path) -> None:
-    """An existing folder of ours that others may read is closed to them."""
-    make_private_folder(tmp_path / "a" / "b")
-    (tmp_path / "open").mkdir(mode=0o755)
-    make_private_folder(tmp_path / "open")
-
-    assert find_mode(tmp_path / "a" / "b") == find_mode(tmp_path / "open") == 0o700
-
-
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o775, 0o777, 0o1777, 0o2770])
 def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
     """They may have put anything there; the error shows its mode, which stays."""
@@ -70,8 +61,13 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) ->
     assert find_mode(folder) == mode
 
 
-def test_all_our_processes_find_the_same_folder(tmp_path: Path) -> None:
-    """It has the name that it is to have, and nobody else can open it."""
+def test_a_folder_is_made_for_us_alone(tmp_path: Path) -> None:
+    """An existing folder of ours that others may read is closed to them."""
+    make_private_folder(tmp_path / "a" / "b")
+    (tmp_path / "open").mkdir(mode=0o755)
+    make_private_folder(tmp_path / "open")
+    assert find_mode(tmp_path / "a" / "b") == find_mode(tmp_path / "open") == 0o700
+    # All our processes find the same folder.
     folder = make_own_folder(tmp_path, "cache")
     assert (folder, find_mode(folder)) == (tmp_path / "cache", 0o700)
     assert make_own_folder(tmp_path, "cache") == folder
@@ -102,16 +98,6 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotPrivateError, match=r"^\[Errno 1\] belongs to .+, not to .+"):
         make_private_folder(folder)
     make_private_folder(folder, is_trusted=True)
-
-
-def test_a_path_without_a_folder_is_refused(tmp_path: Path) -> None:
-    """The path may be that of a file, or may not exist."""
-    (tmp_path / "file").touch(mode=0o600)
-
-    with pytest.raises(NotADirectoryError):
-        check_private_folder(tmp_path / "file")
-    with pytest.raises(FileNotFoundError):
-        check_private_folder(tmp_path / "none")
 
 
 def test_a_file_is_made_for_us_alone_and_closed_to_others(tmp_path: Path) -> None:
@@ -173,11 +159,16 @@ def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.
         open_private(tmp_path / "file", FILES)
 
 
-def test_checking_a_missing_file_does_not_create_it(tmp_path: Path) -> None:
-    """SQLite creates and removes the files beside its database at any time."""
+def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """The path may be that of a file, or may not exist."""
+    (tmp_path / "file").touch(mode=0o600)
+    with pytest.raises(NotADirectoryError):
+        check_private_folder(tmp_path / "file")
+    with pytest.raises(FileNotFoundError):
+        check_private_folder(tmp_path / "none")
+    # Checking a missing file does not create it.
     tighten_private_file(tmp_path / "none")
-
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
 def ignores_everything(folder: Path) -> bool:
@@ -186,18 +177,7 @@ def ignores_everything(folder: Path) -> bool:
     return file.exists() and file.read_text().splitlines()[-1] == "*" and find_mode(file) == 0o600
 
 
-def test_a_data_folder_of_our_own_keeps_what_is_in_it_out_of_git(tmp_path: Path) -> None:
-    """It is new, or empty until now, or called `.oku`, as those of older versions are."""
-    (tmp_path / "empty").mkdir(mode=0o700)
-    (tmp_path / "older" / ".oku").mkdir(parents=True, mode=0o700)
-    (tmp_path / "older" / ".oku" / "message.key").touch()
-    for name in ("new", "empty", "older/.oku", "a/b/.oku"):
-        make_data_folder(tmp_path / name)
-        assert ignores_everything(tmp_path / name), name
-        assert find_mode(tmp_path / name) == 0o700
-
-
-def test_a_data_folder_that_is_not_only_ours_stays_visible(tmp_path: Path) -> None:
+def test_a_data_folder_keeps_what_is_in_it_out_of_git_if_it_is_only_ours(tmp_path: Path) -> None:
     """Someone may name the folder of a project, whose files must not vanish from Git; or a volume."""
     (tmp_path / "project").mkdir(mode=0o700)
     (tmp_path / "project" / "main.py").touch()
@@ -205,10 +185,7 @@ def test_a_data_folder_that_is_not_only_ours_stays_visible(tmp_path: Path) -> No
     make_data_folder(tmp_path / "project")
     make_data_folder(tmp_path / "volume", is_trusted=True)
     assert [path.name for path in tmp_path.rglob("*")].count(".gitignore") == 0
-
-
-def test_a_gitignore_that_exists_is_never_changed(tmp_path: Path) -> None:
-    """Neither one that somebody wrote, nor what a link leads to; one that was emptied stays empty."""
+    # A gitignore that exists is never changed.
     for name, content in (("written", "!reports\n"), ("emptied", "")):
         folder = tmp_path / name / ".oku"
         folder.mkdir(parents=True, mode=0o700)
@@ -220,10 +197,15 @@ def test_a_gitignore_that_exists_is_never_changed(tmp_path: Path) -> None:
     (linked / ".gitignore").symlink_to(tmp_path / "elsewhere")
     make_data_folder(linked)
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_folder_within_a_data_folder_needs_no_gitignore(tmp_path: Path) -> None:
-    """Git does not look into it."""
+    # A data folder of our own keeps what is in it out of git.
+    (tmp_path / "empty").mkdir(mode=0o700)
+    (tmp_path / "older" / ".oku").mkdir(parents=True, mode=0o700)
+    (tmp_path / "older" / ".oku" / "message.key").touch()
+    for name in ("new", "empty", "older/.oku", "a/b/.oku"):
+        make_data_folder(tmp_path / name)
+        assert ignores_everything(tmp_path / name), name
+        assert find_mode(tmp_path / name) == 0o700
+    # A folder within a data folder needs no gitignore. Git does not look into it.
     make_data_folder(tmp_path / ".oku")
     make_data_folder(tmp_path / ".oku" / "servers")
     assert [path.name for path in (tmp_path / ".oku" / "servers").iterdir()] == []
@@ -282,25 +264,14 @@ def test_the_ready_file_has_the_address_in_one_line(tmp_path: Path) -> None:
     write_ready_file(path, "127.0.0.1:8080")
     assert path.read_text() == "127.0.0.1:8080\n"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_file_of_an_earlier_server_is_removed(tmp_path: Path) -> None:
-    """A parent that waits for the file never finds an old address; a missing file is not an error."""
-    path = tmp_path / "ready"
-    path.write_text("10.0.0.1:1\n")
+    # The file of an earlier server is removed.
     for _ in range(2):
         remove_ready_file(path)
         assert not path.exists()
-
-
-def test_a_ready_file_that_cannot_be_written_is_named_with_the_reason(tmp_path: Path) -> None:
-    """A missing folder is the user's mistake."""
+    # A ready file that cannot be written is named with the reason. A missing folder is the user's mistake.
     path = tmp_path / "none" / "ready"
     with pytest.raises(UserError, match=rf"^--ready-file: {path} cannot be written: No such file"):
         write_ready_file(path, "127.0.0.1:8080")
-
-
-def test_a_ready_file_that_cannot_be_replaced_is_named_with_the_reason(tmp_path: Path) -> None:
-    """A folder in place of the file is the user's mistake."""
+    # A ready file that cannot be replaced is named with the reason.
     with pytest.raises(UserError, match=rf"^--ready-file: {tmp_path} cannot be replaced: "):
         remove_ready_file(tmp_path)

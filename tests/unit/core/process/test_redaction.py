@@ -66,49 +66,44 @@ def test_a_secret_is_found_in_urls_of_clients(secret: str) -> None:
             assert masked.strip('\\"') in ("/#", "#", "/?token=#", "%2F#", "%2F%3Ftoken%3D#"), (text, masked)
 
 
-def test_lines_of_a_secret_are_secret() -> None:
-    """Each is printed by itself; the short ones are in any text."""
-    texts = SecretTexts(["-- begin\r\n  first line  \n{\nab\nsecond line\n"])
-    assert texts.replace("x first line y", "#") == "x # y"
-    assert texts.replace("second line", "#") == "#"
-    assert texts.replace("{ab}", "#") == "{ab}"
-
-
-def test_a_short_secret_is_a_word() -> None:
-    """It would be found within other words."""
-    texts = SecretTexts(["ab", "7/"])
-    assert texts.replace("ab", "#") == "ab"
-    assert texts.replace_words("ab, cab, abc; 7/ 7%2F 17/ a", "#") == "#, cab, abc; # # 17/ a"
-    assert SecretTexts(["abcd"]).replace_words("abcd", "#") == "abcd"
-
-
-@pytest.mark.parametrize(
-    ("text", "begins"),
-    [("x hunter2", 9), ("x hunter", 2), ("x h", 2), ("x hunting", 9), ("", 0), ("hunter2 hunt", 8)],
-)
-def test_a_secret_may_be_cut_off(text: str, begins: int) -> None:
+def test_a_secret_may_be_cut_off() -> None:
     """What is at the end of a text may be the beginning of one."""
-    assert SecretTexts(["hunter2"]).find_unfinished(text) == begins
-
-
-def test_each_form_may_be_cut_off() -> None:
-    """A half of it is as secret as a half of the secret."""
+    for text, begins in [
+        ("x hunter2", 9),
+        ("x hunter", 2),
+        ("x h", 2),
+        ("x hunting", 9),
+        ("", 0),
+        ("hunter2 hunt", 8),
+    ]:
+        assert SecretTexts(["hunter2"]).find_unfinished(text) == begins
+    # Each form may be cut off. A half of it is as secret as a half of the secret.
     texts = SecretTexts([SECRET])
     for form in (quote(SECRET, safe=""), repr(SECRET)[1:-1], base64.b64encode(SECRET.encode()).decode()):
         for length in range(1, len(form)):
             assert texts.find_unfinished(f"x{form[:length]}") <= 1
 
 
-def test_without_secrets_nothing_is_done() -> None:
-    """So every text costs next to nothing."""
+def test_lines_and_short_secrets_are_found_as_words() -> None:
+    """Each is printed by itself; the short ones are in any text."""
+    texts = SecretTexts(["-- begin\r\n  first line  \n{\nab\nsecond line\n"])
+    assert texts.replace("x first line y", "#") == "x # y"
+    assert texts.replace("second line", "#") == "#"
+    assert texts.replace("{ab}", "#") == "{ab}"
+    # A short secret is a word. It would be found within other words.
+    texts = SecretTexts(["ab", "7/"])
+    assert texts.replace("ab", "#") == "ab"
+    assert texts.replace_words("ab, cab, abc; 7/ 7%2F 17/ a", "#") == "#, cab, abc; # # 17/ a"
+    assert SecretTexts(["abcd"]).replace_words("abcd", "#") == "abcd"
+    # Without secrets nothing is done. So every text costs next to nothing.
     texts = SecretTexts()
     assert texts.replace("a", "#") == texts.replace_words("a", "#") == "a"
     assert texts.find_unfinished("a") == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "redacted"),
-    [
+def test_users_passwords_and_queries_are_hidden() -> None:
+    """This holds wherever a URL occurs in a text."""
+    for text, redacted in [
         ("no URL, but a@b and a?b=c", "no URL, but a@b and a?b=c"),
         ("http://h:80/path/{i} is asked", "http://h:80/path/{i} is asked"),
         (
@@ -128,16 +123,10 @@ def test_without_secrets_nothing_is_done() -> None:
         ("://, without a scheme: ://me:secret@h", "://, without a scheme: ://***@h"),
         ("with two: a://b://c:d@e", "with two: a://***@e"),
         ('two: "http://a:b@c" <https://d:e@f?g>', 'two: "http://***@c" <https://***@f?***>'),
-    ],
-)
-def test_users_passwords_and_queries_are_hidden(text: str, redacted: str) -> None:
-    """This holds wherever a URL occurs in a text."""
-    assert redact(text) == redacted
-    assert redact(redacted) == redacted
-
-
-def test_queries_may_stay() -> None:
-    """They may stay in an answer to the user who has just written them."""
+    ]:
+        assert redact(text) == redacted
+        assert redact(redacted) == redacted
+    # Queries may stay. They may stay in an answer to the user who has just written them.
     assert redact("http://me:pw@h/?a={x} is wrong", queries=False) == "http://***@h/?a={x} is wrong"
 
 
@@ -149,25 +138,19 @@ def test_no_part_of_a_password_is_left(password: str, scheme: str) -> None:
     assert " " in secret or not set("QWZ") & set(shown)
 
 
-def test_a_long_text_is_truncated() -> None:
+def test_no_part_of_a_secret_is_left_at_a_cut() -> None:
     """A URL at the cut is masked, because the cut may be within its password."""
     assert redact("a" * (LONGEST_REDACTED + 1)) == "a" * LONGEST_REDACTED
     begin = "b" * (LONGEST_REDACTED - 20)
     assert redact(f"{begin} http://12345678901234@h/") == f"{begin} http://{MASK}"
     assert redact(f"{begin} http://me:12345678,,@h/") == f"{begin} http://{MASK},"
     assert redact(f"{begin} http://h/ and some more") == f"{begin} http://h/ and some "
-
-
-def test_no_part_of_a_hidden_value_is_left_where_a_long_text_is_truncated() -> None:
-    """It is left out as a whole, also if values before it make the text shorter."""
+    # No part of a hidden value is left where a long text is truncated.
     hide("long-hunter2-0815")
     for before in (LONGEST_REDACTED - 5, LONGEST_REDACTED - 5 - 17):
         text = redact("b" * before + "long-hunter2-0815" * 2 + " and more")
         assert set(text) <= {"b", "*"}
-
-
-def test_the_rest_of_a_line_is_kept_for_what_follows() -> None:
-    """A long line is read in pieces, and a hidden value may be in two of them."""
+    # The rest of a line is kept for what follows.
     hide("piece-hunter2-0815")
     text = "say piece-hunter2-0815 and piece-hunter2-0815!"
     for cut in range(len(text)):

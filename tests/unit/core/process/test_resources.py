@@ -17,7 +17,9 @@ from oku_core.process.resources import (
 
 
 def test_control_groups_are_those_of_either_version(tmp_path: Path) -> None:
-    """Their paths may have any bytes; other lines are ignored."""
+    """Such as macOS."""
+    assert list_control_groups(tmp_path) == []
+    # Control groups are those of either version. Their paths may have any bytes; other lines are ignored.
     file = tmp_path / "proc" / "self" / "cgroup"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"5:cpu,memory:/a:b\n1:name=systemd:/\nstray\n0::/c\xfc\xe2\x80\xa8d\n")
@@ -28,33 +30,22 @@ def test_control_groups_are_those_of_either_version(tmp_path: Path) -> None:
     ]
 
 
-def test_a_system_may_have_no_control_groups(tmp_path: Path) -> None:
-    """Such as macOS."""
-    assert list_control_groups(tmp_path) == []
-
-
-def test_memory_is_in_megabytes() -> None:
+def test_memory_is_in_megabytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Resident memory is at most its peak, and more than a bare interpreter needs."""
     ballast = bytearray(50_000_000)
     ballast[::4096] = b"x" * len(ballast[::4096])
     assert 50 < measure_rss_mb() < 2000
     assert measure_rss_mb() <= measure_peak_rss_mb() * 1.01 + 1
-
-
-def test_the_peak_replaces_a_missing_current_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Outside Linux there is no other figure."""
+    # The peak replaces a missing current value. Outside Linux there is no other figure.
     monkeypatch.setattr(resources, "STATM", tmp_path / "missing")
     assert measure_rss_mb() == measure_peak_rss_mb()
-
-
-def test_the_peak_has_two_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Linux reports it for the process itself; elsewhere getrusage does. Here they differ by about a page."""
-    ballast = b"x" * 30_000_000
+    # The peak has two sources.
+    more = b"x" * 30_000_000
     own_mb = measure_peak_rss_mb()
     monkeypatch.setattr(resources, "STATUS", tmp_path / "missing")
-    assert len(ballast) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
+    assert len(more) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
     (tmp_path / "missing").write_text("Name:\tpython\n")
-    assert measure_peak_rss_mb() > len(ballast) / 1e6
+    assert measure_peak_rss_mb() > len(more) / 1e6
 
 
 def build_groups(root: Path, own: str, limits: dict[str, str]) -> None:
@@ -143,31 +134,27 @@ def set_up(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, most: int = 1 
     return limits
 
 
-@pytest.mark.parametrize(
-    ("soft", "hard", "allowed"),
-    [(1024, 20_000, 20_000), (1024, UNLIMITED, 1 << 20), (1024, 1 << 30, 1 << 20), (256, 257, 257)],
-)
-def test_the_soft_limit_is_raised(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, allowed: int
-) -> None:
+def test_the_soft_limit_is_raised_where_it_has_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is raised to the hard limit, up to a maximum."""
-    limits = set_up(monkeypatch, soft, hard)
-    assert resources.raise_open_files() == allowed
-    assert limits.soft == allowed
-    assert resources.read_open_files() == allowed
-
-
-@pytest.mark.parametrize(
-    ("soft", "hard", "allowed"),
-    [(4096, 4096, 4096), (1 << 30, 1 << 30, 1 << 20), (UNLIMITED, UNLIMITED, 1 << 20)],
-)
-def test_a_limit_that_suffices_stays(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, allowed: int
-) -> None:
-    """A limit is never lowered, and one above the maximum counts as the maximum."""
-    limits = set_up(monkeypatch, soft, hard)
-    assert resources.raise_open_files() == allowed
-    assert not limits.is_set
+    for soft, hard, allowed in [
+        (1024, 20_000, 20_000),
+        (1024, UNLIMITED, 1 << 20),
+        (1024, 1 << 30, 1 << 20),
+        (256, 257, 257),
+    ]:
+        limits = set_up(monkeypatch, soft, hard)
+        assert resources.raise_open_files() == allowed
+        assert limits.soft == allowed
+        assert resources.read_open_files() == allowed
+    for soft, hard, allowed in [
+        (4096, 4096, 4096),
+        (1 << 30, 1 << 30, 1 << 20),
+        (UNLIMITED, UNLIMITED, 1 << 20),
+    ]:
+        # A limit that suffices stays.
+        limits = set_up(monkeypatch, soft, hard)
+        assert resources.raise_open_files() == allowed
+        assert not limits.is_set
 
 
 def test_a_system_may_allow_less_than_it_says(
@@ -178,12 +165,7 @@ def test_a_system_may_allow_less_than_it_says(
     assert resources.raise_open_files() == 1 << 18
     assert limits.soft == 1 << 18
     assert "a limit of 1048576 open files is refused" in caplog.text
-
-
-def test_a_limit_that_cannot_be_raised_stays(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The process starts all the same."""
+    # A limit that cannot be raised stays. The process starts all the same.
     limits = set_up(monkeypatch, 1024, 4096, most=0)
     assert resources.raise_open_files() == 1024
     assert not limits.is_set

@@ -56,15 +56,7 @@ def build_live_sample(at_s: float, **given: Any) -> Sample:
     )  # fmt: skip
 
 
-def test_each_second_of_a_rate_has_what_is_due_in_it() -> None:
-    """From the first to the last second of the schedule, also without a request; none behind it."""
-    plan = build_plan(rate="10/s", duration="4s")
-    seconds = take(plan, {0: 10, 1: 9, 3: 10, 4: 1})
-    assert list_rates(seconds) == [(1, 10, 10), (2, 9, 10), (3, 0, 10), (4, 10, 10)]
-    assert [each.clock_s for each in seconds] == [1, 2, 3, 4]
-
-
-def test_nothing_is_seen_before_the_clock_goes_on() -> None:
+def test_a_second_is_seen_once_when_all_is_known_of_it() -> None:
     """While a setup is called, or workers are waited for, there is no period; a pause is none either."""
     plan = build_plan(rate="10/s", duration="9s")
     assert take(plan, {}, 5, periods=[]) == []
@@ -72,28 +64,27 @@ def test_nothing_is_seen_before_the_clock_goes_on() -> None:
     paused = [(ActivePeriod(START, 0.0), 2.4), (ActivePeriod(START + 6.4, 2.4), math.inf)]
     seconds = take(plan, dict.fromkeys(range(9), 10), 10, periods=paused)
     assert [(each.at - START, each.clock_s) for each in seconds] == [(1, 1), (2, 2), (8, 4), (9, 5)]
-
-
-def test_a_second_is_seen_once_all_workers_have_told_of_it_and_of_the_next() -> None:
-    """What comes later is in no second that was seen before; each is seen once."""
+    # A second is seen once all workers have told of it and of the next.
     plan, sent = build_plan(rate="10/s", duration="9s"), dict.fromkeys(range(9), 10)
-    seconds = SeriesSeconds(plan)
+    series = SeriesSeconds(plan)
     seen = [
-        list_rates(seconds.list_new(build_rows(sent), ALWAYS, START + told_s))
+        list_rates(series.list_new(build_rows(sent), ALWAYS, START + told_s))
         for told_s in (-math.inf, 1.9, 3.1, 3.2)
     ]
     assert seen == [[], [], [(1, 10, 10), (2, 10, 10)], []]
-    assert seconds.since == START + 2
+    assert series.since == START + 2
 
 
-def test_seconds_in_which_nothing_is_to_be_sent_are_not_seen() -> None:
-    """In a stage of 0/s the run waits."""
+def test_each_second_of_a_rate_has_what_is_due_in_it() -> None:
+    """From the first to the last second of the schedule, also without a request; none behind it."""
+    plan = build_plan(rate="10/s", duration="4s")
+    seconds = take(plan, {0: 10, 1: 9, 3: 10, 4: 1})
+    assert list_rates(seconds) == [(1, 10, 10), (2, 9, 10), (3, 0, 10), (4, 10, 10)]
+    assert [each.clock_s for each in seconds] == [1, 2, 3, 4]
+    # Seconds in which nothing is to be sent are not seen. In a stage of 0/s the run waits.
     plan = build_plan(stages=["2s:10/s", "3s:0..0/s", "2s:10/s"])
     assert [each.at - START for each in take(plan, {})] == [1, 2, 6, 7]
-
-
-def test_seconds_have_their_phases() -> None:
-    """One in which a stage ends has several."""
+    # Seconds have their phases. One in which a stage ends has several.
     seconds = take(build_plan(stages=["a=1500ms:10/s", "b=1500ms:10/s"]), {})
     assert [each.phases for each in seconds] == [["a"], ["a", "b"], ["b"]]
 
@@ -104,19 +95,13 @@ def test_requests_that_are_a_little_late_are_carried_to_their_own_second() -> No
     assert [(each.carried_in, each.carried_out) for each in seconds] == [
         (0, 1), (1, 1), (1, 0), (0, 5), (5, 0), (0, 1)
     ]  # fmt: skip
-
-
-def test_what_was_given_up_is_carried_nowhere() -> None:
-    """It is never sent, so it is not late."""
+    # What was given up is carried nowhere. It is never sent, so it is not late.
     rows = [
         SeriesRow(second=START + second, outcomes=make_counts(18, not_sent=2), sent=18) for second in range(3)
     ]
     seconds = SeriesSeconds(build_plan(rate="20/s", duration="3s")).list_new(rows, ALWAYS)
     assert [each.carried_out for each in seconds] == [0, 0, 0]
-
-
-def test_nothing_is_carried_over_a_pause() -> None:
-    """What was due before it is due again behind it."""
+    # Nothing is carried over a pause. What was due before it is due again behind it.
     periods = [(ActivePeriod(START, 0.0), 2.0), (ActivePeriod(START + 5, 2.0), 4.0)]
     seconds = take(build_plan(rate="20/s", duration="6s"), {0: 20, 1: 10, 5: 20, 6: 20}, periods=periods)
     assert [each.carried_in for each in seconds] == [0, 0, 0, 0]
@@ -127,16 +112,10 @@ def test_seconds_of_a_run_without_a_rate_have_what_ended_in_them() -> None:
     periods = [(ActivePeriod(START + 0.3, 0.0), 4.7), (ActivePeriod(START + 8.5, 4.7), 8.0)]
     seconds = take(build_plan(duration="8s"), dict.fromkeys(range(20), 7), periods=periods)
     assert list_rates(seconds) == [(4, 7, None), (5, 7, None)]
-
-
-def test_the_end_of_a_run_is_not_seen_although_answers_are_outstanding() -> None:
-    """Nothing more is sent after the time that it lasts."""
+    # The end of a run is not seen although answers are outstanding.
     seconds = take(build_plan(duration="5s"), dict.fromkeys(range(20), 7), 20)
     assert [each.at - START for each in seconds] == [3, 4, 5]
-
-
-def test_seconds_that_were_merged_are_not_seen() -> None:
-    """They have no place in a row of single ones."""
+    # Seconds that were merged are not seen. They have no place in a row of single ones.
     assert take(build_plan(rate="10/s", duration="9s"), {0: 90}, seconds=9) == []
 
 

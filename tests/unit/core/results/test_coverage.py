@@ -1,7 +1,6 @@
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,16 +35,13 @@ def test_coverage_counts_every_index_once(data: Any, requests: int) -> None:
         assert line["again"] == expected
 
 
-@pytest.mark.parametrize("requests", [1, 49, 50, 51])
-def test_a_small_space_has_as_many_parts_as_requests(requests: int) -> None:
+def test_a_space_of_any_size_has_its_parts() -> None:
     """There are never more than fifty parts."""
-    lines = list(build_coverage_lines([Slice(0, requests, SliceState.PENDING)], [], requests))
-    assert len(lines) == min(requests, 50)
-    assert [line["part"] for line in lines] == [f"{part:02d}" for part in range(len(lines))]
-
-
-def test_what_lies_beyond_the_extent_is_left_out() -> None:
-    """A run that ends after a time has used little of its space; nothing is counted where it used none."""
+    for requests in [1, 49, 50, 51]:
+        lines = list(build_coverage_lines([Slice(0, requests, SliceState.PENDING)], [], requests))
+        assert len(lines) == min(requests, 50)
+        assert [line["part"] for line in lines] == [f"{part:02d}" for part in range(len(lines))]
+    # What lies beyond the extent is left out.
     slices = [Slice(0, 90, SliceState.ACCOUNTED), Slice(90, 10**15, SliceState.UNUSED)]
     lines = list(build_coverage_lines(slices, [(80, 95)], 100))
     assert sum(line["accounted"] for line in lines) == 90

@@ -27,10 +27,7 @@ def test_a_key_that_would_need_an_escape_is_refused() -> None:
     for value in ("", '"', '""', '"a', 'a"', '"a", "b"', "a, b", '" a"'):
         with pytest.raises(ValueError, match="is not a key"):
             read_idempotency_key(value)
-
-
-def test_a_refusal_shows_a_long_key_only_in_part() -> None:
-    """It is one line."""
+    # A refusal shows a long key only in part. It is one line.
     with pytest.raises(ValueError, match="is not a key") as refused:
         check_idempotency_key("x" * 100_000)
     assert len(str(refused.value)) < 300

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
+from oku_core.accounting.histogram import HistogramSnapshot, coarsen
 from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import (
     LIVE_QUANTILES,
@@ -20,16 +21,7 @@ from oku_core.results.sample import (
 )
 from oku_core.results.sample import build_sample as build
 
-
-def build_latency(*values_us: int) -> HistogramSnapshot:
-    """Build a snapshot of these latencies."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
-
-
-ONE_MS = build_latency(1000)
+ONE_MS = make_latency([1000])
 
 
 def build_sample(at: float, **changes: Any) -> Sample:
@@ -57,7 +49,7 @@ def build_sample(at: float, **changes: Any) -> Sample:
 def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     """Positions are those at the end, counts are summed, and levels are averaged over time."""
     first = build_sample(
-        10.0, in_flight=10, lag_s=0.5, times={Time.LATENCY: build_latency(1000, 2000)}, accounted=1
+        10.0, in_flight=10, lag_s=0.5, times={Time.LATENCY: make_latency([1000, 2000])}, accounted=1
     )
     second = build_sample(
         13.0,
@@ -75,16 +67,13 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     assert merged.histogram(Time.LATENCY).total == 3
     assert merged.requests_ended == 4
     assert merged.rate_rps == 1.0
-
-
-def test_a_merged_sample_has_all_three_distributions() -> None:
-    """What was sent is summed; of what counts from due times there are quantiles, too."""
+    # A merged sample has all three distributions.
     first = build_sample(
         1.0,
         requests_sent=3,
-        times={Time.RESPONSE_TIME: build_latency(5000), Time.LATENESS: build_latency(10)},
+        times={Time.RESPONSE_TIME: make_latency([5000]), Time.LATENESS: make_latency([10])},
     )
-    second = build_sample(2.0, requests_sent=4, times={Time.RESPONSE_TIME: build_latency(*[9000] * 9)})
+    second = build_sample(2.0, requests_sent=4, times={Time.RESPONSE_TIME: make_latency([9000] * 9)})
     merged = merge_samples([first, second])
     assert (
         merged.requests_sent,
@@ -93,12 +82,9 @@ def test_a_merged_sample_has_all_three_distributions() -> None:
     ) == (7, 10, 1)
     assert (first.response_time_p50_ms, merged.response_time_p50_ms) == (5.0, 9.0)
     assert (merged.lateness_p99_ms, merged.lateness_max_ms, second.lateness_p99_ms) == (0.01, 0.01, None)
-
-
-def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
-    """The quantiles are not the mean of the samples' quantiles."""
-    slow = build_sample(1.0, times={Time.LATENCY: build_latency(*[9000] * 9)})
-    fast = build_sample(2.0, times={Time.LATENCY: build_latency(*[100] * 91)})
+    # Quantiles of a merged sample are of all its latencies.
+    slow = build_sample(1.0, times={Time.LATENCY: make_latency([9000] * 9)})
+    fast = build_sample(2.0, times={Time.LATENCY: make_latency([100] * 91)})
     merged = merge_samples([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
 
@@ -108,7 +94,7 @@ def test_no_quantile_is_above_the_largest_value(first: list[int], second: list[i
     """Kept samples have coarse buckets, and the largest value of each exactly."""
     samples = []
     for at, values in ((1.0, first), (2.0, second)):
-        exact = build_latency(*values)
+        exact = make_latency(values)
         sample = build_sample(at, times={Time.LATENCY: exact, Time.LATENESS: exact})
         samples.append(
             msgspec.structs.replace(
@@ -128,10 +114,7 @@ def test_samples_without_answers_have_no_quantiles() -> None:
     assert empty.p50_ms is None
     assert merge_samples([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
     assert merge_samples([empty, build_sample(2.0)]).max_ms == 1.0
-
-
-def test_what_nobody_saw_counts_in_no_mean() -> None:
-    """The figures of a merged sample are those of the seconds that a coordinator saw."""
+    # What nobody saw counts in no mean.
     unseen = build_sample(2.0, in_flight=None, workers=None, lag_s=None)
     merged = merge_samples([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
     assert (merged.in_flight, merged.workers, merged.lag_s, merged.requests_ended) == (8, 2, 0.3, 2)

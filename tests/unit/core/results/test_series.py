@@ -167,18 +167,6 @@ def test_late_ticks_and_gaps_leave_each_second_to_one_sample(
         assert sample.seconds <= ended_at - math.floor(started_at)
 
 
-def test_the_second_before_a_coordinator_goes_away_has_its_own_counts() -> None:
-    """Its tick came 3 ms late; what ended in those was not all of the next second."""
-    joined = join_series(
-        [see(11.003), see(12.003), see(15.003)],
-        build_rows({second: make_counts(100) for second in range(10, 15)}),
-        REQUESTS,
-    )
-    assert [(round(sample.at), sample.rate_rps) for sample in joined] == [
-        (11, 100.0), (12, 100.0), (13, 100.0), (14, 100.0), (15, 100.0),
-    ]  # fmt: skip
-
-
 def test_a_second_without_a_sample_gets_one() -> None:
     """While the coordinator was away its ledger did not change, and nobody saw what was in flight."""
     rows = build_rows({12: make_counts(5), 14: make_counts(1)})
@@ -187,26 +175,23 @@ def test_a_second_without_a_sample_gets_one() -> None:
     filled = joined[1]
     assert (filled.workers, filled.in_flight, filled.lag_s, filled.p50_ms) == (None, None, None, None)
     assert (filled.accounted, filled.leased, filled.done, filled.active_s) == (7, 2, 13, 13.0)
-
-
-def test_a_run_without_samples_has_its_series() -> None:
-    """It was over before the first tick, and its coordinator died before the last one."""
+    # A run without samples has its series.
     (sample,) = join_series([], build_rows({12: make_counts(5, connect_error=1)}), 6)
     assert (sample.at, sample.requests_ended, sample.pending, sample.done) == (13.0, 6, 6, 6)
     assert join_series([], [], 6) == []
-
-
-def test_a_late_tick_is_as_long_as_its_seconds() -> None:
-    """The rate of two seconds is not that of one."""
+    # The second before a coordinator goes away has its own counts.
+    joined = join_series(
+        [see(11.003), see(12.003), see(15.003)],
+        build_rows({second: make_counts(100) for second in range(10, 15)}),
+        REQUESTS,
+    )
+    assert [(round(sample.at), sample.rate_rps) for sample in joined] == [
+        (11, 100.0), (12, 100.0), (13, 100.0), (14, 100.0), (15, 100.0),
+    ]  # fmt: skip
+    # A late tick is as long as its seconds. The rate of two seconds is not that of one.
     rows = build_rows({11: make_counts(30), 12: make_counts(18)})
     joined = join_series([see(11.0), see(12.6)], rows, REQUESTS)
     assert (joined[1].seconds, joined[1].requests_ended) == (joined[1].at - 11.0, 48)
-
-
-def test_clocks_that_agree_are_left_alone() -> None:
-    """A second is where the worker saw it."""
-    series = {100: make_counts(1), 102: make_counts(2)}
-    assert place(series, started_at=100.2, cut_at=99.9, now=103.1) == series
 
 
 def test_a_clock_that_is_wrong_is_shifted() -> None:
@@ -216,6 +201,8 @@ def test_a_clock_that_is_wrong_is_shifted() -> None:
     assert behind == {3700: make_counts(1), 3702: make_counts(2)}
     ahead = place(series, started_at=100.2, cut_at=50.0, now=60.5)
     assert ahead == {58: make_counts(1), 60: make_counts(2)}
+    # Clocks that agree are left alone. A second is where the worker saw it.
+    assert place(series, started_at=100.2, cut_at=99.9, now=103.1) == series
 
 
 @given(all_series, st.floats(0, 200), st.floats(0, 200), st.floats(0, 200))

@@ -40,25 +40,19 @@ def test_each_second_of_a_ramp_has_what_is_due_in_it() -> None:
     assert dues.count_before(-1).number == 0
     assert dues.count_before(4.5).number == dues.count_before(100).number == 25
     assert (dues.duration_s, dues.peak_rps) == (4.5, 10)
-
-
-def test_an_arrival_on_a_border_is_behind_it() -> None:
-    """It can't be sent before it is due."""
+    # An arrival on a border is behind it. It can't be sent before it is due.
     assert DueCounts(build(("9", 1, 1))).count_before(0.5).number == 0
     assert DueCounts(build(("9", 1, 1))).count_before(0.51).number == 1
 
 
-def test_random_arrivals_are_counted_where_blocks_begin() -> None:
+def test_random_arrivals_are_counted_as_lanes_have_them() -> None:
     """There their number is known, whatever the seed has made of it."""
     schedule = build(("5/2", 100, 100), ("3", 100, 0), arrivals=Arrivals.POISSON)
     dues = DueCounts(schedule)
     for block in range(schedule.blocks + 1):
         counted = dues.count_before(float(schedule.block_begin_s(block)))
         assert counted == (schedule.count_before_block(block), 0)
-
-
-def test_inside_a_block_random_arrivals_are_counted_as_lanes_have_them() -> None:
-    """At any time, whatever stage it lies in: what is compared with it was sent when these say."""
+    # Inside a block random arrivals are counted as lanes have them.
     schedule = build(
         ("5/2", 100, 300), ("3", 100, 0), ("1/2", 0, 0), ("3/2", 50, 50), arrivals=Arrivals.POISSON
     )
@@ -66,10 +60,7 @@ def test_inside_a_block_random_arrivals_are_counted_as_lanes_have_them() -> None
     for tenth in range(76):
         time_s = tenth / 10 + 0.0123
         assert dues.count_before(time_s) == (bisect_left(dues_s, time_s), 0), time_s
-
-
-def test_inside_a_block_the_number_of_very_many_random_arrivals_is_an_estimate() -> None:
-    """They lie in it independently of each other, so their number there is binomial."""
+    # Inside a block the number of very many random arrivals is an estimate.
     schedule = build(("2", 2 * MOST_DRAWN, 2 * MOST_DRAWN), arrivals=Arrivals.POISSON)
     counted = DueCounts(schedule).count_before(0.25)
     number = schedule.count_before_block(1)

@@ -43,17 +43,6 @@ def pair(edges: Sequence[int]) -> list[tuple[int, int]]:
 
 
 @given(schedule=schedules(), data=st.data())
-def test_each_coordinate_has_one_index(schedule: Schedule, data: st.DataObject) -> None:
-    """Whatever the number of lanes of each wave: no index comes twice, none is missing."""
-    waves = list_waves(schedule, lambda: data.draw(LANES))
-    lanes = list_lanes(schedule, waves)
-    edges = [0, *(lane.stop for lane in lanes)]
-    assert [lane.start for lane in lanes] == edges[:-1]
-    indices = [index for lane in lanes for index, _ in lane.iter_dues(lane.start, lane.stop)]
-    assert sorted(indices) == list(range(schedule.requests))
-
-
-@given(schedule=schedules(), data=st.data())
 def test_an_index_has_one_due_time(schedule: Schedule, data: st.DataObject) -> None:
     """It is the same to the nanosecond for any number of lanes."""
     lanes = data.draw(st.sampled_from([2, 3, 100]))
@@ -61,8 +50,17 @@ def test_an_index_has_one_due_time(schedule: Schedule, data: st.DataObject) -> N
 
 
 @given(schedule=schedules(), data=st.data())
-def test_a_due_time_is_inside_its_wave(schedule: Schedule, data: st.DataObject) -> None:
-    """In each lane they never fall, and each lies in the time of its wave, so also of its phase."""
+def test_each_coordinate_has_one_index_and_due_time_inside_its_wave(
+    schedule: Schedule, data: st.DataObject
+) -> None:
+    """Whatever the number of lanes of each wave: no index comes twice, none is missing."""
+    waves = list_waves(schedule, lambda: data.draw(LANES))
+    lanes = list_lanes(schedule, waves)
+    edges = [0, *(lane.stop for lane in lanes)]
+    assert [lane.start for lane in lanes] == edges[:-1]
+    indices = [index for lane in lanes for index, _ in lane.iter_dues(lane.start, lane.stop)]
+    assert sorted(indices) == list(range(schedule.requests))
+    # A due time is inside its wave.
     for wave in list_waves(schedule, lambda: data.draw(LANES)):
         begin_ns = math.floor(schedule.block_begin_s(wave.block) * 10**9)
         end_ns = math.floor(schedule.block_begin_s(wave.next_block) * 10**9)
@@ -83,13 +81,7 @@ def test_a_lane_can_be_entered_anywhere(schedule: Schedule, data: st.DataObject)
     pieces = [due for start, stop in ranges for due in whole[start - lane.start : stop - lane.start]]
     chunks = lane.iter_chunks(ranges)
     assert [due for chunk in chunks for due in zip(chunk.indices, chunk.dues_ns, strict=True)] == pieces
-
-
-@given(schedule=schedules(), data=st.data())
-def test_what_is_past_at_a_time_is_found(schedule: Schedule, data: st.DataObject) -> None:
-    """The coordinates before it are due earlier, all others then or later."""
-    wave = data.draw(st.sampled_from(list_waves(schedule, lambda: data.draw(LANES))))
-    lane = Lane(schedule, wave, data.draw(st.integers(0, wave.lanes - 1)))
+    # What is past at a time is found. The coordinates before it are due earlier, all others then or later.
     dues = [due for _, due in lane.iter_dues(lane.start, lane.stop)]
     exact = st.sampled_from(dues) if dues else st.nothing()
     time_ns = data.draw(st.integers(-1, math.ceil(schedule.duration_s * 10**9)) | exact)
@@ -106,31 +98,22 @@ def test_even_arrivals_are_due_where_the_integral_says(schedule: Schedule) -> No
         assert segment.area_before(min(after, segment.end_s)) >= index + Fraction(1, 2)
 
 
-def test_arrivals_stand_in_the_middle_of_their_shares() -> None:
+def test_arrivals_stand_where_the_integral_says() -> None:
     """Four per second are due at an eighth of a second, and then every quarter."""
     schedule = Schedule([Stage("stage 1", Fraction(2), Fraction(4), Fraction(4))])
     assert list_dues(schedule, 1) == [125_000_000 + 250_000_000 * index for index in range(8)]
-
-
-def test_a_ramp_from_nothing_has_its_arrivals_at_the_roots() -> None:
-    """With Λ(t) = t² the arrival i is due at √(i + ½)."""
+    # A ramp from nothing has its arrivals at the roots. With Λ(t) = t² the arrival i is due at √(i + ½).
     schedule = Schedule([Stage("stage 1", Fraction(10), Fraction(0), Fraction(20))])
     dues = list_dues(schedule, 3)
     assert len(dues) == 100
     assert dues == pytest.approx([math.sqrt(index + 0.5) * 1e9 for index in range(100)], abs=2)
-
-
-def test_a_ramp_to_nothing_mirrors_one_from_nothing() -> None:
-    """The last arrivals have the largest distances."""
+    # A ramp to nothing mirrors one from nothing. The last arrivals have the largest distances.
     up, down = (
         list_dues(Schedule([Stage("stage 1", Fraction(10), Fraction(begin), Fraction(20 - begin))]), 1)
         for begin in (0, 20)
     )
     assert [10**10 - due for due in reversed(down)] == pytest.approx(up, abs=2)
-
-
-def test_due_times_of_a_long_schedule_are_as_precise() -> None:
-    """After a month they are still exact to the nanosecond."""
+    # Due times of a long schedule are as precise. After a month they are still exact to the nanosecond.
     month_s = 30 * 24 * 3600
     schedule = Schedule([Stage("stage 1", Fraction(month_s), Fraction(10**6), Fraction(10**6))])
     wave = plan_wave(schedule, month_s - 2, 3)
@@ -166,11 +149,7 @@ def test_indices_come_without_due_times(schedule: Schedule, data: st.DataObject)
         assert list(indices) == (sorted(mine) if isinstance(indices, range) else mine)
         at += len(indices)
     assert at == len(wanted)
-
-
-@given(schedule=schedules(), data=st.data())
-def test_a_cell_begins_with_what_is_past(schedule: Schedule, data: st.DataObject) -> None:
-    """No arrival before it is due at the time or later; of even arrivals, none behind it is due before."""
+    # A cell begins with what is past.
     wave = list_waves(schedule, lambda: 1)[0]
     lane = Lane(schedule, wave, 0)
     time_ns = data.draw(st.integers(-(10**9), math.ceil(schedule.duration_s * 10**9) + 10**9))

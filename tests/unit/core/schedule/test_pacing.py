@@ -27,15 +27,6 @@ def test_all_workers_together_are_as_even_as_one(workers: int) -> None:
     assert sorted(sent) == [10_000_000 + 20_000_000 * slot for slot in range(50)]
 
 
-def test_who_idled_sends_no_burst() -> None:
-    """After ten seconds without a request there is one slot to use, and the next comes in its time."""
-    pacer = Pacer(Fraction(4), 0, 1, 0)
-    assert pacer.count_allowed(10 * NS) == 1
-    pacer.use(1)
-    assert pacer.count_allowed(10 * NS) == 0
-    assert pacer.next_ns == 10_125_000_000
-
-
 def test_a_loop_that_sleeps_a_moment_keeps_the_rate() -> None:
     """At 20,000 per second, a worker that wakes every 5 ms sends all, one that wakes every 20 ms half."""
     counts = []
@@ -74,8 +65,14 @@ def test_no_worker_is_ever_too_fast(
             assert count <= rate / of * (Fraction(last_ns - first_ns, NS) + CATCH_UP_S) + 2
 
 
-def test_nothing_is_owed_from_before_the_begin() -> None:
-    """A worker whose share has changed goes on with the slots that come."""
+def test_who_idled_sends_no_burst() -> None:
+    """After ten seconds without a request there is one slot to use, and the next comes in its time."""
+    pacer = Pacer(Fraction(4), 0, 1, 0)
+    assert pacer.count_allowed(10 * NS) == 1
+    pacer.use(1)
+    assert pacer.count_allowed(10 * NS) == 0
+    assert pacer.next_ns == 10_125_000_000
+    # Nothing is owed from before the begin.
     pacer = Pacer(Fraction(10), 1, 2, 5 * NS)
     assert pacer.count_allowed(5 * NS) == 0
     assert pacer.next_ns == 5_150_000_000

@@ -60,12 +60,9 @@ def test_the_numbers_of_blocks_need_no_sum() -> None:
     assert middle / schedule.requests == pytest.approx(0.25, abs=1e-5)
     second = schedule.count_before_block(month_s // 2 + 1) - middle
     assert abs(second - 1_000_000) < 5 * 1000
-
-
-@pytest.mark.parametrize(("probability", "successes"), [(0, 0), (-0.1, 0), (1, 1000), (1.5, 1000)])
-def test_what_is_certain_is_not_drawn(probability: float, successes: int) -> None:
-    """A part without area has no arrivals, and a part with all of it has all."""
-    assert draw_binomial(1000, probability, Random(1)) == successes
+    for probability, successes in [(0, 0), (-0.1, 0), (1, 1000), (1.5, 1000)]:
+        # What is certain is not drawn. A part without area has no arrivals, and one with all of it has all.
+        assert draw_binomial(1000, probability, Random(1)) == successes
 
 
 @pytest.mark.parametrize(("count", "probability"), [(12, 0.5), (60, 0.2), (60, 0.97)])
@@ -131,9 +128,6 @@ def test_lanes_are_fair_shares() -> None:
         assert max(counts) - min(counts) <= 1
     for share in shares:
         assert measure_distance([time % 1 for time in share]) < 1.95
-
-
-def test_another_seed_gives_other_times() -> None:
-    """And the same one the same."""
-    first, second, third = (list_times(build_random(50, 50, 4, seed)) for seed in (1, 2, 1))
-    assert first == third != second
+    # Another seed gives other times. And the same one the same.
+    one, other, again = (list_times(build_random(50, 50, 4, seed)) for seed in (1, 2, 1))
+    assert one == again != other

@@ -16,19 +16,13 @@ def build_flat(rate: Fraction | int, duration: Fraction | int) -> Schedule:
     return Schedule([Stage("stage 1", Fraction(duration), Fraction(rate), Fraction(rate))])
 
 
-def test_a_rate_for_a_time_has_as_many_arrivals_as_their_product() -> None:
-    """5000 requests per second for ten minutes are three million."""
-    assert build_flat(5000, 600).requests == 3_000_000
-
-
-@pytest.mark.parametrize(("rate", "requests"), [("0.333", 9), ("1/3", 10), ("0.999", 29)])
-def test_the_arrivals_are_what_the_integral_says_rounded_down(rate: str, requests: int) -> None:
+def test_the_arrivals_are_what_the_integral_says_rounded_down() -> None:
     """No float rounds a third of a request up or down."""
-    assert build_flat(Fraction(rate), 30).requests == requests
-
-
-def test_an_arrival_on_a_border_is_behind_it() -> None:
-    """2.5 per second are due at 0.2, 0.6, 1.0 s: the third one is not before the first second's end."""
+    for rate, requests in [("0.333", 9), ("1/3", 10), ("0.999", 29)]:
+        assert build_flat(Fraction(rate), 30).requests == requests
+    # A rate for a time has as many arrivals as their product.
+    assert build_flat(5000, 600).requests == 3_000_000
+    # An arrival on a border is behind it.
     schedule = build_flat(Fraction(5, 2), 4)
     assert [schedule.count_before(second) for second in range(5)] == [0, 2, 5, 7, 10]
 
@@ -60,7 +54,7 @@ def test_the_count_rises_to_all_arrivals(schedule: Schedule, data: st.DataObject
 
 
 @given(schedules())
-def test_phases_divide_the_time_and_the_arrivals(schedule: Schedule) -> None:
+def test_phases_and_blocks_divide_the_time_and_the_arrivals(schedule: Schedule) -> None:
     """Each begins where the one before has ended."""
     phases = schedule.phases
     assert (phases[0].begin_s, phases[0].first) == (Fraction(0), 0)
@@ -70,19 +64,7 @@ def test_phases_divide_the_time_and_the_arrivals(schedule: Schedule) -> None:
     for phase in phases:
         assert phase.first == schedule.count_before(phase.begin_s)
         assert all(schedule.find_phase(index) == phase for index in range(phase.first, phase.stop))
-
-
-def test_stages_of_one_name_are_one_phase() -> None:
-    """A warm-up may be made of several stages."""
-    lengths = (("warm-up", 2), ("warm-up", 3), ("soak", 5))
-    one = Fraction(1)
-    schedule = Schedule([Stage(name, Fraction(length), one, one) for name, length in lengths])
-    assert [tuple(phase) for phase in schedule.phases] == [("warm-up", 0, 5, 0, 5), ("soak", 5, 10, 5, 10)]
-
-
-@given(schedules())
-def test_blocks_are_the_seconds_of_each_stage(schedule: Schedule) -> None:
-    """They cover the schedule, none is longer than a second or crosses the end of a stage."""
+    # Blocks are the seconds of each stage.
     begins = [schedule.block_begin_s(block) for block in range(schedule.blocks + 1)]
     assert (begins[0], begins[-1]) == (Fraction(0), schedule.duration_s)
     assert {segment.begin_s for segment in schedule.segments} <= set(begins)
@@ -92,7 +74,12 @@ def test_blocks_are_the_seconds_of_each_stage(schedule: Schedule) -> None:
     assert (counts[0], counts[-1]) == (0, schedule.requests)
 
 
-def test_a_schedule_has_a_stage() -> None:
-    """Without one there is nothing to do, and no time to do it in."""
+def test_stages_of_one_name_are_one_phase() -> None:
+    """A warm-up may be made of several stages."""
+    lengths = (("warm-up", 2), ("warm-up", 3), ("soak", 5))
+    one = Fraction(1)
+    schedule = Schedule([Stage(name, Fraction(length), one, one) for name, length in lengths])
+    assert [tuple(phase) for phase in schedule.phases] == [("warm-up", 0, 5, 0, 5), ("soak", 5, 10, 5, 10)]
+    # A schedule has a stage. Without one there is nothing to do, and no time to do it in.
     with pytest.raises(ValueError, match="without a stage"):
         Schedule([])

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import msgspec
@@ -26,11 +27,7 @@ def test_lanes_cover_the_wave(wave: Wave) -> None:
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
     lengths = {stop - start for start, stop in ranges}
     assert max(lengths) - min(lengths) <= 1
-
-
-@given(WAVES)
-def test_a_coordinate_knows_its_lane(wave: Wave) -> None:
-    """It is the one whose range it is in."""
+    # A coordinate knows its lane. It is the one whose range it is in.
     for lane in range(wave.lanes):
         assert {wave.lane_of(coordinate) for coordinate in range(*wave.lane_range(lane))} <= {lane}
 
@@ -72,15 +69,12 @@ def test_waves_follow_on_each_other(schedule: Schedule, data: st.DataObject) -> 
     assert at == schedule.requests
 
 
-@pytest.mark.parametrize(("lanes", "lengths"), [(1, [2, 2, 3]), (250, [3, 4]), (10_000, [7])])
-def test_a_wave_lasts_two_seconds_or_one_for_each_hundred_lanes(lanes: int, lengths: list[int]) -> None:
+def test_a_wave_lasts_two_seconds_or_one_for_each_hundred_lanes() -> None:
     """The last one of a stage takes what would be too short for one of its own."""
-    schedule = Schedule([Stage("stage 1", Fraction(13, 2), Fraction(4), Fraction(4))])
-    assert [len(wave.blocks) for wave in list_waves(schedule, lambda: lanes)] == lengths
-
-
-def test_seconds_without_an_arrival_are_skipped() -> None:
-    """A wave begins in the second of its first arrival, however long nothing was due before."""
+    for lanes, lengths in [(1, [2, 2, 3]), (250, [3, 4]), (10_000, [7])]:
+        schedule = Schedule([Stage("stage 1", Fraction(13, 2), Fraction(4), Fraction(4))])
+        assert [len(wave.blocks) for wave in list_waves(schedule, partial(int, lanes))] == lengths
+    # Seconds without an arrival are skipped.
     schedule = Schedule([Stage("stage 1", Fraction(7200), Fraction(1, 3600), Fraction(1, 3600))])
     waves = list_waves(schedule, lambda: 5)
     assert [(wave.begin, wave.block) for wave in waves] == [(0, 1800), (1, 5400)]

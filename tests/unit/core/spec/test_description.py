@@ -78,9 +78,9 @@ def test_every_load_has_words(spec: Spec) -> None:
     assert describe_load(spec).isprintable()
 
 
-@pytest.mark.parametrize(
-    ("values", "workers", "latency_s", "begin", "end"),
-    [
+def test_too_few_in_flight_for_a_rate_are_told() -> None:
+    """By Little's law, the line says what the window holds, and how large it must be."""
+    for values, workers, latency_s, begin, end in [
         ({"concurrency": 50}, 2, 0.02, "", ""),
         (
             {"concurrency": 50},
@@ -97,19 +97,11 @@ def test_every_load_has_words(spec: Spec) -> None:
             "1 worker with 10,000 in flight can sustain at most 4,000/s at a latency of 2.5 s",
             "12500",
         ),
-    ],
-)
-def test_too_few_in_flight_for_a_rate_are_told(
-    values: dict[str, Any], workers: int, latency_s: float, begin: str, end: str
-) -> None:
-    """By Little's law, the line says what the window holds, and how large it must be."""
-    spec = read(values | {"rate": "5000/s", "duration": "1m"})
-    words = f"{begin}; 5,000/s needs --concurrency {end}" if end else ""
-    assert describe_shortage(spec, workers, latency_s) == words
-
-
-def test_too_few_users_for_a_rate_are_told() -> None:
-    """The line says how many are needed over all workers."""
+    ]:
+        spec = read(values | {"rate": "5000/s", "duration": "1m"})
+        words = f"{begin}; 5,000/s needs --concurrency {end}" if end else ""
+        assert describe_shortage(spec, workers, latency_s) == words
+    # Too few users for a rate are told. The line says how many are needed over all workers.
     spec = read(CODE | {"rate": "100/s", "duration": "1m", "users": 20})
     assert describe_shortage(spec, 2, 0.5) == (
         "2 workers with 10 users each can sustain at most 40/s at a latency of 500 ms; 100/s needs --users 50"
@@ -132,23 +124,19 @@ def describe(**values: Any) -> str:
     return describe_target(parse_spec(Source("spec", values)))
 
 
-def test_a_target_is_its_url() -> None:
+def test_a_target_is_its_url_or_its_names() -> None:
     """Without one it is Oku's own delay servers; of several, the first is named."""
     assert describe() == "delay servers"
     assert describe(url="http://h:8080/items/{i}") == "http://h:8080/items/{i}"
     assert describe(url=["http://h/a", "http://h/b", "http://h/a"]) == "http://h/a and 1 more"
-
-
-@pytest.mark.parametrize(
-    "url", ["http://user:secret@h/a?key=secret", "http://secret@h/a?secret", "https://{env:NAME}:x@h/a?b={i}"]
-)
-def test_users_and_queries_are_left_out(url: str) -> None:
-    """They may be secret."""
-    assert describe(url=url) == f"{url.partition(':')[0]}://h/a?…"
-
-
-def test_targets_are_named() -> None:
-    """So is the place that they have in common."""
+    for url in [
+        "http://user:secret@h/a?key=secret",
+        "http://secret@h/a?secret",
+        "https://{env:NAME}:x@h/a?b={i}",
+    ]:
+        # Users and queries are left out. They may be secret.
+        assert describe(url=url) == f"{url.partition(':')[0]}://h/a?…"
+    # Targets are named. So is the place that they have in common.
     targets = [{"name": name, "url": f"/{name}"} for name in ("item", "cart", "buy", "pay")]
     base = "https://user:secret@shop.example"
     assert describe(targets=targets[:2], **{"base-url": base}) == "item, cart at https://shop.example"
@@ -156,10 +144,7 @@ def test_targets_are_named() -> None:
         "item, cart, buy and 1 more at https://shop.example"
     )
     assert describe(targets=targets[:1]) == "item at delay servers"
-
-
-def test_a_long_url_is_cut() -> None:
-    """A head has one line."""
+    # A long url is cut. A head has one line.
     text = describe(url=f"http://h/{'x' * 200}?a")
     assert (len(text), text[-2:]) == (LONGEST_URL - 2, "x…")
 
@@ -169,42 +154,30 @@ DATA = DataFile(
 )
 
 
-def test_a_url_has_the_index_and_the_values_of_its_row_as_they_are_sent() -> None:
+def test_a_url_is_shown_as_it_is_sent_unless_its_query_is_hidden() -> None:
     """User and password are masked, names of secrets stay."""
     lines = RequestLines(Spec(urls=(Url("http://me:pw@h/{i}/{a}?b={b}&t={env:T}"),), data=DATA, method="PUT"))
     line = lines.build(7, {"a": "x y/é", "b": "&"})
     assert line.text == "PUT http://***@h/7/x%20y%2F%C3%A9?b=%26&t={env:T}"
-
-
-def test_without_its_row_the_columns_stay_as_they_are_written() -> None:
-    """The index is filled in."""
+    # Without its row the columns stay as they are written. The index is filled in.
     spec = Spec(base_url=Url("http://h"), targets=(Target(name="t", url="/{i}?q={a}"),), data=DATA)
     assert RequestLines(spec).build(3) == ("t", "GET", "http://h/3?q={a}")
-
-
-def test_what_stands_in_a_query_can_be_hidden() -> None:
-    """But for placeholders, and for the names of parameters."""
+    # What stands in a query can be hidden. But for placeholders, and for the names of parameters.
     url = "http://h/{i}?token=abc&q=a{i}&c={a}&t={env:T}&e=&flag"
     spec = Spec(urls=(Url(url),), data=DATA)
     hidden = RequestLines(spec, hides_queries=True).build(7).url
     assert hidden == "http://h/7?token=***&q=***7&c={a}&t={env:T}&e=&***"
-
-
-def test_literal_text_is_shown_as_it_is_sent_and_hidden_as_text() -> None:
-    """It is no placeholder."""
+    # Literal text is shown as it is sent and hidden as text. It is no placeholder.
     spec = Spec(urls=(Url("http://h/{literal:i}?q={literal:env:T}"),))
     assert RequestLines(spec).build(7).url == "http://h/{i}?q={env:T}"
     assert RequestLines(spec, hides_queries=True).build(7).url == "http://h/{i}?q=***"
 
 
-def test_delay_servers_have_no_url() -> None:
+def test_nothing_is_said_where_nobody_knows_the_request() -> None:
     """They are gone when somebody asks."""
     assert RequestLines(Spec()).build(3, {"a": "1"}) == ("", "GET", "")
     assert RequestLines(Spec()).find_target(3) == ""
-
-
-def test_nothing_is_said_of_what_an_iteration_of_user_code_asks() -> None:
-    """Nobody knows, even where its requests go to one place."""
+    # Nothing is said of what an iteration of user code asks.
     scenario = CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py")
     lines = RequestLines(Spec(engine=Engine.PYTHON, scenario=scenario, base_url=Url("http://h")))
     assert lines.build(7) == ("", "", "")

@@ -23,12 +23,6 @@ def list_lines(spec: Spec) -> list[tuple[object, ...]]:
     return [(stage.name, stage.duration, stage.begin, stage.end) for stage in list_stages(spec)]
 
 
-def test_a_rate_is_one_stage() -> None:
-    """It is flat, and lasts as long as the spec says, or until all requests have been sent."""
-    assert list_lines(read(rate="5000/s", duration="10m")) == [("", 600, 5000, 5000)]
-    assert list_lines(read(rate="3/s", requests=1000)) == [("", Fraction(1000, 3), 3, 3)]
-
-
 def test_a_stage_begins_where_the_one_before_it_ended() -> None:
     """The first one is flat, and those that say how they begin do so."""
     stages = ["1m:50/s", "1m:0..5000/s", "soak=10m:5000/s", "30s:8000..8000/s", "30s:0/s"]
@@ -39,31 +33,18 @@ def test_a_stage_begins_where_the_one_before_it_ended() -> None:
         ("stage-4", 30, 8000, 8000),
         ("stage-5", 30, 8000, 0),
     ]
-
-
-def test_stages_of_concurrency_are_linked_in_the_same_way() -> None:
-    """Their levels are requests in flight over all workers."""
+    # A rate is one stage.
+    assert list_lines(read(rate="5000/s", duration="10m")) == [("", 600, 5000, 5000)]
+    assert list_lines(read(rate="3/s", requests=1000)) == [("", Fraction(1000, 3), 3, 3)]
+    # Stages of concurrency are linked in the same way.
     assert list_lines(read(stages=["1m:0..200", "10m:200"])) == [
         ("stage-1", 60, 0, 200),
         ("stage-2", 600, 200, 200),
     ]
-
-
-@pytest.mark.parametrize("values", [{}, {"duration": "10m"}, {"requests": 5}, {"warm-up": "1s"}])
-def test_a_constant_concurrency_has_no_stages(values: dict[str, object]) -> None:
-    """How many workers there are, and so how many requests are in flight, is not known beforehand."""
-    assert list_stages(read(**values)) == ()
-
-
-def test_a_warm_up_cuts_stages() -> None:
-    """All that is before its end has its name, and the lines stay what they are."""
-    spec = read(stages=["10s:0..100/s", "10s:100..200/s", "10s:200/s"], **{"warm-up": "15s"})
-    assert list_lines(spec) == [
-        (WARM_UP, 10, 0, 100), (WARM_UP, 5, 100, 150), ("stage-2", 5, 150, 200), ("stage-3", 10, 200, 200),
-    ]  # fmt: skip
-    assert [tuple[object, ...](phase) for phase in list_phase_times(spec)] == [
-        (WARM_UP, 0, 15), ("stage-2", 15, 20), ("stage-3", 20, 30),
-    ]  # fmt: skip
+    cases: list[dict[str, object]] = [{}, {"duration": "10m"}, {"requests": 5}, {"warm-up": "1s"}]
+    for values in cases:
+        # A constant concurrency has no stages.
+        assert list_stages(read(**values)) == ()
 
 
 @pytest.mark.parametrize(
@@ -106,8 +87,16 @@ def test_a_spec_with_a_rate_has_a_schedule(spec: Spec) -> None:
     assert times == list(list_phase_times(spec))
 
 
-def test_arrivals_and_seed_are_those_of_the_spec() -> None:
-    """Another seed gives other times."""
+def test_a_warm_up_cuts_stages() -> None:
+    """All that is before its end has its name, and the lines stay what they are."""
+    spec = read(stages=["10s:0..100/s", "10s:100..200/s", "10s:200/s"], **{"warm-up": "15s"})
+    assert list_lines(spec) == [
+        (WARM_UP, 10, 0, 100), (WARM_UP, 5, 100, 150), ("stage-2", 5, 150, 200), ("stage-3", 10, 200, 200),
+    ]  # fmt: skip
+    assert [tuple[object, ...](phase) for phase in list_phase_times(spec)] == [
+        (WARM_UP, 0, 15), ("stage-2", 15, 20), ("stage-3", 20, 30),
+    ]  # fmt: skip
+    # Arrivals and seed are those of the spec. Another seed gives other times.
     schedule = build_schedule(read(rate="5/s", duration="10s", arrivals="poisson", seed=7))
     assert (schedule.arrivals, schedule.seed) == (Arrivals.POISSON, 7)
     assert schedule.stages == (Stage("", Fraction(10), Fraction(5), Fraction(5)),)
@@ -131,9 +120,9 @@ def read_rules(values: dict[str, Any], **more: object) -> Spec:
     return parse_spec(Source("spec.yaml", values | {key.replace("_", "-"): more[key] for key in more}))
 
 
-@pytest.mark.parametrize(
-    ("values", "requests"),
-    [
+def test_the_number_of_requests_and_the_length_follow_from_the_load() -> None:
+    """A rate makes as many as it says; a time alone has no number."""
+    cases: list[tuple[dict[str, Any], int]] = [
         (RATE, 3_000_000),
         (RAMPS, 150_000 + 3_000_000 + 75_000),
         ({"rate": "5000/s", "requests": "1M"}, 1_000_000),
@@ -144,23 +133,21 @@ def read_rules(values: dict[str, Any], **more: object) -> Spec:
         (IN_FLIGHT | {"requests": 500}, 500),
         ({"duration": "10m", "url": "http://h/"}, OPEN_END),
         ({"max-rate": "5/s", "url": "http://h/"}, 1000),
-    ],
-)
-def test_the_number_of_requests_follows_from_the_load(values: dict[str, Any], requests: int) -> None:
-    """A rate makes as many as it says; a time alone has no number."""
-    assert read_rules(values).requests == requests
-
-
-@pytest.mark.parametrize(
-    ("values", "length_s"),
-    [
-        (RATE, 600), (RAMPS, 690), ({"rate": "5000/s", "requests": "1M"}, 200), ({"duration": "10m"}, 600),
-        (IN_FLIGHT, 660), ({}, None), ({"max-rate": "5/s"}, None),
-    ],
-)  # fmt: skip
-def test_the_length_of_a_run_follows_from_the_load(values: dict[str, Any], length_s: int | None) -> None:
-    """It is not known where only a number of requests ends the run."""
-    assert read_rules(values).length_s == length_s
+    ]
+    for values, requests in cases:
+        assert read_rules(values).requests == requests
+    other_cases: list[tuple[dict[str, Any], int | None]] = [
+        (RATE, 600),
+        (RAMPS, 690),
+        ({"rate": "5000/s", "requests": "1M"}, 200),
+        ({"duration": "10m"}, 600),
+        (IN_FLIGHT, 660),
+        ({}, None),
+        ({"max-rate": "5/s"}, None),
+    ]
+    for values, length_s in other_cases:
+        # The length of a run follows from the load.
+        assert read_rules(values).length_s == length_s
 
 
 @pytest.mark.parametrize(
@@ -259,25 +246,16 @@ def test_keys_that_contradict_each_other_are_told(values: dict[str, Any], fault:
     assert str(caught.value) == f"spec.yaml: {fault}"
 
 
-def test_an_error_names_the_flag() -> None:
-    """`stages` in a file is `--stage` on the command line."""
-    with pytest.raises(SpecError, match=r"^--stage: two stages are called a$"):
-        parse_spec(Source(None, {"stages": ("a=1m:1", "a=1m:1")}))
-
-
 def test_numbers_that_agree_are_no_contradiction() -> None:
     """A stored spec says the number of its requests as well."""
     assert read_rules(RATE, requests="3M") == read_rules(RATE)
     assert read_rules(RAMPS, requests=3_225_000) == read_rules(RAMPS)
-
-
-def test_a_warm_up_needs_no_end_that_is_known() -> None:
-    """The first seconds of a run are a phase, also of one that only a number of requests ends."""
+    # An error names the flag. `stages` in a file is `--stage` on the command line.
+    with pytest.raises(SpecError, match=r"^--stage: two stages are called a$"):
+        parse_spec(Source(None, {"stages": ("a=1m:1", "a=1m:1")}))
+    # A warm up needs no end that is known.
     assert read_rules({"warm_up": "30s"}).warm_up_s == 30.0
-
-
-def test_without_keepalive_the_target_is_told() -> None:
-    """It closes its side, and so keeps what is left of a connection; a header of the user's stays."""
+    # Without keepalive the target is told.
     assert read_rules({"keepalive": False}).headers == ("Connection: close",)
     assert read_rules({"keepalive": False, "header": ["A: b", "connection: Close"]}).headers[1:] == (
         "connection: Close",

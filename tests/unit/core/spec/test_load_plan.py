@@ -28,14 +28,6 @@ class Period:
         return self.offset_s + min(self.length_s, max(0.0, now - self.starts_at))
 
 
-def test_the_plan_of_a_part_of_the_time_is_what_the_rate_makes_in_it() -> None:
-    """A ramp makes more of the later seconds; before the start and behind the end there is nothing."""
-    plan = build_load_plan(read(stages=["4s:0..80/s", "1m:80/s"]))
-    assert [plan.count(second, second + 1) for second in range(-1, 5)] == [0, 10, 30, 50, 70, 80]
-    assert plan.count(63, 64) == 80
-    assert plan.count(64, 70) == 0
-
-
 @given(cuts=st.lists(st.floats(0, 12), max_size=20), arrivals=st.sampled_from(["even", "poisson"]))
 def test_all_parts_of_the_time_sum_to_all_requests(cuts: list[float], arrivals: str) -> None:
     """However the time is cut."""
@@ -46,28 +38,27 @@ def test_all_parts_of_the_time_sum_to_all_requests(cuts: list[float], arrivals: 
     assert sum(parts) == spec.requests
 
 
-def test_random_arrivals_are_planned_as_they_were_drawn() -> None:
-    """The number in each second is known; it is not the one that the rate makes on average."""
+def test_the_plan_of_a_part_of_the_time_is_what_the_rate_makes_in_it() -> None:
+    """A ramp makes more of the later seconds; before the start and behind the end there is nothing."""
+    plan = build_load_plan(read(stages=["4s:0..80/s", "1m:80/s"]))
+    assert [plan.count(second, second + 1) for second in range(-1, 5)] == [0, 10, 30, 50, 70, 80]
+    assert plan.count(63, 64) == 80
+    assert plan.count(64, 70) == 0
+    # Random arrivals are planned as they were drawn.
     spec = read(rate="100/s", duration="9s", arrivals="poisson", seed=7)
     plan, schedule = build_load_plan(spec), build_schedule(spec)
     planned = [plan.count(second, second + 1) for second in range(9)]
     blocks = [schedule.count_before_block(block) for block in range(10)]
     assert planned == [after - before for before, after in pairwise(blocks)]
     assert len(set(planned)) > 1
-
-
-def test_nothing_is_to_be_sent_in_stages_of_nothing() -> None:
-    """Several in a row are one; a ramp that begins at 0 is none, and a concurrency may be rounded to 0."""
+    # Nothing is to be sent in stages of nothing.
     plan = build_load_plan(read(stages=["2s:9/s", "1s:0..0/s", "2s:0..0/s", "2s:0..4/s"]))
     wanted = [plan.wants_load(at / 2, at / 2 + 1) for at in range(12)]
     assert wanted == [True, True, True, True, False, False, False, False, False, True, True, True]
     closed = build_load_plan(read(stages=["2s:9", "1s:0..0"]))
     assert [closed.wants_load(at, at + 1) for at in range(3)] == [True, True, False]
     assert build_load_plan(read(requests=9)).wants_load(0, 1)
-
-
-def test_a_time_may_lie_in_several_phases() -> None:
-    """The end of a phase is not in it."""
+    # A time may lie in several phases. The end of a phase is not in it.
     plan = build_load_plan(read(stages=["a=1500ms:9/s", "b=200ms:9/s", "c=2s:9/s"]))
     assert [plan.list_phases(at, at + 1) for at in range(5)] == [
         ["a"], ["a", "b", "c"], ["c"], ["c"], ["c"]
@@ -75,31 +66,26 @@ def test_a_time_may_lie_in_several_phases() -> None:
     assert plan.list_phases(0.5, 1.5) == ["a"]
 
 
-def test_without_a_rate_there_is_no_plan() -> None:
+def test_what_a_plan_knows_depends_on_the_load() -> None:
     """Requests are sent as they are answered."""
     assert build_load_plan(read(duration="5s")).count(0, 1) is None
     assert build_load_plan(Spec()).count(0, 1) is None
-
-
-def test_what_is_unused_is_what_a_time_left_of_a_number() -> None:
-    """Without a number there is no telling how many there were, and without a time none is left."""
+    # What is unused is what a time left of a number.
     assert build_load_plan(read(duration="5s", requests=100)).find_unused(60) == 40
     assert build_load_plan(read(duration="5s")).find_unused(60) is None
     assert build_load_plan(read(rate="10/s", duration="5s")).find_unused(50) is None
-
-
-def test_runs_that_end_after_a_time_have_a_length() -> None:
-    """So have those with a rate."""
+    # Runs that end after a time have a length. So have those with a rate.
     assert build_load_plan(read(duration="5s", requests=100)).length_s == 5.0
     assert build_load_plan(read(rate="10/s", requests=25)).length_s == 2.5
     assert build_load_plan(Spec()).length_s is None
-
-
-def test_a_phase_goes_to_its_end() -> None:
-    """Behind the end of the run is its last phase, for what is still in flight; one phase has no name."""
+    # A phase goes to its end.
     plan = build_load_plan(read(duration="10s", warm_up="3s"))
     assert [plan.find_phase(at) for at in (0.0, 2.9, 3.0, 9.9, 12.0)] == [*["warm-up"] * 2, *["main"] * 3]
     assert build_load_plan(Spec()).find_phase(5.0) == ""
+    # A phase has time left unless only the last request ends it.
+    plan = build_load_plan(read(requests=100, warm_up="3s"))
+    assert [plan.measure_left_s(at) for at in (0.0, 2.5, 3.0)] == [3.0, 0.5, None]
+    assert build_load_plan(read(duration="10s")).measure_left_s(11.0) == 0.0
 
 
 def test_a_clock_stands_still_between_periods() -> None:
@@ -108,17 +94,7 @@ def test_a_clock_stands_still_between_periods() -> None:
     read_at = (0.0, 10.0, 12.5, 15.0, 99.0, 100.0, 101.0, 200.0)
     assert [read_clock_s(periods, at) for at in read_at] == [0.0, 0.0, 2.5, 5.0, 5.0, 5.0, 6.0, 8.0]
     assert read_clock_s([], 50.0) == 0.0
-
-
-def test_a_phase_has_time_left_unless_only_the_last_request_ends_it() -> None:
-    """Such is what comes after the warm-up of a run with a number of requests."""
-    plan = build_load_plan(read(requests=100, warm_up="3s"))
-    assert [plan.measure_left_s(at) for at in (0.0, 2.5, 3.0)] == [3.0, 0.5, None]
-    assert build_load_plan(read(duration="10s")).measure_left_s(11.0) == 0.0
-
-
-def test_stages_of_concurrency_say_how_many_are_to_be_in_flight() -> None:
-    """Nothing else does: a concurrency is for each worker, and a rate has its own window."""
+    # Stages of concurrency say how many are to be in flight.
     plan = build_load_plan(read(stages=["4s:0..10", "1s:10"]))
     assert [plan.find_in_flight(at) for at in (0.0, 2.0, 4.5)] == [0, 5, 10]
     assert build_load_plan(read(stages=["4s:0..10/s"])).find_in_flight(2.0) is None

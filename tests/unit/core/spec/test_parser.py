@@ -176,48 +176,37 @@ def test_every_key_fills_its_attribute() -> None:
     assert set(KEYS) == {*written, *opened, *multiplexed, *several, *coded, *hooked, "url", "rate", "data"}
 
 
-@pytest.mark.parametrize(
-    ("sources", "requests"),
-    [
+def test_what_a_spec_leaves_out_follows_from_the_rest() -> None:
+    """Who says nothing of their number tries something out, and it may be somebody's service."""
+    cases: list[tuple[list[dict[str, object]], int]] = [
         ([{}], 100_000),
         ([{"url": "http://h/"}], 1000),
         ([{}, {"url": ["http://h/", "http://g/"]}], 1000),
         ([{"url": "http://h/"}, {"requests": "5k"}], 5000),
         ([{"requests": 7}, {"url": "http://h/"}], 7),
-    ],
-)
-def test_a_target_that_is_not_okus_own_gets_a_thousand_requests(
-    sources: list[dict[str, object]], requests: int
-) -> None:
-    """Who says nothing of their number tries something out, and it may be somebody's service."""
-    assert parse_spec(*(Source("spec.yaml", values) for values in sources)).requests == requests
-
-
-@pytest.mark.parametrize(
-    ("values", "method"),
-    [({}, "GET"), ({"body": "x"}, "POST"), ({"body": ""}, "POST"), ({"body": "x", "method": "get"}, "GET")],
-)
-def test_a_body_is_posted(values: dict[str, object], method: str) -> None:
-    """As with curl, which so many have learned from."""
-    assert parse_spec(Source(None, values)).method == method
-
-
-@pytest.mark.parametrize(
-    ("values", "headers"),
-    [
+    ]
+    for sources, requests in cases:
+        assert parse_spec(*(Source("spec.yaml", values) for values in sources)).requests == requests
+    other_cases: list[tuple[dict[str, object], str]] = [
+        ({}, "GET"),
+        ({"body": "x"}, "POST"),
+        ({"body": ""}, "POST"),
+        ({"body": "x", "method": "get"}, "GET"),
+    ]
+    for values, method in other_cases:
+        # A body is posted. As with curl, which so many have learned from.
+        assert parse_spec(Source(None, values)).method == method
+    more_cases: list[tuple[dict[str, object], tuple[str, ...]]] = [
         ({"body": '{"id": {i}}'}, ("Content-Type: application/json",)),
         ({"body": "a=1&b={i}"}, ("Content-Type: application/x-www-form-urlencoded",)),
         ({"body": "[1]", "header": "A: b"}, ("A: b", "Content-Type: application/json")),
         ({"body": "[1]", "header": "content-type: text/plain"}, ("content-type: text/plain",)),
         ({"body": "id {i}"}, ()),
         ({}, ()),
-    ],
-)
-def test_json_is_sent_as_json_and_a_form_as_a_form(
-    values: dict[str, object], headers: tuple[str, ...]
-) -> None:
-    """Services refuse it as anything else; a header of the user's decides, of course."""
-    assert parse_spec(Source(None, values)).headers == headers
+    ]
+    for values, headers in more_cases:
+        # Json is sent as json and a form as a form.
+        assert parse_spec(Source(None, values)).headers == headers
 
 
 @given(
@@ -339,41 +328,24 @@ def test_what_contradicts_targets_is_refused(values: dict[str, object], fault: s
     assert read_fault(Source("spec.yaml", values)) == f"spec.yaml: {fault}"
 
 
-def test_a_url_as_a_flag_does_not_override_targets_of_a_file() -> None:
-    """It would be unclear which of them it is for; a base URL is for all."""
-    targets = Source("spec.yaml", {"targets": [{"url": "/"}]})
-    fault = "--url: cannot be combined with targets; each target has its own"
-    assert read_fault(targets, Source(None, {"url": "http://h/"})) == fault
-    assert parse_spec(targets, Source(None, {"base-url": "http://h"})).base_url == "http://h"
-
-
 def test_targets_without_a_host_ask_the_delay_servers() -> None:
     """A mix of requests can be tried out without a service."""
     spec = parse_spec(Source("spec.yaml", {"targets": [{"url": "/a"}, {"url": "?b"}], "delay": "20ms"}))
     assert spec.brings_servers
     assert spec.requests == 100_000
     assert not parse_spec(Source("spec.yaml", {"targets": [{"url": "http://h/"}]})).brings_servers
-
-
-def test_a_type_that_all_targets_have_is_not_that_of_their_bodies() -> None:
-    """A header of the user's decides, wherever it stands."""
+    # A url as a flag does not override targets of a file.
+    targets = Source("spec.yaml", {"targets": [{"url": "/"}]})
+    fault = "--url: cannot be combined with targets; each target has its own"
+    assert read_fault(targets, Source(None, {"url": "http://h/"})) == fault
+    assert parse_spec(targets, Source(None, {"base-url": "http://h"})).base_url == "http://h"
+    # A type that all targets have is not that of their bodies.
     target = {"name": "a", "url": "/", "json": {"id": 1}}
     typed = parse_spec(Source("spec.yaml", {"targets": [target], "header": "content-type: a/b"}))
     assert typed.targets[0].headers == ()
     assert parse_spec(Source("spec.yaml", {"targets": [target]})).targets[0].headers == (
         "Content-Type: application/json",
     )
-
-
-def test_a_wrong_value_that_is_overridden_does_not_matter() -> None:
-    """Only the value that counts is parsed."""
-    assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
-
-
-@pytest.mark.parametrize("key", ["range-size", "range_size"])
-def test_a_key_may_be_written_with_underscores(key: str) -> None:
-    """Python and many YAML files write keys this way."""
-    assert parse_spec(Source("spec.yaml", {key: 5})).range_size == 5
 
 
 @pytest.mark.parametrize(
@@ -398,16 +370,18 @@ def test_a_key_occurs_once_in_a_source() -> None:
     """With two spellings of one key, chance would decide which one counts."""
     source = Source("spec.yaml", {"range-size": 1, "range_size": 2})
     assert read_fault(source) == "spec.yaml: range-size: is given twice"
-
-
-@pytest.mark.parametrize(
-    ("document", "shown"), [([1, 2], "[1, 2]"), (None, "null"), ("requests", "requests"), (5, "5")]
-)
-def test_a_source_is_a_mapping(document: Any, shown: str) -> None:
-    """The error says so if a file holds anything else."""
-    assert (
-        read_fault(Source("spec.yaml", document)) == f"spec.yaml: {shown} is not a mapping of keys to values"
-    )
+    # A wrong value that is overridden does not matter. Only the value that counts is parsed.
+    assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
+    for key in ["range-size", "range_size"]:
+        # A key may be written with underscores. Python and many YAML files write keys this way.
+        assert parse_spec(Source("spec.yaml", {key: 5})).range_size == 5
+    cases: list[tuple[Any, str]] = [([1, 2], "[1, 2]"), (None, "null"), ("requests", "requests"), (5, "5")]
+    for document, shown in cases:
+        # A source is a mapping. The error says so if a file holds anything else.
+        assert (
+            read_fault(Source("spec.yaml", document))
+            == f"spec.yaml: {shown} is not a mapping of keys to values"
+        )
 
 
 @pytest.mark.parametrize("key", OWN_SERVERS_KEYS)
@@ -433,22 +407,16 @@ def test_other_engines_refuse_what_only_aiohttp_supports(key: str, label: str | 
     assert parse_spec(engine, asks, Source(None, {"engine": "aiohttp"})).engine is Engine.AIOHTTP
 
 
-def test_other_engines_accept_the_defaults_of_keys_for_aiohttp() -> None:
-    """A file that gives the default explicitly asks for nothing."""
-    values = {"engine": "httptools", "max-redirects": 0, "cookies": False}
-    assert parse_spec(Source("spec.yaml", values)) == Spec(engine=Engine.HTTPTOOLS)
-
-
 def test_a_private_key_needs_a_certificate() -> None:
     """It would have no effect on its own."""
     fault = "key: is the key of a certificate, but cert is not given"
     assert read_fault(Source("spec.yaml", {"key": "a.key"})) == f"spec.yaml: {fault}"
     assert parse_spec(Source("spec.yaml", {"key": "a.key"}), Source(None, {"cert": "a"})).key == "a.key"
-
-
-def test_an_error_in_a_spec_is_for_the_user() -> None:
-    """Every process prints it without a traceback."""
+    # An error in a spec is for the user. Every process prints it without a traceback.
     assert issubclass(SpecError, UserError)
+    # Other engines accept the defaults of keys for aiohttp.
+    values = {"engine": "httptools", "max-redirects": 0, "cookies": False}
+    assert parse_spec(Source("spec.yaml", values)) == Spec(engine=Engine.HTTPTOOLS)
 
 
 def check_reading(values: Mapping[str, object]) -> None:
@@ -468,7 +436,7 @@ def check_reading(values: Mapping[str, object]) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(value=JSON_VALUES | NEARLY_RIGHT | st.lists(NEARLY_RIGHT, max_size=2))
 def test_any_value_of_a_key_gives_a_spec_or_one_line(key: str, value: object) -> None:
     """The parser raises only `SpecError`, and a spec that it accepts can be sent."""

@@ -34,56 +34,49 @@ def read_http2_fault(values: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [{"http2": True}, {"engine": "nghttp2"}, {"http2": True, "engine": "nghttp2"}],
-    ids=["http2", "engine", "both"],
-)
-def test_the_switch_and_the_engine_mean_the_same(values: dict[str, Any]) -> None:
+def test_the_switch_and_the_engine_mean_the_same() -> None:
     """Nobody has to know the name of the engine."""
-    spec = parse_http2(values)
-    assert (spec.http2, spec.engine) == (True, Engine.NGHTTP2)
-    assert (spec.streams, spec.connections) == (10, None)
+    cases: list[dict[str, Any]] = [
+        {"http2": True},
+        {"engine": "nghttp2"},
+        {"http2": True, "engine": "nghttp2"},
+    ]
+    for values in cases:
+        spec = parse_http2(values)
+        assert (spec.http2, spec.engine) == (True, Engine.NGHTTP2)
+        assert (spec.streams, spec.connections) == (10, None)
+    other_cases: list[dict[str, Any]] = [{}, {"http2": False}, {"engine": "httptools"}]
+    for values in other_cases:
+        # Http1 is what is spoken otherwise. Nothing of HTTP/2 is written into such a spec.
+        spec = parse_http2(values)
+        assert not spec.http2
+        assert spec.engine in HTTP1_ENGINES
+        assert not {"http2", "streams", "connections"} & build_mapping(spec).keys()
 
 
-@pytest.mark.parametrize("values", [{}, {"http2": False}, {"engine": "httptools"}])
-def test_http1_is_what_is_spoken_otherwise(values: dict[str, Any]) -> None:
-    """Nothing of HTTP/2 is written into such a spec."""
-    spec = parse_http2(values)
-    assert not spec.http2
-    assert spec.engine in HTTP1_ENGINES
-    assert not {"http2", "streams", "connections"} & build_mapping(spec).keys()
-
-
-@pytest.mark.parametrize("engine", HTTP1_ENGINES)
-def test_an_engine_of_http1_does_not_speak_http2(engine: Engine) -> None:
+def test_an_engine_speaks_one_version_of_http() -> None:
     """A spec that asks for both is refused; neither of them wins."""
-    fault = read_http2_fault(TARGET | {"http2": True, "engine": engine})
-    assert fault == f"s.yaml: http2: the engine {engine} speaks HTTP/1.1, use nghttp2"
-
-
-def test_the_engine_of_http2_does_not_speak_http1() -> None:
-    """It cannot be told to."""
+    for engine in HTTP1_ENGINES:
+        fault = read_http2_fault(TARGET | {"http2": True, "engine": engine})
+        assert fault == f"s.yaml: http2: the engine {engine} speaks HTTP/1.1, use nghttp2"
+    # The engine of http2 does not speak http1. It cannot be told to.
     fault = read_http2_fault(TARGET | {"http2": False, "engine": "nghttp2"})
     assert (
         fault == "s.yaml: http2: false is not possible with the engine nghttp2, use one of aiohttp, httptools"
     )
-
-
-@pytest.mark.parametrize("key", ["streams", "connections"])
-@pytest.mark.parametrize("engine", HTTP1_ENGINES)
-def test_streams_and_connections_are_of_http2(engine: Engine, key: str) -> None:
-    """A connection of HTTP/1.1 has one request at a time."""
-    fault = read_http2_fault(TARGET | {"engine": engine, key: 5})
-    assert fault == f"s.yaml: {key}: applies only to HTTP/2: the engine {engine} speaks HTTP/1.1, use http2"
-
-
-@pytest.mark.parametrize("engine", sorted(USER_CODE_ENGINES))
-@pytest.mark.parametrize("key", ["http2", "streams", "connections"])
-def test_user_code_does_not_speak_http2(engine: Engine, key: str) -> None:
-    """It is not told to use an engine that runs no user code."""
-    fault = read_http2_fault({"engine": engine, "scenario": CODE, key: True if key == "http2" else 5})
-    assert fault == f"s.yaml: {key}: cannot be combined with user code, which speaks HTTP/1.1"
+    for engine in HTTP1_ENGINES:
+        for key in ["streams", "connections"]:
+            # Streams and connections are of http2. A connection of HTTP/1.1 has one request at a time.
+            fault = read_http2_fault(TARGET | {"engine": engine, key: 5})
+            assert (
+                fault
+                == f"s.yaml: {key}: applies only to HTTP/2: the engine {engine} speaks HTTP/1.1, use http2"
+            )
+    for key in ["http2", "streams", "connections"]:
+        for engine in sorted(USER_CODE_ENGINES):
+            # User code does not speak http2. It is not told to use an engine that runs no user code.
+            fault = read_http2_fault({"engine": engine, "scenario": CODE, key: True if key == "http2" else 5})
+            assert fault == f"s.yaml: {key}: cannot be combined with user code, which speaks HTTP/1.1"
 
 
 @pytest.mark.parametrize(
@@ -111,16 +104,11 @@ def test_what_is_of_http1_is_refused(values: dict[str, Any], fault: str) -> None
     assert read_http2_fault(TARGET | {"http2": True} | values).startswith(f"s.yaml: {fault}")
 
 
-@pytest.mark.parametrize(
-    "header", ["TE: trailers", "te: Trailers", "Host: {i}.example", "X-Connection: close"]
-)
-def test_what_http2_allows_may_be_sent(header: str) -> None:
+def test_what_http2_allows_may_be_sent() -> None:
     """Who asks for trailers gets them, as with gRPC."""
-    assert parse_http2({"http2": True, "header": header}).headers == (header,)
-
-
-def test_headers_of_targets_are_held_to_the_same() -> None:
-    """The error names the target."""
+    for header in ["TE: trailers", "te: Trailers", "Host: {i}.example", "X-Connection: close"]:
+        assert parse_http2({"http2": True, "header": header}).headers == (header,)
+    # Headers of targets are held to the same. The error names the target.
     targets = [{"name": "a", "url": "http://h/"}, {"name": "b", "url": "http://h/", "header": CLOSE}]
     assert (
         read_http2_fault({"http2": True, "targets": targets}) == f"s.yaml: targets: b: header: {NAMES_CLOSE}"
@@ -220,10 +208,7 @@ def test_the_same_pattern_counts_once() -> None:
         for number in range(MOST_PATTERNS)
     ]
     assert parse_spec(Source("spec", {"targets": targets, "expect-match": "same"})).expect_match == ("same",)
-
-
-def test_patterns_are_compiled_in_advance() -> None:
-    """Those of a message were checked when the run was submitted; one that was not is refused here."""
+    # Patterns are compiled in advance.
     assert not has_patterns(Spec())
     spec = Spec(expect_match=("(",))
     assert has_patterns(spec)
@@ -243,27 +228,6 @@ def check(spec: Spec, in_flight: int, limit_bytes: int, path: Path = Path("missi
     return find_memory_fault(spec, in_flight, limit_bytes, lambda _: path)
 
 
-def test_bodies_that_differ_are_refused_where_they_do_not_fit() -> None:
-    """By how many are in flight; nothing is refused where the memory is not known."""
-    spec = Spec(body="{i}" + "x" * 1000)
-    assert check(spec, 100, 100_000) == TOO_LARGE
-    assert check(spec, 99, 100_000) == check(spec, 100, 100_300) == check(spec, 100, 0) == ""
-
-
-@pytest.mark.parametrize("body", [None, "x" * 1003, "{j}" + "x" * 1000])
-def test_a_body_that_all_requests_have_is_not_refused(body: str | None) -> None:
-    """It is in memory once; braces with something else in them are text."""
-    assert check(Spec(body=body), 100, 100_000) == ""
-
-
-def test_a_column_makes_bodies_differ() -> None:
-    """As the index does."""
-    table = DataFile(
-        name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("j",), index="1" * 64
-    )
-    assert check(Spec(body="{j}" + "x" * 1000, data=table), 100, 100_000) == TOO_LARGE
-
-
 @pytest.mark.parametrize(("content", "fault"), [(b"\xff{i}" + b"x" * 999, TOO_LARGE), (b"\xff" * 1003, "")])
 def test_a_file_may_have_placeholders_in_it(tmp_path: Path, content: bytes, fault: str) -> None:
     """It is read only if it matters."""
@@ -273,8 +237,21 @@ def test_a_file_may_have_placeholders_in_it(tmp_path: Path, content: bytes, faul
     assert check(Spec(body=FILE), 10, 100_000) == ""
 
 
-def test_each_target_has_its_share_of_what_is_in_flight() -> None:
-    """A large body that is rare takes little."""
+def test_bodies_that_differ_are_refused_where_they_do_not_fit() -> None:
+    """By how many are in flight; nothing is refused where the memory is not known."""
+    spec = Spec(body="{i}" + "x" * 1000)
+    assert check(spec, 100, 100_000) == TOO_LARGE
+    assert check(spec, 99, 100_000) == check(spec, 100, 100_300) == check(spec, 100, 0) == ""
+    cases: list[str | None] = [None, "x" * 1003, "{j}" + "x" * 1000]
+    for body in cases:
+        # A body that all requests have is not refused.
+        assert check(Spec(body=body), 100, 100_000) == ""
+    # A column makes bodies differ. As the index does.
+    table = DataFile(
+        name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("j",), index="1" * 64
+    )
+    assert check(Spec(body="{j}" + "x" * 1000, data=table), 100, 100_000) == TOO_LARGE
+    # Each target has its share of what is in flight. A large body that is rare takes little.
     large, small = Target(name="a", url="/", body="{i}" + "x" * 1000), Target(name="b", url="/", weight=9)
     assert check(Spec(targets=(large, small)), 100, 100_000) == ""
     assert "1,000 in flight per worker" in check(Spec(targets=(large, small)), 1000, 100_000)

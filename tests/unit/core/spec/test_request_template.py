@@ -67,20 +67,6 @@ def build(weights: list[int], seed: int | None = None, bases: int = 1) -> Spec:
     )
 
 
-@given(WEIGHTS, SEEDS, INDICES)
-def test_each_target_has_exactly_its_weight_in_each_block(
-    weights: list[int], seed: int | None, index: int
-) -> None:
-    """A block is as many indices in a row as the weights sum to, without what divides them all."""
-    mix, divisor = RequestMix(build(weights, seed)), gcd(*weights)
-    size = sum(weights) // divisor
-    begin = index // size * size
-
-    names = Counter(mix.find(number).name for number in range(begin, begin + size))
-
-    assert names == {f"t{number}": weight // divisor for number, weight in enumerate(weights)}
-
-
 @given(WEIGHTS, SEEDS, st.integers(0, 3_000))
 def test_the_requests_of_a_target_can_be_counted_without_asking_each_index(
     weights: list[int], seed: int | None, stop: int
@@ -98,10 +84,16 @@ def test_the_requests_of_a_target_can_be_counted_without_asking_each_index(
 
 
 @given(WEIGHTS, SEEDS, INDICES)
-def test_what_an_index_asks_depends_on_the_spec_alone(
+def test_each_target_has_exactly_its_weight_in_each_block(
     weights: list[int], seed: int | None, index: int
 ) -> None:
-    """Another process finds the same, in whatever order it asks, and however many workers there are."""
+    """A block is as many indices in a row as the weights sum to, without what divides them all."""
+    mix, divisor = RequestMix(build(weights, seed)), gcd(*weights)
+    size = sum(weights) // divisor
+    begin = index // size * size
+    names = Counter(mix.find(number).name for number in range(begin, begin + size))
+    assert names == {f"t{number}": weight // divisor for number, weight in enumerate(weights)}
+    # What an index asks depends on the spec alone.
     spec = build(weights, seed)
     first = RequestMix(spec).find(index)
     RequestMix(spec).find(index + 1)
@@ -118,22 +110,12 @@ def test_every_target_is_asked_at_every_base_url(
     """Base URLs are used in turn, index by index, as the URLs of a spec without targets are."""
     spec = build(weights, seed, bases)
     mix = RequestMix(spec)
-
     assert len(mix.turns) % bases == 0
     for number in range(index, index + 20):
         assert mix.find(number).url.startswith(spec.urls[number % bases])
     assert {mix.templates[turn].name for turn in mix.turns} == {target.name for target in spec.targets}
-
-
-@settings(max_examples=20)
-@given(WEIGHTS, SEEDS, st.integers(1, 9), INDICES)
-def test_the_coordinator_finds_the_target_of_an_index_without_any_url(
-    weights: list[int], seed: int | None, bases: int, index: int
-) -> None:
-    """Which target it is does not depend on the base URLs; a spec without targets has one without a name."""
-    spec = build(weights, seed, bases)
+    # The coordinator finds the target of an index without any url.
     turns = find_target_turns(spec)
-
     assert list_target_names(spec)[turns[index % len(turns)]] == RequestMix(spec).find(index).name
     assert (list_target_names(Spec()), list(find_target_turns(Spec()))) == (("",), [0])
 
@@ -145,8 +127,9 @@ def test_the_seed_changes_the_order() -> None:
     assert orders[0] != orders[2]
 
 
+@pytest.mark.heavy
 def test_no_mix_takes_more_than_some_megabytes() -> None:
-    """The heaviest weights and the most base URLs do not make an order of millions."""
+    """Whatever the weights, and however many base URLs there are."""
     heaviest = RequestMix(build([1000] * 99 + [999], 1, 1000))
     assert len(heaviest.turns) <= 1 << 20
     assert len(heaviest.turns) % 99_999 == 0
@@ -164,10 +147,7 @@ def test_a_spec_without_targets_uses_its_urls_in_turn() -> None:
         ("", "PUT", "x", spec.expectation)
     }
     assert RequestMix(Spec()).templates == ()
-
-
-def test_a_template_has_all_that_its_request_needs() -> None:
-    """What a target leaves out is that of all targets; a header takes the place of one of its name."""
+    # A template has all that its request needs.
     spec = parse_spec(
         Source(
             "spec.yaml",
@@ -190,10 +170,7 @@ def test_a_template_has_all_that_its_request_needs() -> None:
     assert (buy.url, buy.method, buy.body, buy.is_json) == ("http://other.example/", "POST", "[1]", True)
     assert buy.headers == ("Accept: */*", "X-Id: {i}", "Content-Type: application/json")
     assert (buy.expect.status, buy.expect.body) == (("201",), ("order",))
-
-
-def test_a_target_that_needs_a_base_url_has_no_template_without_one() -> None:
-    """The coordinator adds the URLs of its delay servers before anybody asks."""
+    # A target that needs a base url has no template without one.
     with pytest.raises(ValueError, match=r"^/0 begins with a path, but there is no base URL$"):
         RequestMix(build([1], bases=0))
 
@@ -217,37 +194,24 @@ def test_a_single_url_can_be_picked_out_of_several(index: int, urls: int) -> Non
 SERVERS = ["http://s1:1/", "http://s2:2"]
 
 
-def test_own_servers_are_asked_by_address_and_told_the_run() -> None:
-    """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
-    spec = ask_servers(Spec(requests=100, headers=(Header("A: b"),), concurrency=7), "r1", SERVERS)
-    assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
-    assert spec.headers == ("A: b", "Oku-Run: r1")
-    assert (spec.requests, spec.concurrency) == (100, 7)
-
-
-def test_targets_say_what_they_ask_of_own_servers() -> None:
-    """Their URLs come behind the addresses."""
-    targets = (Target(name="a", url="/a/{i}"),)
-    assert ask_servers(Spec(targets=targets), "r1", SERVERS).urls == ("http://s1:1", "http://s2:2")
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
+def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for() -> None:
+    """A run that asks for none has what the servers were started with."""
+    cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, []),
         ({"delay": "0..3s", "seed": 7}, ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
         ({"delay": "0s"}, ["Oku-Delay: 0s"]),
         ({"seed": 0}, ["Oku-Seed: 0"]),
-    ],
-)
-def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
-    asked: dict[str, Any], said: list[str]
-) -> None:
-    """A run that asks for none has what the servers were started with."""
-    assert ask_servers(Spec(**asked), "r1", SERVERS).headers == ("Oku-Run: r1", *said)
-
-
-def test_a_target_of_others_is_told_nothing() -> None:
-    """Its spec is sent as it was written."""
+    ]
+    for asked, said in cases:
+        assert ask_servers(Spec(**asked), "r1", SERVERS).headers == ("Oku-Run: r1", *said)
+    # Own servers are asked by address and told the run.
+    spec = ask_servers(Spec(requests=100, headers=(Header("A: b"),), concurrency=7), "r1", SERVERS)
+    assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
+    assert spec.headers == ("A: b", "Oku-Run: r1")
+    assert (spec.requests, spec.concurrency) == (100, 7)
+    # Targets say what they ask of own servers. Their URLs come behind the addresses.
+    targets = (Target(name="a", url="/a/{i}"),)
+    assert ask_servers(Spec(targets=targets), "r1", SERVERS).urls == ("http://s1:1", "http://s2:2")
+    # A target of others is told nothing. Its spec is sent as it was written.
     spec = Spec(urls=(Url("http://example.org/{i}"),), delay="1s", seed=1)  # type: ignore[arg-type]
     assert ask_servers(spec, "r1", SERVERS) == spec

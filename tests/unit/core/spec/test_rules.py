@@ -37,11 +37,7 @@ def test_a_spec_with_data_survives_being_written() -> None:
     assert decode_spec(encode_spec(spec)) == spec
     assert spec.data is not None
     assert spec.data.columns == ("sku", "price")
-
-
-@pytest.mark.parametrize(
-    ("values", "requests"),
-    [
+    cases: list[tuple[dict[str, Any], int]] = [
         ({}, 50),
         ({"requests": 7}, 7),
         ({"rate": "10/s"}, 50),
@@ -50,28 +46,22 @@ def test_a_spec_with_data_survives_being_written() -> None:
         ({"duration": "10s", "requests": 7}, 7),
         ({"rate": "100/s", "duration": "10s", "data": DATA | {"repeat": True}}, 1000),
         ({"requests": 500, "data": DATA | {"repeat": True}}, 500),
-    ],
-)
-def test_there_are_as_many_requests_as_rows_unless_the_spec_says_otherwise(
-    values: dict[str, Any], requests: int
-) -> None:
-    """Rows bound a run that ends after a time, unless they start over."""
-    assert parse(url="http://h/{sku}", **values).requests == requests
-
-
-@pytest.mark.parametrize(
-    "values", [{"requests": 51}, {"requests": 51, "duration": "1h"}, {"rate": "51/s", "duration": "1s"}]
-)
-def test_more_requests_than_rows_are_refused(values: dict[str, Any]) -> None:
-    """The message says how to allow it."""
-    assert read_fault(url="http://h/{sku}", **values) == (
-        "spec.yaml: data: skus.csv has 50 rows, fewer than the 51 requests of this run; "
-        "skus.csv:repeat starts over after the last row"
-    )
-
-
-def test_one_row_is_a_row() -> None:
-    """Not rows."""
+    ]
+    for values, requests in cases:
+        # There are as many requests as rows unless the spec says otherwise.
+        assert parse(url="http://h/{sku}", **values).requests == requests
+    # More requests than rows are refused. The message says how to allow it.
+    too_many: list[dict[str, Any]] = [
+        {"requests": 51},
+        {"requests": 51, "duration": "1h"},
+        {"rate": "51/s", "duration": "1s"},
+    ]
+    for values in too_many:
+        assert read_fault(url="http://h/{sku}", **values) == (
+            "spec.yaml: data: skus.csv has 50 rows, fewer than the 51 requests of this run; "
+            "skus.csv:repeat starts over after the last row"
+        )
+    # One row is a row. Not rows.
     assert "skus.csv has 1 row, fewer" in read_fault(
         url="http://h/{sku}", requests=2, data=DATA | {"rows": 1}
     )
@@ -81,9 +71,17 @@ VARIES = "the length of a body with columns in it varies; leave the header out, 
 COLUMNS = "is not a column of skus.csv (sku, price)"
 
 
-@pytest.mark.parametrize(
-    ("values", "fault"),
-    [
+def test_without_data_braces_of_headers_and_bodies_are_text() -> None:
+    """Only URLs can't have them."""
+    spec = parse_spec(Source(None, {"url": "http://h/", "body": "{sku}", "header": "X: {price}"}))
+    assert (spec.body, spec.headers[0].value) == ("{sku}", "{price}")
+    with pytest.raises(SpecError, match=r"^--url: http://h/\{sku\} has the unknown placeholder \{sku\}; Oku"):
+        parse_spec(Source(None, {"url": "http://h/{sku}"}))
+
+
+def test_a_placeholder_that_is_no_column_is_refused() -> None:
+    """The message names the place and lists the columns."""
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"url": "http://h/{skuu}"}, f"url: {{skuu}} {COLUMNS}"),
         ({"url": "http://h/?a={sku}&b={x}"}, f"url: {{x}} {COLUMNS}"),
         ({"url": "http://h/", "header": "X: {y}"}, f"header: X: {{y}} {COLUMNS}"),
@@ -104,35 +102,20 @@ COLUMNS = "is not a column of skus.csv (sku, price)"
             {"url": "http://h/", "body": "{sku}", "header": "Content-Length: 5"},
             f"header: Content-Length: {VARIES}",
         ),
-    ],
-)
-def test_a_placeholder_that_is_no_column_is_refused(values: dict[str, Any], fault: str) -> None:
-    """The message names the place and lists the columns."""
-    assert read_fault(**values) == f"spec.yaml: {fault}"
-
-
-def test_without_data_braces_of_headers_and_bodies_are_text() -> None:
-    """Only URLs can't have them."""
-    spec = parse_spec(Source(None, {"url": "http://h/", "body": "{sku}", "header": "X: {price}"}))
-    assert (spec.body, spec.headers[0].value) == ("{sku}", "{price}")
-    with pytest.raises(SpecError, match=r"^--url: http://h/\{sku\} has the unknown placeholder \{sku\}; Oku"):
-        parse_spec(Source(None, {"url": "http://h/{sku}"}))
-
-
-@pytest.mark.parametrize(
-    ("data", "fault"),
-    [
+    ]
+    for values, fault in cases:
+        assert read_fault(**values) == f"spec.yaml: {fault}"
+    other_cases: list[tuple[object, str]] = [
         ("skus.csv", "skus.csv is not what a scan says of a file: name, format, digest, size, rows, columns"),
         ({**DATA, "digest": "x"}, "skus.csv: digest: x is not a SHA-256 digest"),
         ({**DATA, "rows": 0}, "skus.csv: rows: 0 is not between 1 and 1_000_000_000_000_000"),
         ({**DATA, "columns": ["a", "a"]}, "skus.csv: columns 1 and 2 are both called a"),
         ({**DATA, "format": "xls"}, "skus.csv: Invalid enum value 'xls' - at `$.format`"),
         ({**DATA, "more": 1}, "skus.csv: Object contains unknown field `more`"),
-    ],
-)
-def test_data_that_no_scan_has_described_is_refused(data: object, fault: str) -> None:
-    """Whoever submits a run by the API has to say what the file is."""
-    assert read_fault(url="http://h/", data=data).startswith(f"spec.yaml: data: {fault}")
+    ]
+    for data, fault in other_cases:
+        # Data that no scan has described is refused.
+        assert read_fault(url="http://h/", data=data).startswith(f"spec.yaml: data: {fault}")
 
 
 _SCENARIO = f"scenario.py@sha256:{'0' * 64}:1:scenario.py"
@@ -213,18 +196,9 @@ def parse_code(**values: Any) -> Spec:
     return parse_spec(Source("s.yaml", given | values))
 
 
-def test_clients_get_what_they_can_take() -> None:
-    """Headers that are the same for all, TLS, a proxy and a limit of time."""
-    spec = parse_code(
-        header=["Team: a", "Filter: {x}"], insecure=True, proxy="http://proxy:3128", timeout="2s"
-    )
-    assert (len(spec.headers), spec.insecure, spec.timeout_s) == (2, True, 2.0)
-    assert parse_code(keepalive=True).keepalive
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
+def test_what_they_cannot_is_refused() -> None:
+    """In one line, with what to write instead."""
+    cases: list[tuple[str, object, str]] = [
         (
             "keepalive",
             False,
@@ -235,31 +209,30 @@ def test_clients_get_what_they_can_take() -> None:
             "User: {i}",
             "s.yaml: header: User: {i} differs between requests; let the locustfile send it",
         ),
-    ],
-)
-def test_what_they_cannot_is_refused(key: str, value: object, message: str) -> None:
-    """In one line, with what to write instead."""
-    with pytest.raises(UserError) as caught:
-        parse_code(**{key: value})
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("included", "message"),
-    [
+    ]
+    for key, value, message in cases:
+        with pytest.raises(UserError) as caught:
+            parse_code(**{key: value})
+        assert str(caught.value) == message
+    other_cases: list[tuple[list[str], str]] = [
         (["locustfile.py"], "locustfile.py is the path of the scenario"),
         (["lib", "lib/a.py"], "lib/a.py cannot stand below lib, which is a file"),
         (["locustfile.py/a"], "locustfile.py/a cannot stand below locustfile.py, which is a file"),
-    ],
-)
-def test_no_file_takes_the_place_of_another_one(included: list[str], message: str) -> None:
-    """They stand in one folder when the code runs."""
-    with pytest.raises(UserError) as caught:
-        parse_code(include=[f"{path}@sha256:{'b' * 64}:3:a" for path in included])
-    assert str(caught.value) == f"s.yaml: include: {message}"
+    ]
+    for included, message in other_cases:
+        # No file takes the place of another one. They stand in one folder when the code runs.
+        with pytest.raises(UserError) as caught:
+            parse_code(include=[f"{path}@sha256:{'b' * 64}:3:a" for path in included])
+        assert str(caught.value) == f"s.yaml: include: {message}"
 
 
-def test_files_may_stand_in_folders() -> None:
-    """Names that begin alike are different ones."""
+def test_clients_get_what_they_can_take() -> None:
+    """Headers that are the same for all, TLS, a proxy and a limit of time."""
+    spec = parse_code(
+        header=["Team: a", "Filter: {x}"], insecure=True, proxy="http://proxy:3128", timeout="2s"
+    )
+    assert (len(spec.headers), spec.insecure, spec.timeout_s) == (2, True, 2.0)
+    assert parse_code(keepalive=True).keepalive
+    # Files may stand in folders. Names that begin alike are different ones.
     paths = ["lib/a.py", "lib/a", "lib.py", "libs"]
     assert len(parse_code(include=[f"{path}@sha256:{'b' * 64}:3:a" for path in paths]).include) == 4

@@ -52,10 +52,7 @@ def test_values_replace_their_placeholders(source: SecretSource) -> None:
     assert filled.body == "a&b/c d {i} {x}"
     assert filled.proxy == "http://a%26b%2Fc%20d@proxy:1"
     assert set(list_secrets(spec)) == {"{env:TOKEN}", "{file:key.txt}"}
-
-
-def test_values_replace_their_placeholders_in_targets(source: SecretSource) -> None:
-    """In a JSON body they are escaped as its text is; a base URL is a URL."""
+    # Values replace their placeholders in targets.
     assert source.folder is not None
     (source.folder / "quoted").write_text('a"b\\c\nd/ü')
     spec = Spec(
@@ -77,16 +74,6 @@ def test_values_replace_their_placeholders_in_targets(source: SecretSource) -> N
     assert set(list_secrets(spec)) == {"{env:TOKEN}", "{file:key.txt}", "{file:quoted}"}
 
 
-def test_no_value_changes_the_framing_of_a_target(source: SecretSource) -> None:
-    """Nor does it make a second header."""
-    assert source.folder is not None
-    (source.folder / "n").write_text("7")
-    target = Target(name="a", url="/", body="x", headers=(Header("Content-Length: {file:n}"),))
-    assert "headers contradict the body" in refuse(source, Spec(targets=(target,)))
-    (source.folder / "n").write_text("7\r\nX-Admin: 1")
-    assert "has a line break" in refuse(source, Spec(targets=(target,)))
-
-
 def test_a_spec_without_secrets_stays_as_it_is() -> None:
     """Nothing is read, and nothing has to be allowed."""
     spec = Spec(urls=(Url("http://h/{i}"),), headers=(Header("A: b"),), body="{env}")
@@ -96,7 +83,9 @@ def test_a_spec_without_secrets_stays_as_it_is() -> None:
     assert reads_sources(Spec(cacert="/ca.pem"))
 
 
-def test_only_allowed_secrets_can_be_used(source: SecretSource, tmp_path: Path) -> None:
+def test_only_allowed_secrets_can_be_used(
+    source: SecretSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever else the environment has, the error says how to allow it."""
     assert refuse(source, Spec(body="{env:OTHER}")) == (
         "{env:OTHER} is not allowed here: --allow-env OTHER allows it"
@@ -107,36 +96,37 @@ def test_only_allowed_secrets_can_be_used(source: SecretSource, tmp_path: Path) 
     (tmp_path / "outside").write_text(HIDDEN)
     (tmp_path / "secrets" / "link").symlink_to(tmp_path / "outside")
     assert refuse(source, Spec(body="{file:link}")).startswith("{file:link}: ")
-
-
-def test_a_secret_without_a_value_is_named(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty value counts as missing: the Kubernetes Secret may lack the key."""
+    # A secret without a value is named.
     monkeypatch.setenv("EMPTY", "")
     assert refuse(source, Spec(body="{env:UNSET}")) == "{env:UNSET}: this variable is not set here"
     assert refuse(source, Spec(body="{env:EMPTY}")) == "{env:EMPTY}: its value is empty"
     assert refuse(source, Spec(body="{file:none}")) == "{file:none}: No such file or directory"
 
 
-@pytest.mark.parametrize(
-    "value", [f"{HIDDEN}\r\nX-Admin: 1", f"{HIDDEN}\nx", f"\x00{HIDDEN}", f"{HIDDEN}\x7f"]
-)
-def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> None:
+def test_no_value_makes_a_second_header(source: SecretSource) -> None:
     """The author of a secret must not be able to write requests."""
+    for value in [f"{HIDDEN}\r\nX-Admin: 1", f"{HIDDEN}\nx", f"\x00{HIDDEN}", f"{HIDDEN}\x7f"]:
+        assert source.folder is not None
+        (source.folder / "bad").write_text(value)
+        reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
+        assert (
+            reason == "{file:bad}: its value has a line break or control character, which no header may have"
+        )
+    for header in ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"]:
+        # No value changes the framing of a request. A value may not say what the spec itself may not say.
+        assert source.folder is not None
+        (source.folder / "n").write_text(HIDDEN)
+        assert "headers contradict the body" in refuse(source, Spec(headers=(Header(header),)))
+    # No value changes the framing of a target. Nor does it make a second header.
     assert source.folder is not None
-    (source.folder / "bad").write_text(value)
-    reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
-    assert reason == "{file:bad}: its value has a line break or control character, which no header may have"
+    (source.folder / "n").write_text("7")
+    target = Target(name="a", url="/", body="x", headers=(Header("Content-Length: {file:n}"),))
+    assert "headers contradict the body" in refuse(source, Spec(targets=(target,)))
+    (source.folder / "n").write_text("7\r\nX-Admin: 1")
+    assert "has a line break" in refuse(source, Spec(targets=(target,)))
 
 
-@pytest.mark.parametrize("header", ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"])
-def test_no_value_changes_the_framing_of_a_request(source: SecretSource, header: str) -> None:
-    """A value may not say what the spec itself may not say."""
-    assert source.folder is not None
-    (source.folder / "n").write_text(HIDDEN)
-    assert "headers contradict the body" in refuse(source, Spec(headers=(Header(header),)))
-
-
-def test_a_value_is_not_a_template(source: SecretSource) -> None:
+def test_a_value_is_not_a_template(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value with `{i}` is refused, as the index would replace it; names in a value are not looked up."""
     assert source.folder is not None
     (source.folder / "index").write_text(f"{HIDDEN}{{i}}")
@@ -148,21 +138,7 @@ def test_a_value_is_not_a_template(source: SecretSource) -> None:
     assert source.fill_in(Spec(body="{file:name}")).spec.body == "{env:OTHER}"
     (source.folder / "bytes").write_bytes(b"\xff")
     assert refuse(source, Spec(body="{file:bytes}")) == "{file:bytes}: its value is not UTF-8"
-
-
-def test_values_do_not_appear_in_logs(source: SecretSource) -> None:
-    """This holds for every form in which a library may show them."""
-    assert source.folder is not None
-    (source.folder / "odd").write_text("it's a \\ secret/ß")
-    source.fill_in(Spec(body="{file:odd}{env:TOKEN}"))
-    value = "it's a \\ secret/ß"
-    for text in (value, repr(value), "it%27s%20a%20%5C%20secret%2F%C3%9F", f"x{HIDDEN}y"):
-        assert "secret" not in redact(text)
-        assert HIDDEN not in redact(text)
-
-
-def test_a_value_is_not_taken_for_a_column(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value in braces would be replaced by that of a row; without such a column it is sent as it is."""
+    # A value is not taken for a column.
     monkeypatch.setenv("TOKEN", f"{HIDDEN}{{sku}}")
     data = DataFile(
         name="d.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=1, columns=("sku",), index="0" * 64
@@ -174,8 +150,16 @@ def test_a_value_is_not_taken_for_a_column(source: SecretSource, monkeypatch: py
     assert without.headers == (Header(f"A: {HIDDEN}{{sku}}"),)
 
 
-def test_an_allowed_variable_that_user_code_sees_is_hidden_too(source: SecretSource) -> None:
-    """Even if its spec does not name it; one of another value is not the secret."""
+def test_values_do_not_appear_in_logs(source: SecretSource) -> None:
+    """This holds for every form in which a library may show them."""
+    assert source.folder is not None
+    (source.folder / "odd").write_text("it's a \\ secret/ß")
+    source.fill_in(Spec(body="{file:odd}{env:TOKEN}"))
+    value = "it's a \\ secret/ß"
+    for text in (value, repr(value), "it%27s%20a%20%5C%20secret%2F%C3%9F", f"x{HIDDEN}y"):
+        assert "secret" not in redact(text)
+        assert HIDDEN not in redact(text)
+    # An allowed variable that user code sees is hidden too.
     visible = source.find_visible({"TOKEN": HIDDEN, "OTHER": "x", "EMPTY": "else", "UNSET": ""})
     assert visible == (HIDDEN,)
     assert source.find_visible({}) == ()

@@ -19,14 +19,10 @@ def test_every_attribute_has_a_default() -> None:
 
 
 @given(specs())
-def test_a_spec_survives_the_wire(spec: Spec) -> None:
+def test_a_spec_survives_the_wire_with_its_statuses(spec: Spec) -> None:
     """A worker gets the same spec that the coordinator has."""
     assert decode_spec(encode_spec(spec)) == spec
-
-
-@given(specs())
-def test_the_expected_codes_are_those_of_all_statuses(spec: Spec) -> None:
-    """They include every code of the spec, and each of the hundred codes of a class such as `2xx`."""
+    # The expected codes are those of all statuses.
     statuses = list_codes(spec.expect_status)
     expected = {
         code
@@ -61,18 +57,10 @@ def test_a_stored_spec_is_parsed_once() -> None:
     assert spec.proxy is not None
     assert spec.proxy.authority == "p:1"
     assert json.loads(WRITTEN).items() <= json.loads(encode_spec(spec)).items()
-
-
-@pytest.mark.parametrize(
-    "part", ['"delay":"soon"', '"expect_status":["6xx"]', '"urls":["http://["]', '"headers":[5]']
-)
-def test_a_part_that_cannot_be_read_is_an_error_of_its_type(part: str) -> None:
-    """A reader of messages does not need to know which parts a spec has."""
-    with pytest.raises(JsonTypeError):
-        decode_spec(f"{{{part}}}")
-
-
-def test_only_the_parts_of_a_spec_are_written_as_text() -> None:
-    """Any other type is a bug in Oku."""
+    for part in ['"delay":"soon"', '"expect_status":["6xx"]', '"urls":["http://["]', '"headers":[5]']:
+        # A part that cannot be read is an error of its type.
+        with pytest.raises(JsonTypeError):
+            decode_spec(f"{{{part}}}")
+    # Only the parts of a spec are written as text. Any other type is a bug in Oku.
     with pytest.raises(NotImplementedError):
         encode_part(object())

@@ -65,15 +65,12 @@ def read(values: Mapping[str, Any]) -> Spec:
     return parse_spec(Source(None, values))
 
 
-def test_the_digest_is_of_what_a_spec_means() -> None:
+def test_specs_that_mean_the_same_have_one_digest() -> None:
     """However units, lists, files and defaults are written, and in whatever order."""
     for one, other in SAME:
         assert digest_spec(read(one)) == digest_spec(read(other)), (one, other)
         assert list_differing_keys(read(one), read(other)) == []
-
-
-def test_specs_that_ask_for_something_else_have_other_digests() -> None:
-    """The keys that differ can be named."""
+    # Specs that ask for something else have other digests. The keys that differ can be named.
     for one, other, keys in OTHER:
         assert digest_spec(read(one)) != digest_spec(read(other)), (one, other)
         assert list_differing_keys(read(one), read(other)) == keys
@@ -86,10 +83,7 @@ def test_every_attribute_of_a_spec_counts() -> None:
         changed: Any = {field.name: "something else"}
         digests.add(digest_spec(msgspec.structs.replace(Spec(), **changed)))
     assert len(digests) == 1 + len(msgspec.structs.fields(Spec))
-
-
-def test_a_digest_stays_the_same_from_one_oku_to_the_next() -> None:
-    """A job that is started again after an upgrade finds its run."""
+    # A digest stays the same from one oku to the next.
     spec = read(
         {
             "url": URL, "header": {"A": "b"}, "rate": "5/s", "duration": "1m", "thresholds": ["p99 < 1s"],

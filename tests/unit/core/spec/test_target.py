@@ -69,22 +69,17 @@ def test_what_is_left_out_is_as_for_all_targets(own: Expectation, shared: Expect
     assert own.complete(Expectation()) == own == own.complete(own)
 
 
-@pytest.mark.parametrize(
-    ("value", "key"),
-    [
+def test_it_is_known_what_asks_for_a_body() -> None:
+    """Status, header, size and time do not."""
+    cases: list[tuple[object, str | None]] = [
         ({}, None),
         ({"status": 200, "header": "A: b", "size": 0, "within": 1}, None),
         ({"match": "x", "json": "/a=1"}, "match"),
         ({"json": "/a=1"}, "json"),
-    ],
-)
-def test_it_is_known_what_asks_for_a_body(value: object, key: str | None) -> None:
-    """Status, header, size and time do not."""
-    assert find_body_check(parse_expectation(value)) == key
-
-
-def test_by_default_nothing_is_checked() -> None:
-    """The status of a spec has a default of its own."""
+    ]
+    for value, key in cases:
+        assert find_body_check(parse_expectation(value)) == key
+    # By default nothing is checked. The status of a spec has a default of its own.
     assert parse_expectation({}) == Expectation()
     assert parse_expectation({"status": 201}).status == (ExpectedStatus("201"),)
 
@@ -151,6 +146,26 @@ def test_a_wrong_target_is_told_by_its_name_or_number(value: object, fault: str)
     assert str(caught.value).isprintable()
 
 
+def test_weights_and_names_may_be_written_in_any_form() -> None:
+    """It may be written as counts are anywhere else."""
+    cases: list[object] = [1000, "1000", "1k", "1e3", "1_000", PlainScalar("1000")]
+    for weight in cases:
+        assert parse(weight=weight).weight == 1000
+    for name in ["/items/{i}", "a b", "7 %", "日本", "=", "p99", "{}"]:
+        # A name is any printable line. Whoever shows it quotes what must be quoted there.
+        assert parse(name=name).name == name
+        assert parse(name=7).name == "7"
+
+
+@given(JSON_BODIES)
+def test_a_json_body_comes_back_as_it_was(value: object) -> None:
+    """What is written for a report is read as the same target again."""
+    target = parse(json=value)
+    assert target.is_json
+    assert target.method == "POST"
+    assert parse_targets([build_target_mapping(target)]) == (target,)
+
+
 def test_a_target_needs_a_url_alone() -> None:
     """Its name is then the method and the URL, without what may be secret in it."""
     (target,) = parse_targets([{"url": "http://me:hunter2@h/{i}?token=hunter2"}])
@@ -163,38 +178,10 @@ def test_a_target_needs_a_url_alone() -> None:
     assert parse_targets([{"url": "/", "body": ""}])[0].name == "POST /"
     assert parse_targets([{"url": "/a?token=hunter2"}])[0].name == "GET /a?***"
     assert parse_targets([{"url": f"/{'x' * 200}"}])[0].name == f"GET /{'x' * 95}"
-
-
-@pytest.mark.parametrize("weight", [1000, "1000", "1k", "1e3", "1_000", PlainScalar("1000")])
-def test_a_weight_is_a_count(weight: object) -> None:
-    """It may be written as counts are anywhere else."""
-    assert parse(weight=weight).weight == 1000
-
-
-@pytest.mark.parametrize("name", ["/items/{i}", "a b", "7 %", "日本", "=", "p99", "{}"])
-def test_a_name_is_any_printable_line(name: str) -> None:
-    """Whoever shows it quotes what must be quoted there."""
-    assert parse(name=name).name == name
-    assert parse(name=7).name == "7"
-
-
-@given(JSON_BODIES)
-def test_a_json_body_comes_back_as_it_was(value: object) -> None:
-    """What is written for a report is read as the same target again."""
-    target = parse(json=value)
-    assert target.is_json
-    assert target.method == "POST"
-    assert parse_targets([build_target_mapping(target)]) == (target,)
-
-
-def test_numbers_of_a_json_body_stand_without_quotes() -> None:
-    """In YAML, 17 is a number and "17" is text; what only looks like a number stays as it was written."""
+    # Numbers of a json body stand without quotes.
     body = parse(json={"a": PlainScalar("17"), "b": "17", "c": PlainScalar("010"), "d": True, "e": None}).body
     assert body == '{"a":17,"b":"17","c":"010","d":true,"e":null}'
-
-
-def test_placeholders_may_stand_in_the_text_and_the_keys_of_a_json_body() -> None:
-    """They are replaced when the request is built."""
+    # Placeholders may stand in the text and the keys of a json body.
     assert parse(json={"{i}": ["{i}", "x{env:TOKEN}"]}).body == '{"{i}":["{i}","x{env:TOKEN}"]}'
 
 

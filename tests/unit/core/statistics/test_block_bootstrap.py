@@ -49,10 +49,7 @@ def test_merged_seconds_set_the_length_of_all_bins() -> None:
     assert packed.bin_s == 4
     assert len(packed.bins) == 22
     assert packed.length_s == 88
-
-
-def test_one_long_second_does_not_lengthen_the_bins() -> None:
-    """A coordinator may stand still for a while."""
+    # One long second does not lengthen the bins. A coordinator may stand still for a while.
     samples = [make_second(START + place, [10]) for place in range(1, 40)]
     samples.append(make_second(START + 60, [10], seconds=21.0))
     assert pack_seconds(samples, Time.LATENCY).bin_s == 1
@@ -81,20 +78,14 @@ def test_the_same_seed_draws_the_same() -> None:
     assert first == resample(packed, [0.5, 0.99], block_s=10, seed=3)
     assert first != resample(packed, [0.5, 0.99], block_s=10, seed=4)
     assert [len(row) for row in first] == [RESAMPLES, RESAMPLES]
-
-
-def test_equal_seconds_leave_nothing_to_chance() -> None:
-    """Every resample is the run itself, whatever the length of a block."""
+    # Equal seconds leave nothing to chance.
     packed = pack_seconds(
         [make_second(START + place, range(100, 900)) for place in range(1, 36)], Time.LATENCY
     )
     (values,) = resample(packed, [0.9], block_s=10, seed=0)
     assert max(values) - min(values) < 1e-9
     assert values[0] == pytest.approx(find_quantiles(packed, sum(packed.bins), [0.9])[0])
-
-
-def test_seconds_without_answers_are_drawn_like_others() -> None:
-    """A target that stands still has such seconds."""
+    # Seconds without answers are drawn like others. A target that stands still has such seconds.
     samples = [make_second(START + place, [1000] * (place % 2)) for place in range(1, 41)]
     (values,) = resample(pack_seconds(samples, Time.LATENCY), [0.5], block_s=5, seed=0)
     assert all(math.isfinite(value) for value in values)

@@ -29,12 +29,14 @@ def _measure(samples: list[Sample], whole: Histogram, seed: int) -> dict[Time, S
     return {Time.LATENCY: measure_spread(samples, Time.LATENCY, whole.total, seed=seed)}
 
 
+@pytest.mark.heavy
 def test_equal_runs_rarely_seem_to_differ() -> None:
     """In ten comparisons of three quantiles each, at most one has any verdict but none."""
     verdicts = [{change.verdict for change in compare(seed, 1000 + seed).values()} for seed in range(10)]
     assert sum(each != {ChangeVerdict.NO_DIFFERENCE} for each in verdicts) <= 1
 
 
+@pytest.mark.heavy
 def test_what_is_said_to_be_visible_is_seen() -> None:
     """In four of five cases; of six here, at least four."""
     seen = 0
@@ -62,8 +64,5 @@ def test_no_change_below_what_seconds_know_is_claimed() -> None:
             {Time.LATENCY: quiet}, {Time.LATENCY: quiet}, {(Time.LATENCY, "p50"): ratio}
         )
         assert changes[Time.LATENCY, "p50"].verdict is verdict
-
-
-def test_nothing_to_compare_gives_nothing() -> None:
-    """Runs may have no quantile in common."""
+    # Nothing to compare gives nothing. Runs may have no quantile in common.
     assert measure_changes({}, {}, {}) == {}

@@ -63,30 +63,22 @@ def test_a_run_is_good_only_if_it_is_complete_and_all_was_ok(state: RunState, ok
     assert is_good == (state is RunState.COMPLETED and ok > 0 and not others)
 
 
-def test_an_account_that_does_not_balance_is_bad() -> None:
+def test_a_second_and_a_wrong_account_are_judged_like_the_run() -> None:
     """Even if every request was ok."""
     assert judge_run(make_summary()) is Judgement.GOOD
     assert judge_run(make_summary(timeout=1)) is Judgement.CAUTION
     unbalanced = Validity(flag=Flag.UNBALANCED, detail="the servers counted 9", requests=1)
     assert judge_run(make_summary(validity=[unbalanced])) is Judgement.BAD
-
-
-@pytest.mark.parametrize(
-    ("verdict", "judgement"),
-    [
+    cases: list[tuple[ThresholdVerdict, Judgement]] = [
         (ThresholdVerdict.PASSED, Judgement.GOOD),
         (ThresholdVerdict.UNDECIDED, Judgement.CAUTION),
         (ThresholdVerdict.FAILED, Judgement.BAD),
-    ],
-)
-def test_thresholds_have_a_say(verdict: ThresholdVerdict, judgement: Judgement) -> None:
-    """One that has failed makes a run bad; those that passed do not make up for requests that were not ok."""
-    assert judge_run(make_summary(verdict=verdict)) is judgement
-    assert judge_run(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
-
-
-def test_a_second_is_judged_like_the_run_so_far() -> None:
-    """A threshold that is lost already shows at once."""
+    ]
+    for verdict, judgement in cases:
+        # Thresholds have a say.
+        assert judge_run(make_summary(verdict=verdict)) is judgement
+        assert judge_run(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
+    # A second is judged like the run so far. A threshold that is lost already shows at once.
     tick = build_tick(1.0, {"outcomes_so_far": make_counts(10)})
     assert judge_tick(tick) is Judgement.NEUTRAL
     lost = ThresholdSummary(

@@ -1,9 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram, make_latency
 
 from oku_core.accounting.account import Account
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
+from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, merge
 from oku_core.accounting.measured_time import Time
 from oku_core.summary.latency_summary import (
     StepSummary,
@@ -14,17 +15,9 @@ from oku_core.summary.latency_summary import (
 )
 
 
-def build_histogram(*values_us: int) -> Histogram:
-    """The histogram of these values."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
 def build_account(**values_us: list[int]) -> Account:
     """An account with these times."""
-    return Account(times={Time(name): build_histogram(*values) for name, values in values_us.items()})
+    return Account(times={Time(name): make_histogram(values) for name, values in values_us.items()})
 
 
 def test_first_byte_and_transfer_are_of_all_answers_and_sum_to_their_latency() -> None:
@@ -41,19 +34,13 @@ def test_first_byte_and_transfer_are_of_all_answers_and_sum_to_their_latency() -
     assert summary.first_byte.p50 == 2.0
     assert (summary.transfer.requests, summary.transfer.p50, summary.transfer.max) == (3, 0.0, 5.0)
     assert summary.transfer.mean == round(5 / 3, 6)
-
-
-def test_connections_are_counted_by_the_requests_that_they_were_made_for() -> None:
-    """Those without TLS have no handshake."""
+    # Connections are counted by the requests that they were made for. Those without TLS have no handshake.
     summary = build_timing_summary(build_account(connect=[200, 300, 400], tls=[900]))
     assert (summary.connect.requests, summary.connect.min, summary.connect.max) == (3, 0.2, 0.4)
     assert summary.tls == StepSummary(
         requests=1, min=0.9, mean=0.9, p50=0.9, p90=0.9, p95=0.9, p99=0.9, p99_9=0.9, max=0.9
     )
-
-
-def test_without_requests_there_are_no_times() -> None:
-    """Each step is there all the same, in the order of time."""
+    # Without requests there are no times. Each step is there all the same, in the order of time.
     summary = build_timing_summary(Account())
     assert summary == TimingSummary()
     assert [name for name, _ in summary.list_steps()] == ["connect", "tls", "first_byte", "transfer"]
@@ -69,27 +56,22 @@ ANSWERS = st.lists(
 )
 
 
-def build_snapshot(*values_us: int) -> HistogramSnapshot:
-    """The same as a value."""
-    return build_histogram(*values_us).build_latency()
-
-
 def build_timings(answers: list[Answer]) -> dict[Time, HistogramSnapshot]:
     """The distributions of these answers, each on a connection of its own, every other one with TLS."""
     split = [(latency_us, first_us) for latency_us, first_us in answers if first_us is not None]
     return {
-        Time.CONNECT: build_snapshot(*[300] * len(answers)),
-        Time.TLS: build_snapshot(*[900] * (len(answers) // 2)),
-        Time.SPLIT_LATENCY: build_snapshot(*(latency_us for latency_us, _ in split)),
-        Time.SPLIT_FIRST_BYTE: build_snapshot(*(first_us for _, first_us in split)),
-        Time.TRANSFER: build_snapshot(*(latency_us - first_us for latency_us, first_us in split)),
+        Time.CONNECT: make_latency([300] * len(answers)),
+        Time.TLS: make_latency([900] * (len(answers) // 2)),
+        Time.SPLIT_LATENCY: make_latency((latency_us for latency_us, _ in split)),
+        Time.SPLIT_FIRST_BYTE: make_latency((first_us for _, first_us in split)),
+        Time.TRANSFER: make_latency((latency_us - first_us for latency_us, first_us in split)),
     }
 
 
 def build_first(answers: list[Answer]) -> HistogramSnapshot:
     """The first bytes of these answers, as they follow from the distributions."""
     timings = build_timings(answers)
-    latency = build_snapshot(*(latency_us for latency_us, _ in answers))
+    latency = make_latency((latency_us for latency_us, _ in answers))
     return build_first_byte(latency, timings[Time.SPLIT_LATENCY], timings[Time.SPLIT_FIRST_BYTE])
 
 
@@ -98,28 +80,22 @@ def test_the_first_bytes_of_all_answers_follow_from_those_of_split_ones(answers:
     """Buckets, count and sum are exact; the ends are as exact as a bucket, and never beyond the latencies."""
     first_byte = build_first(answers)
     times_us = [latency_us if first_us is None else first_us for latency_us, first_us in answers]
-    exact = build_snapshot(*times_us)
+    exact = make_latency(times_us)
     assert (first_byte.buckets, first_byte.sum_us) == (exact.buckets, exact.sum_us)
     assert first_byte.find_fault() is None
     assert first_byte.min_us <= exact.min_us
     assert exact.max_us <= first_byte.max_us <= max((latency_us for latency_us, _ in answers), default=0)
 
 
-def test_without_split_answers_the_first_byte_comes_with_the_last() -> None:
+def test_first_bytes_follow_from_split_answers() -> None:
     """The distribution is that of the latency."""
-    assert build_first([(1000, None), (3000, None)]) == build_snapshot(1000, 3000)
+    assert build_first([(1000, None), (3000, None)]) == make_latency([1000, 3000])
     assert build_first([]) == HistogramSnapshot()
-
-
-def test_first_bytes_of_split_answers_alone_are_exact() -> None:
-    """Nothing has to be told from them."""
-    assert build_first([(9000, 5001), (7000, 4003)]) == build_snapshot(5001, 4003)
-
-
-def test_latencies_of_split_answers_must_be_among_all() -> None:
-    """Else there is nothing to subtract from."""
+    # First bytes of split answers alone are exact. Nothing has to be told from them.
+    assert build_first([(9000, 5001), (7000, 4003)]) == make_latency([5001, 4003])
+    # Latencies of split answers must be among all. Else there is nothing to subtract from.
     with pytest.raises(ValueError, match="fewer than before"):
-        build_first_byte(build_snapshot(1000), build_snapshot(2000), build_snapshot(100))
+        build_first_byte(make_latency([1000]), make_latency([2000]), make_latency([100]))
 
 
 @given(ANSWERS, ANSWERS, ANSWERS)
@@ -141,4 +117,4 @@ def test_transfers_of_all_answers_are_their_latencies_without_their_first_bytes(
     """Each answer has one, and that of an answer in one piece is 0."""
     transfer = build_transfer(len(answers), build_timings(answers)[Time.TRANSFER])
     times_us = [0 if first_us is None else latency_us - first_us for latency_us, first_us in answers]
-    assert transfer == build_snapshot(*times_us)
+    assert transfer == make_latency(times_us)

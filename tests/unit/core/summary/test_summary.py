@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.histograms import make_histogram
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
@@ -11,23 +12,12 @@ from oku_core.summary.latency_summary import LatencySummary, build_latency_summa
 from oku_core.summary.summary import find_imbalance
 
 
-def build_histogram(values_us: list[int]) -> Histogram:
-    """Record every value."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram
-
-
 def test_figures_are_in_milliseconds() -> None:
     """A thousand latencies of 1 to 1000 µs have the figures that one expects."""
-    assert build_latency_summary(build_histogram(list(range(1, 1001)))) == LatencySummary(
+    assert build_latency_summary(make_histogram(list(range(1, 1001)))) == LatencySummary(
         min=0.001, mean=0.5005, p50=0.5, p90=0.9, p95=0.95, p99=0.99, p99_9=0.999, max=1.0
     )
-
-
-def test_without_an_answer_there_are_no_figures() -> None:
-    """Nothing was measured, so nothing is shown; zeros would be wrong."""
+    # Without an answer there are no figures.
     assert build_latency_summary(Histogram()) == LatencySummary()
 
 
@@ -35,7 +25,7 @@ def test_without_an_answer_there_are_no_figures() -> None:
 @given(st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30))
 def test_figures_rise_from_minimum_to_maximum(values_us: list[int]) -> None:
     """Minimum, maximum and mean are exact; quantiles lie between them in order."""
-    summary = build_latency_summary(build_histogram(values_us))
+    summary = build_latency_summary(make_histogram(values_us))
     assert summary.min == min(values_us) / 1000
     assert summary.max == max(values_us) / 1000
     assert summary.mean == pytest.approx(sum(values_us) / len(values_us) / 1000, abs=1e-6)
@@ -63,47 +53,33 @@ def judge(
     )
 
 
-@pytest.mark.parametrize("served", [None, 7, 10, 13])
-def test_a_true_account_balances(served: int | None) -> None:
+def test_a_true_account_balances() -> None:
     """The servers saw at least what is ok, and at most what is accounted or may have been sent again."""
-    assert judge(served=served) is None
+    cases: list[int | None] = [None, 7, 10, 13]
+    for served in cases:
+        assert judge(served=served) is None
+    for state in [state for state in RunState if state != RunState.COMPLETED]:
+        # A run that is not completed may be accounted in part.
+        assert judge(state=state, requests=11) is None
 
 
-@pytest.mark.parametrize("state", [state for state in RunState if state != RunState.COMPLETED])
-def test_a_run_that_is_not_completed_may_be_accounted_in_part(state: RunState) -> None:
-    """Only a completed run must account for every index."""
-    assert judge(state=state, requests=11) is None
-
-
-def test_outcomes_that_do_not_sum_to_what_is_accounted_are_named() -> None:
+def test_an_account_that_does_not_balance_is_named() -> None:
     """This holds whatever the state of the run and the servers' count."""
     for state in RunState:
         fault = judge(state=state, outcomes=(7, 1, 1, 0, 0, 0, 0, 0), served=None)
         assert fault == "the outcomes sum to 9, accounted are 10"
-
-
-@pytest.mark.parametrize("requests", [9, 11])
-def test_a_completed_run_is_accounted_in_full(requests: int) -> None:
-    """The account has neither fewer nor more requests than the run."""
-    assert judge(requests=requests, served=None) == f"completed with 10 of {requests} accounted"
-
-
-def test_more_ok_than_served_is_named() -> None:
-    """No answer can come from nowhere."""
+    for requests in [9, 11]:
+        # A completed run is accounted in full. The account has neither fewer nor more requests than the run.
+        assert judge(requests=requests, served=None) == f"completed with 10 of {requests} accounted"
+    # More ok than served is named. No answer can come from nowhere.
     assert judge(served=6) == "7 are ok, the servers counted 6"
-
-
-def test_more_served_than_sent_is_named() -> None:
-    """No request can be sent behind the ledger's back."""
+    # More served than sent is named. No request can be sent behind the ledger's back.
     assert judge(served=14) == "the servers counted 14, sent are 10 and resent at most 3"
-
-
-@pytest.mark.parametrize(
-    ("served", "fault"),
-    [(7, None), (9, None), (10, "the servers counted 10, sent are 6 and resent at most 3")],
-)
-def test_what_was_not_sent_or_is_lost_was_served_only_if_it_may_have_been_resent(
-    served: int, fault: str | None
-) -> None:
-    """Requests that are lost count in that bound, as they may have been sent."""
-    assert judge(outcomes=make_counts(5, timeout=1, not_sent=3, lost=1), served=served) == fault
+    cases: list[tuple[int, str | None]] = [
+        (7, None),
+        (9, None),
+        (10, "the servers counted 10, sent are 6 and resent at most 3"),
+    ]
+    for served, fault in cases:
+        # What was not sent or is lost was served only if it may have been resent.
+        assert judge(outcomes=make_counts(5, timeout=1, not_sent=3, lost=1), served=served) == fault

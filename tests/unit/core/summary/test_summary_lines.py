@@ -40,7 +40,7 @@ def make_target(latency_ms: LatencySummary = NO_LATENCY) -> TargetSummary:
     )  # fmt: skip
 
 
-def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
+def test_each_phase_and_target_of_a_run_at_rest_has_a_line() -> None:
     """It is flat, with the names that other lines have."""
     latency = LatencySummary(mean=2.0, p50=1.0, p90=1.5, p99=3.0, p99_9=4.0, max=5.0)
     phase = PhaseSummary(
@@ -59,11 +59,7 @@ def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
     assert (line["p99_9_ms"], line["response_time_max_ms"], line["lateness_p50_ms"]) == (4.0, 5.0, None)
     assert (line["connect_requests"], line["tls_p99_ms"], line["transfer_p50_ms"]) == (7, None, 0.5)
     assert set(LIVE_QUANTILES) < line.keys()
-
-
-def test_each_target_of_a_run_at_rest_has_a_line() -> None:
-    """It has the fields of the line of a phase, but for its time."""
-    latency = LatencySummary(mean=2.0, p50=1.0, p90=1.5, p99=3.0, p99_9=4.0, max=5.0)
+    # Each target of a run at rest has a line. It has the fields of the line of a phase, but for its time.
     (line,) = build_target_lines([make_target(latency_ms=latency)])
     assert (line["target"], line["weight"], line["requests"], line["rate_rps"]) == ("buy", 2, 100, 9.0)
     assert (line["ok"], line["failed_check"], line["not_sent_late"]) == (90, 10, 0)
@@ -139,18 +135,12 @@ def test_each_name_of_a_run_at_rest_has_a_line() -> None:
     (line,) = build_inner_lines([LOGIN])
     assert (line["request"], line["requests"], line["rate_rps"], line["timeout"]) == ("login", 250, 25.0, 0)
     assert (line["mean_ms"], line["p99_ms"], line["p99_9_ms"], line["max_ms"]) == (1.0, 3.0, 4.0, 5.0)
-
-
-def test_the_line_of_a_summary_leaves_out_names_and_tracebacks() -> None:
-    """They have lines of their own; together they would be too long for Loki."""
+    # The line of a summary leaves out names and tracebacks.
     line = build_summary_line(SUMMARY)
     assert "inner_requests" not in line
     assert (line["unit"], line["failures"][0]["reason"]) == ("iteration", "ValueError: 7")
     assert "traceback" not in line["failures"][0]
-
-
-def test_failures_of_inner_requests_have_lines_that_name_them() -> None:
-    """Those of iterations have a traceback, if there is one."""
+    # Failures of inner requests have lines that name them.
     iteration, inner = build_failure_lines(SUMMARY)
     assert (iteration["reason"], iteration["traceback"]) == ("ValueError: 7", "File x.py, line 3")
     assert "request" not in iteration

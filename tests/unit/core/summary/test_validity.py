@@ -34,40 +34,28 @@ def test_a_lease_is_flagged_for_the_requests_that_were_affected() -> None:
         (Flag.LOOP_LAG, 2, 0.3),
     ]
     assert flag_growth(second, second, covered_before=20, covered=30) == []
-
-
-def test_all_requests_of_a_lease_are_flagged_once_a_clock_was_set() -> None:
-    """Those from before count, too, and each of them once."""
+    # All requests of a lease are flagged once a clock was set.
     unset, was_set = LeaseFigures(), LeaseFigures(clock_step_s=5.0)
     assert flag_growth(unset, was_set, covered_before=10, covered=30) == [(Flag.CLOCK_SET, 30, 5.0)]
     assert flag_growth(was_set, was_set, covered_before=30, covered=40) == [(Flag.CLOCK_SET, 10, 5.0)]
-
-
-def test_a_lease_without_affected_requests_is_not_flagged() -> None:
-    """No request is concerned, whatever its worker did meanwhile."""
+    # A lease without affected requests is not flagged.
     figures = LeaseFigures(busy_share=1.0, max_lag_s=3.0, clock_step_s=5.0)
     assert flag_growth(LeaseFigures(), figures, covered_before=0, covered=0) == []
 
 
-@pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
-def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
+def test_what_moves_no_figure_is_not_flagged() -> None:
     """One second of a long run says little about the whole run."""
-    outcomes, least = make_counts(100_000), round(FEWEST_STRAINED * 100_000)
-
-    assert judge(outcomes=outcomes, kept=[(flag, least - 1, 1.0)]) == []
-    (validity,) = judge(outcomes=outcomes, kept=[(flag, least, 1.0)])
-    assert (validity.requests, validity.share) == (least, 0.01)
-
-
-def test_a_lost_worker_is_flagged_whatever_its_share() -> None:
-    """A lost worker is an event, not a figure."""
+    cases: list[Flag] = [Flag.WORKER_SATURATED, Flag.LOOP_LAG]
+    for flag in cases:
+        outcomes, least = make_counts(100_000), round(FEWEST_STRAINED * 100_000)
+        assert judge(outcomes=outcomes, kept=[(flag, least - 1, 1.0)]) == []
+        (validity,) = judge(outcomes=outcomes, kept=[(flag, least, 1.0)])
+        assert (validity.requests, validity.share) == (least, 0.01)
+    # A lost worker is flagged whatever its share. A lost worker is an event, not a figure.
     outcomes = make_counts(100_000)
     (validity,) = judge(outcomes=outcomes, kept=[(Flag.WORKER_LOST, 5, 0.0)])
     assert validity.requests == 5
-
-
-def test_a_run_without_a_fault_has_no_flag() -> None:
-    """All requests were answered once, in one window, and the account balances."""
+    # A run without a fault has no flag.
     assert judge() == []
 
 
@@ -114,32 +102,21 @@ def test_windows_that_were_not_full_are_flagged(
         assert (flags[0].requests, flags[0].share) == (100, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("missing", "said"), [(1, "1 worker was missing"), (3, "up to 3 workers were missing")]
-)
-def test_a_run_that_began_without_some_workers_says_so(missing: int, said: str) -> None:
-    """That concerns all of its requests."""
-    (validity,) = judge(kept=[(Flag.WORKERS_MISSING, 0, float(missing))])
-    assert (validity.requests, validity.share) == (100, 1.0)
-    assert validity.detail.startswith(said)
-
-
 def test_what_was_not_sent_is_not_unanswered() -> None:
     """It has an outcome of its own, and so has what is lost."""
     (flag,) = judge(outcomes=make_counts(90, timeout=2, not_sent=7, lost=1))
     assert (flag.flag, flag.requests) == (Flag.UNANSWERED, 2)
-
-
-def test_what_is_lost_is_not_said_to_be_sent_twice() -> None:
-    """It may have been sent, and nobody sends it again."""
+    # What is lost is not said to be sent twice. It may have been sent, and nobody sends it again.
     (flag,) = judge(outcomes=make_counts(90, lost=10), resent_at_most=12)
     assert flag.detail == (
         "at most this many were sent more than once, or are lost and may have been sent; each is counted once"
     )
-
-
-def test_a_run_whose_workers_did_not_know_its_clock_says_so() -> None:
-    """That concerns all of its requests."""
+    # A run that lacked workers or its clock says so. That concerns all of its requests.
+    for missing, said in [(1, "1 worker was missing"), (3, "up to 3 workers were missing")]:
+        (validity,) = judge(kept=[(Flag.WORKERS_MISSING, 0, float(missing))])
+        assert (validity.requests, validity.share) == (100, 1.0)
+        assert validity.detail.startswith(said)
+    # A run whose workers did not know its clock says so. That concerns all of its requests.
     (validity,) = judge(kept=[(Flag.CLOCK_SKEW, 0, 0.0123)])
     assert (validity.requests, validity.share) == (100, 1.0)
     assert "only to within 12.3 ms" in validity.detail

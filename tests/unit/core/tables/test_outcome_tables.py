@@ -27,10 +27,7 @@ def test_only_the_outcomes_that_occurred_have_rows() -> None:
     assert list_texts(table)[1:] == [["ok", "0", "0 %"], ["connect error", "1,000", "100 %"]]
     assert "Did not occur: unexpected status, timeout, disconnected, protocol error, not sent" in table.note
     assert [[part.kind for part in row.cells[-1].parts] for row in table.rows] == [[], ["connect_error"]]
-
-
-def test_requests_that_were_not_sent_have_causes() -> None:
-    """Each cause is a part of the outcome, and the note says what it means."""
+    # Requests that were not sent have causes.
     summary = build_summary(
         outcomes=make_outcomes(ok=900, not_sent=100), not_sent=NotSentCounts(in_flight_cap=70, late=30)
     )
@@ -65,40 +62,28 @@ def test_iterations_have_outcomes_of_their_own() -> None:
     assert table.note == "Did not occur: timeout, not sent, lost, failed check."
 
 
-def test_statuses_are_sorted_and_have_their_shares() -> None:
+def test_statuses_and_reasons_have_their_shares_and_indices() -> None:
     """Without responses there are none."""
     table = build_statuses(build_summary(statuses={"503": 1, "200": 999}))
     assert list_texts(table)[1:] == [["200", "999", "99.90 %"], ["503", "1", "0.10 %"]]
     assert build_statuses(build_summary(statuses={})).rows == []
-
-
-def test_a_run_that_has_not_begun_has_no_shares() -> None:
-    """Nothing is divided by zero."""
+    # A run that has not begun has no shares. Nothing is divided by zero.
     summary = build_summary(accounted=0, outcomes=make_outcomes(), failures=[build_failure()])
     assert list_texts(build_outcomes(summary))[1:] == [["ok", "0", "0 %"]]
     assert list_texts(build_failures(summary))[1][3] == "-"
-
-
-def test_a_reason_has_its_count_and_its_first_and_last_index() -> None:
-    """They say where to look, and are written as users write them."""
+    # A reason has its count and its first and last index.
     table = build_failures(build_summary(failures=[build_failure(), build_failure(first_index=None)]))
     assert list_texts(table) == [
         ["outcome", "reason", "requests", "share", "first index", "last index"],
         ["connect error", "refused", "120", "12.00 %", "3", "9000"],
         ["connect error", "refused", "120", "12.00 %", "-", "9000"],
     ]
-
-
-def test_targets_and_examples_have_columns_where_they_are_known() -> None:
-    """The columns stay in their order."""
+    # Targets and examples have columns where they are known. The columns stay in their order.
     table = build_failures(build_summary(failures=[build_failure(target="buy", sample="GET http://h/")]))
     heads, row = list_texts(table)
     assert (heads[0], row[0]) == ("target", "buy")
     assert (heads[-1], row[-1]) == ("request of the first", "GET http://h/")
-
-
-def test_reasons_of_all_names_are_ordered_by_their_counts() -> None:
-    """The most frequent comes first."""
+    # Reasons of all names are ordered by their counts. The most frequent comes first.
     names = [
         make_inner(name=name, failures=[build_failure(requests=count), build_failure(requests=count + 2)])
         for name, count in (("login", 1), ("buy", 2))

@@ -36,10 +36,7 @@ def test_a_run_has_the_tables_that_have_rows() -> None:
     assert list_names(build_summary()) == ["figures", "outcomes", "statuses", "times", "workers"]
     full = build_summary(targets=[make_target()], phases=[make_phase()])
     assert set(list_names(full)) >= {"phases", "targets", "target_steps"}
-
-
-def test_user_code_has_its_requests_by_name_and_no_steps() -> None:
-    """And why they failed."""
+    # User code has its requests by name and no steps. And why they failed.
     failure = FailureSummary(outcome=Outcome.TIMEOUT, reason="slow", requests=1)
     summary = build_summary(unit=Unit.ITERATION, statuses={}, inner_requests=[make_inner(failures=[failure])])
     assert list_names(summary) == [
@@ -97,17 +94,14 @@ def test_what_a_run_has_done_in_all_comes_first() -> None:
     assert [row.cells[0].text for row in figures.rows] == ["accounted", "received", "resent"]
 
 
-def test_the_load_of_a_closed_run_says_what_was_planned() -> None:
+def test_a_phase_has_its_targets_and_its_plan() -> None:
     """As in its report."""
     load = parse_spec(Source("spec", {"url": "http://h/", "stages": ["up=2s:0..50", "hold=8s:50"]}))
     summary = build_summary(phases=[make_phase(name="up"), make_phase(name="hold")])
     [phases] = (table for table in list_tables(summary, load) if table.name == "phases")
     assert "planned" in [column.key for column in phases.columns]
     assert "not sent" not in list_tables(summary, load)[1].note
-
-
-def test_a_phase_has_its_targets() -> None:
-    """One that a run does not have is named."""
+    # A phase has its targets. One that a run does not have is named.
     summary = build_summary(phases=[make_phase(name="up", targets=[make_target()]), make_phase(name="end")])
     assert [table.title for table in list_phase_tables(summary, "up")] == ["Phase up"]
     assert list_phase_tables(summary, "end") == []
@@ -123,7 +117,7 @@ def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
     ]
 
 
-def test_each_of_a_few_workers_has_a_row() -> None:
+def test_processes_have_a_row_each_or_a_spread() -> None:
     """It has requests, rate, processor time and memory, and says if the worker was lost."""
     [table] = list_worker_tables(build_summary(workers=make_workers(2, lost=1), active_s=10.0), 8)
     assert table.title == "2 workers, 1 lost"
@@ -132,10 +126,7 @@ def test_each_of_a_few_workers_has_a_row() -> None:
         ["w1", "1,000", "100/s", "10.0 s", "61 MB", "lost"],
         ["w2", "2,000", "200/s", "20.0 s", "62 MB", ""],
     ]
-
-
-def test_of_many_workers_the_spread_is_shown() -> None:
-    """Minimum, median and maximum of each column by itself, then all workers."""
+    # Of many workers the spread is shown.
     spread, workers = list_worker_tables(build_summary(workers=make_workers(9)), 8)
     assert list_texts(spread) == [
         ["each column by itself", "requests", "CPU", "peak memory"],
@@ -144,25 +135,16 @@ def test_of_many_workers_the_spread_is_shown() -> None:
         ["max", "9,000", "90.0 s", "69 MB"],
     ]
     assert (spread.title, workers.title, len(workers.rows)) == ("9 workers, none lost", "All workers", 9)
-
-
-def test_the_tables_stay_short_however_many_are_lost() -> None:
-    """The first lost ones have a row, the others are counted."""
+    # The tables stay short however many are lost. The first lost ones have a row, the others are counted.
     summary = build_summary(workers=make_workers(1000, lost=500))
     _, lost = list_worker_tables(summary, 8, 3)
     assert (lost.title, len(lost.rows), lost.left_out) == ("Lost workers", 3, 497)
     assert len(list_worker_tables(build_summary(workers=make_workers(1000)), 8)) == 1
-
-
-def test_a_worker_has_no_rate_where_requests_were_not_sent() -> None:
-    """What a worker accounted for is not what it sent."""
+    # A worker has no rate where requests were not sent. What a worker accounted for is not what it sent.
     outcomes = make_outcomes(ok=600, not_sent=400)
     [table] = list_worker_tables(build_summary(workers=make_workers(1), outcomes=outcomes), 8)
     assert list_texts(table)[1][2] == "-"
-
-
-def test_other_processes_are_named_with_their_memory() -> None:
-    """A run without workers has no tables."""
+    # Other processes are named with their memory. A run without workers has no tables.
     summary = build_summary(workers=[], processes=[ProcessSummary(name="broker", peak_mb=3.4)])
     assert describe_processes(summary) == "Peak memory of the other processes: broker 3 MB."
     assert list_worker_tables(summary, 8) == []

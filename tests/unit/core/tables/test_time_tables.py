@@ -21,17 +21,11 @@ def test_each_time_of_a_run_has_a_column() -> None:
     assert [column.detail for column in table.columns[1:]] == ["sent to end", "due to end", "due to sent"]
     assert list_texts(build_times(build_summary()))[0] == ["", "latency"]
     assert build_times(build_summary(Histogram())).rows == []
-
-
-def test_quantiles_that_would_look_the_same_have_one_more_digit() -> None:
-    """The smallest latency is as exact as the largest."""
+    # Quantiles that would look the same have one more digit.
     table = build_times(build_summary(latency_ms=LatencySummary(p50=5.001, p99=5.004, max=9.0)))
     texts = {row[0]: row[1] for row in list_texts(table)}
     assert (texts["p50"], texts["p99"], texts["max"]) == ("5.001 ms", "5.004 ms", "9.000 ms")
-
-
-def test_a_distribution_has_its_exact_extremes() -> None:
-    """The exchange format lacks them."""
+    # A distribution has its exact extremes. The exchange format lacks them.
     histogram = LATENCY.decode(build_summary())
     assert (histogram.total, histogram.min_us, histogram.max_us) == (1000, 1000, 10_990)
     assert TIMES[1].decode(build_summary()).total == 0
@@ -46,10 +40,7 @@ def test_each_step_that_some_request_has_is_a_row() -> None:
         ["transfer", "1,000", "0 ms", "500 µs", "0 ms", "1.00 ms", "6.00 ms", "7.00 ms"],
     ]
     assert build_steps(build_summary()).rows == []
-
-
-def test_each_target_has_the_99th_percentile_of_each_step() -> None:
-    """A step that it does not have has none."""
+    # Each target has the 99th percentile of each step. A step that it does not have has none.
     targets = [make_target(timing_ms=TIMING), make_target(name="buy")]
     assert list_texts(build_target_steps(targets)) == [
         ["target", "connect", "TLS", "first byte", "transfer"],

@@ -1,6 +1,5 @@
 from fractions import Fraction
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -92,9 +91,9 @@ def test_what_was_measured_under_strain_only_takes_failures_back(
     assert verdict is condition.judge(calm) or (condition.judge(calm), verdict) == (_FAILED, _UNDECIDED)
 
 
-@pytest.mark.parametrize(
-    ("hits", "total", "rest", "verdict"),
-    [
+def test_a_share_is_lost_and_won_at_a_definite_moment() -> None:
+    """99 % of 1,000 are lost with the eleventh that is not among them, and won with the 990th that is."""
+    cases: list[tuple[int, int, int, ThresholdVerdict]] = [
         (0, 0, 1000, _UNDECIDED),
         (0, 10, 990, _UNDECIDED),
         (0, 11, 989, _FAILED),
@@ -103,18 +102,11 @@ def test_what_was_measured_under_strain_only_takes_failures_back(
         (990, 1000, 0, _PASSED),
         (989, 1000, 0, _FAILED),
         (0, 0, 0, _UNDECIDED),
-    ],
-)
-def test_a_share_is_lost_and_won_at_a_definite_moment(
-    hits: int, total: int, rest: int, verdict: ThresholdVerdict
-) -> None:
-    """99 % of 1,000 are lost with the eleventh that is not among them, and won with the 990th that is."""
-    condition = Condition(ComparisonOperator.AT_LEAST, Fraction(99, 100), is_share=True)
-    assert condition.judge(HitCount(hits=hits, total=total, rest=rest)) is verdict
-
-
-def test_what_nobody_knows_the_result_of_counts_as_whichever_is_asked_for() -> None:
-    """Five of 100 that were not sent could turn 96 %, but neither 94 % nor 99 %."""
+    ]
+    for hits, total, rest, verdict in cases:
+        condition = Condition(ComparisonOperator.AT_LEAST, Fraction(99, 100), is_share=True)
+        assert condition.judge(HitCount(hits=hits, total=total, rest=rest)) is verdict
+    # What nobody knows the result of counts as whichever is asked for.
     count = HitCount(hits=94, total=100, unknown=5)
     verdicts = [
         Condition(ComparisonOperator.AT_LEAST, Fraction(percent, 100), is_share=True).judge(count)

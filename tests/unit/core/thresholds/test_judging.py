@@ -1,6 +1,5 @@
 from typing import Any
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.unit.core.thresholds.parts import build_requests
@@ -21,63 +20,45 @@ def _judge(text: str, *parts: Any, **known: Any) -> tuple[ThresholdVerdict, floa
 def test_requests_without_an_answer_are_slower_than_any_limit() -> None:
     """Five timeouts of 100 do not pass a 99th percentile, and there is no value to show for it."""
     requests = build_requests([1] * 95, timeout=5)
-
     assert _judge("p99 < 1h", requests) == (_FAILED, None)
     assert _judge("p95 < 2ms", requests) == (_PASSED, 1.0)
     assert _judge("max < 1h", requests) == (_FAILED, None)
-
-
-def test_a_bucket_on_the_limit_counts_as_beyond_it() -> None:
-    """At 300 ms a bucket is 256 µs wide: what lies in that of the limit may be slower."""
+    # A bucket on the limit counts as beyond it.
     assert _judge("p99 < 300ms", build_requests([299.7] * 100))[0] is _PASSED
     assert _judge("p99 < 300ms", build_requests([299.9] * 100)) == (_FAILED, 299.9)
     assert _judge("p99 < 1ms", build_requests([0.999] * 100))[0] is _PASSED
     assert _judge("p99 < 1ms", build_requests([1.0] * 100))[0] is _FAILED
     assert _judge("p99 <= 1ms", build_requests([1.0] * 100))[0] is _PASSED
-
-
-def test_parts_are_judged_together() -> None:
-    """A run with several phases or targets is one account."""
+    # Parts are judged together. A run with several phases or targets is one account.
     parts = build_requests([1] * 50), build_requests([3] * 50)
-
     assert _judge("p50 <= 1ms", *parts) == (_PASSED, 1.0)
     assert _judge("p51 <= 1ms", *parts) == (_FAILED, 3.0)
     assert _judge("mean <= 2ms", *parts) == (_PASSED, 2.0)
 
 
+def test_without_data_nothing_is_decided() -> None:
+    """A run that has sent nothing has not passed."""
+    for text in ["p99 < 1s", "ok >= 1%", "ok >= 1", "mean < 1s", "rate >= 1/s"]:
+        summary = judge(Threshold(text), Measurement(parts=[], is_over=True, seconds=1.0))
+        assert (summary.verdict, summary.holds) == (_UNDECIDED, None)
+        assert summary.detail == "there are no requests to judge"
+    for text in ["p99 < 1s", "ok >= 1%", "timeout <= 3", "mean < 1s", "rate >= 1/s"]:
+        # An account that does not balance decides nothing, and undoes what was decided before.
+        measured = Measurement(parts=[build_requests([1])], is_over=True, seconds=1.0, is_balanced=False)
+        for is_lost in (False, True):
+            summary = judge(Threshold(text), measured, is_lost=is_lost)
+            assert (summary.verdict, summary.detail) == (_UNDECIDED, "the account does not balance")
+
+
 def test_shares_are_of_all_requests_and_a_limit_that_is_met_is_met_exactly() -> None:
     """There is no rounding on the way."""
     requests = build_requests([1] * 999, disconnected=1)
-
     assert _judge("ok >= 99.9%", requests) == (_PASSED, 0.999)
     assert _judge("ok > 99.9%", requests)[0] is _FAILED
     assert _judge("failed + lost <= 0.1%", requests)[0] is _PASSED
     assert _judge("disconnected < 1", requests) == (_FAILED, 1)
-
-
-@pytest.mark.parametrize("text", ["p99 < 1s", "ok >= 1%", "ok >= 1", "mean < 1s", "rate >= 1/s"])
-def test_without_data_nothing_is_decided(text: str) -> None:
-    """A run that has sent nothing has not passed."""
-    summary = judge(Threshold(text), Measurement(parts=[], is_over=True, seconds=1.0))
-
-    assert (summary.verdict, summary.holds) == (_UNDECIDED, None)
-    assert summary.detail == "there are no requests to judge"
-
-
-@pytest.mark.parametrize("text", ["p99 < 1s", "ok >= 1%", "timeout <= 3", "mean < 1s", "rate >= 1/s"])
-def test_an_account_that_does_not_balance_decides_nothing(text: str) -> None:
-    """Nor does it leave anything that was decided before."""
-    measured = Measurement(parts=[build_requests([1])], is_over=True, seconds=1.0, is_balanced=False)
-
-    for is_lost in (False, True):
-        summary = judge(Threshold(text), measured, is_lost=is_lost)
-        assert (summary.verdict, summary.detail) == (_UNDECIDED, "the account does not balance")
-
-
-def test_requests_that_were_not_sent_or_are_lost_leave_undecided_what_they_could_turn() -> None:
-    """They might have been fast or slow, answered or not; a threshold on them counts them."""
+    # Requests that were not sent or are lost leave undecided what they could turn.
     requests = build_requests([1] * 90, not_sent=6, lost=4)
-
     assert _judge("p90 < 2ms", requests)[0] is _PASSED
     assert _judge("p99 < 2ms", requests)[0] is _UNDECIDED
     assert _judge("p90 < 1ms", requests)[0] is _FAILED
@@ -116,19 +97,14 @@ def test_a_run_that_was_cut_short_decides_only_what_is_certain() -> None:
     """What was not made could have been anything."""
     requests = build_requests([1] * 100, timeout=20)
     known: dict[str, Any] = {"parts": [requests], "rest": 880, "is_cut_short": True}
-
     summaries = [
         judge(Threshold(text), Measurement(**known)) for text in ("p99 < 1s", "p90 < 1s", "mean < 1s")
     ]
     assert [summary.verdict for summary in summaries] == [_FAILED, _UNDECIDED, _UNDECIDED]
     assert all("cut short" in summary.detail for summary in summaries[1:])
-
-
-def test_what_was_lost_for_certain_stays_lost() -> None:
-    """Requests that were measured under strain later do not take it back."""
+    # What was lost for certain stays lost.
     measured = Measurement(parts=[build_requests([9] * 5)], rest=5, strained=10)
     threshold = Threshold("p60 < 1ms")
-
     assert judge(threshold, measured).verdict is _UNDECIDED
     assert judge(threshold, measured, is_lost=True).verdict is _FAILED
 

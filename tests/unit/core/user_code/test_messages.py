@@ -26,21 +26,15 @@ def test_text_that_utf_8_cannot_encode_is_escaped() -> None:
     """An exception may name a file whose name is not UTF-8; the report of it ends neither host nor run."""
     report = Report(texts=["no \udcff.txt"], tracebacks={0: "in \ud800"}, requests=[0, -1], wanted=2)
     returned = Returned(error="no \udcff.txt", traceback="größe \udcff")
-
     assert read(frame(report), FromHost) == [
         Report(texts=["no \\udcff.txt"], tracebacks={0: "in \\ud800"}, requests=[0, -1], wanted=2)
     ]
     assert read(frame(returned), FromHost) == [Returned(error="no \\udcff.txt", traceback="größe \\udcff")]
-
-
-def test_bytes_stay_what_they_are_beside_such_a_text() -> None:
-    """The spec goes to the host as the bytes of its JSON, and paths as the file system has them."""
+    # Bytes stay what they are beside such a text.
     start = Start(
         spec=b'{"a": "\xff"}', folder=b"/tmp/\xff", users=1, is_ahead=True, paths={"\udcff": b"\xff"}
     )
-
     (read_back,) = read(frame(start), ToHost)
-
     assert isinstance(read_back, Start)
     assert (read_back.spec, read_back.folder) == (start.spec, start.folder)
     assert read_back.paths == {"\\udcff": b"\xff"}

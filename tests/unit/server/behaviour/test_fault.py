@@ -9,45 +9,30 @@ from oku_core.uniform import uniform
 from oku_server.behaviour.fault import Fault, FaultRates, parse_fraction
 
 
-@pytest.mark.parametrize(("text", "rate"), [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1e-3", 0.001)])
-def test_a_rate_is_a_fraction(text: str, rate: float) -> None:
+def test_a_rate_is_a_fraction_between_0_and_1() -> None:
     """Both ends of the range are allowed."""
-    assert parse_fraction(text) == rate
+    for text, rate in [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1e-3", 0.001)]:
+        assert parse_fraction(text) == rate
+    for text in ["1.5", "-0.1", "nan", "inf"]:
+        # A rate outside of 0 to 1 is refused. The message names the value and what is allowed.
+        with pytest.raises(ValueError, match=rf"^{text} is not between 0 and 1$"):
+            parse_fraction(text)
+    for text in ["", "often", "1%"]:
+        # A rate that is not a number is refused. The message shows the form of a rate.
+        with pytest.raises(ValueError, match=rf"^{text} is not a fraction between 0 and 1, such as 0.01$"):
+            parse_fraction(text)
 
 
-@pytest.mark.parametrize("text", ["1.5", "-0.1", "nan", "inf"])
-def test_a_rate_outside_of_0_to_1_is_refused(text: str) -> None:
-    """The message names the value and what is allowed."""
-    with pytest.raises(ValueError, match=rf"^{text} is not between 0 and 1$"):
-        parse_fraction(text)
-
-
-@pytest.mark.parametrize("text", ["", "often", "1%"])
-def test_a_rate_that_is_not_a_number_is_refused(text: str) -> None:
-    """The message shows the form of a rate."""
-    with pytest.raises(ValueError, match=rf"^{text} is not a fraction between 0 and 1, such as 0.01$"):
-        parse_fraction(text)
-
-
-def test_rates_that_sum_to_more_than_1_are_refused() -> None:
+def test_rates_sum_to_1_at_most() -> None:
     """A request has at most one fault, so all rates together cannot exceed 1."""
     with pytest.raises(ValueError, match=r"^the rates of all faults sum to 1\.1, which is not at most 1$"):
         FaultRates(error=0.6, stall=0.5)
-
-
-def test_rates_that_sum_to_1_but_for_rounding_are_allowed() -> None:
-    """Decimal fractions need not sum to exactly 1 in binary."""
+    # Rates that sum to 1 but for rounding are allowed.
     assert FaultRates(error=0.7, reset=0.1, stall=0.1, truncate=0.1 + 2**-50)
-
-
-def test_a_rate_outside_of_0_to_1_makes_no_rates() -> None:
-    """The type enforces the rule for callers that parse nothing."""
+    # A rate outside of 0 to 1 makes no rates. The type enforces the rule for callers that parse nothing.
     with pytest.raises(ValueError, match="the reset rate -1 is not between 0 and 1"):
         FaultRates(reset=-1)
-
-
-def test_no_rates_are_false() -> None:
-    """Rates that cannot cause a fault are false, so that nothing is drawn."""
+    # No rates are false. Rates that cannot cause a fault are false, so that nothing is drawn.
     assert not FaultRates()
     assert FaultRates(truncate=0.001)
 
@@ -80,11 +65,7 @@ def test_a_fault_is_a_pure_function_of_seed_and_index() -> None:
     first, again, other = ([rates.draw(seed, index) for index in range(100)] for seed in (1, 1, 2))
     assert first == again
     assert first != other
-
-
-def test_faults_do_not_follow_delays() -> None:
-    """Requests with short delays get a fault as often as requests with long ones."""
-    rates = FaultRates(error=0.5)
+    # Faults do not follow delays.
     short = [index for index in range(10_000) if uniform(0, index) < 0.5]
     faults = sum(rates.draw(0, index) is not None for index in short)
     assert abs(faults - len(short) / 2) < 5 * math.sqrt(len(short) / 4)

@@ -17,9 +17,9 @@ from oku_server.behaviour.planner import (
 )
 
 
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [
+def test_the_name_is_the_path_without_its_slash() -> None:
+    """The query, the scheme and the host of a target do not matter."""
+    for target, name in [
         ("/12", "12"),
         ("/", ""),
         ("/a/b", "a/b"),
@@ -28,42 +28,30 @@ from oku_server.behaviour.planner import (
         ("http://host", ""),
         ("*", "*"),
         ("/-/healthz", "-/healthz"),
-    ],
-)
-def test_the_name_is_the_path_without_its_slash(target: str, name: str) -> None:
-    """The query, the scheme and the host of a target do not matter."""
-    assert find_name(target.encode()) == name.encode()
-
-
-def test_a_target_that_is_not_a_url_has_no_name() -> None:
-    """The caller decides what becomes of the request."""
+    ]:
+        assert find_name(target.encode()) == name.encode()
+    # A target that is not a url has no name. The caller decides what becomes of the request.
     with pytest.raises(ValueError, match="Invalid IPv6 URL"):
         find_name(b"http://[/1")
 
 
-@pytest.mark.parametrize(("name", "index"), [("0", 0), ("12", 12), ("007", 7), ("9" * 18, 10**18 - 1)])
-def test_a_numeric_name_is_an_index(name: str, index: int) -> None:
+def test_a_numeric_name_alone_is_an_index() -> None:
     """A name of decimal digits is an index."""
-    assert parse_index(name.encode()) == index
+    for name, index in [("0", 0), ("12", 12), ("007", 7), ("9" * 18, 10**18 - 1)]:
+        assert parse_index(name.encode()) == index
+    for name in ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000]:
+        # Any other name is not an index.
+        assert parse_index(name.encode()) is None
 
 
-@pytest.mark.parametrize("name", ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000])
-def test_any_other_name_is_not_an_index(name: str) -> None:
-    """Neither digits of other scripts nor numbers beyond any request space are an index."""
-    assert parse_index(name.encode()) is None
-
-
-@pytest.mark.parametrize("text", ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "20ms"])
-def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) -> None:
+def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index() -> None:
     """The delay and the fault of a numeric name are those of `Delay` and `FaultRates`."""
-    delay, faults = parse_delay(text), FaultRates(error=0.3)
-    planner = Planner(delay, faults, 5, Chance())
-    for index in range(50):
-        assert planner.plan(b"%d" % index) == DelayPlan(delay.draw_s(5, index), faults.draw(5, index))
-
-
-def test_another_seed_gives_another_plan() -> None:
-    """Servers with different seeds behave differently."""
+    for text in ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "20ms"]:
+        delay, faults = parse_delay(text), FaultRates(error=0.3)
+        planner = Planner(delay, faults, 5, Chance())
+        for index in range(50):
+            assert planner.plan(b"%d" % index) == DelayPlan(delay.draw_s(5, index), faults.draw(5, index))
+    # Another seed gives another plan. Servers with different seeds behave differently.
     plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, Chance()) for seed in (1, 2)]
     first, second = ([plan.plan(b"%d" % index) for index in range(50)] for plan in plans)
     assert first != second

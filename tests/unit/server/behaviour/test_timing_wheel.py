@@ -36,22 +36,6 @@ def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[floa
     assert len(wheel) == 0
 
 
-def test_a_waiter_that_is_removed_is_not_woken() -> None:
-    """The others in its bucket are woken, and an empty wheel sets no timer."""
-    time = Time()
-    wheel = TimingWheel(time)
-    one, other = Sleeper(time), Sleeper(time)
-    tick = wheel.add(one, 0.01)
-    assert wheel.add(other, 0.01) == tick
-    wheel.remove(one, tick)
-    assert len(wheel) == 1
-    time.pass_s(0.02)
-    assert (len(one.woken_at), len(other.woken_at)) == (0, 1)
-    wheel.remove(other, tick)
-    assert time.timers == []
-    assert len(wheel) == 0
-
-
 @pytest.mark.parametrize("first_s", [0.01, 10.0])
 def test_a_wheel_goes_on_after_it_was_empty(first_s: float) -> None:
     """The wheel wakes a new waiter whatever it waited for before."""
@@ -85,8 +69,21 @@ def test_a_long_wait_needs_few_looks(waiters: int) -> None:
     assert time.timers == []
 
 
-def test_whoever_waits_again_when_woken_is_woken_again() -> None:
-    """This holds even without a delay; the next wake never comes in the same turn of the loop."""
+def test_a_waiter_that_is_removed_is_not_woken() -> None:
+    """The others in its bucket are woken, and an empty wheel sets no timer."""
+    time = Time()
+    wheel = TimingWheel(time)
+    one, other = Sleeper(time), Sleeper(time)
+    tick = wheel.add(one, 0.01)
+    assert wheel.add(other, 0.01) == tick
+    wheel.remove(one, tick)
+    assert len(wheel) == 1
+    time.pass_s(0.02)
+    assert (len(one.woken_at), len(other.woken_at)) == (0, 1)
+    wheel.remove(other, tick)
+    assert time.timers == []
+    assert len(wheel) == 0
+    # Whoever waits again when woken is woken again.
     time = Time()
     wheel = TimingWheel(time)
 

@@ -22,10 +22,7 @@ def test_the_counts_of_all_processes_are_summed(store: CountStore) -> None:
         for run in ("a", "a", "b", ""):
             table.add(run)
     assert [store.sum_up(run).served for run in ("a", "b", "", "c")] == [6, 3, 3, 0]
-
-
-def test_a_name_that_is_not_a_run_was_served_nothing(store: CountStore) -> None:
-    """A name that fits no row does not get the count of requests without a run."""
+    # A name that is not a run was served nothing.
     CountTable(store.blocks[0], store.registry).add("")
     assert store.sum_up("x" * 41).served == 0
 
@@ -75,17 +72,14 @@ def test_a_file_in_the_making_is_left_out_of_the_sum(tmp_path: Path) -> None:
     assert store.sum_up("a").served == 1
 
 
-def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     """The error names the file."""
     path = tmp_path / "served-0.bin"
     path.write_bytes(b"precious")
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} is not a file of counts$"):
         FileCountStore(tmp_path, 1)
     assert path.read_bytes() == b"precious"
-
-
-def test_a_directory_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path) -> None:
-    """A file where the directory should be is the user's mistake."""
+    # A directory that cannot be used is named with the reason.
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} cannot be used: Not a directory$"):

@@ -27,11 +27,6 @@ def describe(run: str, *, announces: bool = False) -> Description:
     }
 
 
-def test_a_healthy_server_says_so() -> None:
-    """The answer has status 200."""
-    assert ask(b"/-/healthz") == Content(b"200 OK", b"ok\n", b"text/plain; charset=utf-8")
-
-
 @pytest.mark.parametrize(
     ("query", "run"),
     [
@@ -51,8 +46,10 @@ def test_the_server_tells_what_it_served_for_a_run(query: bytes, run: str) -> No
     assert json.loads(answer.body) == describe(run)
 
 
-def test_a_run_is_announced() -> None:
-    """The answer describes the run after its announcement, as the answer of `served` does."""
+def test_a_healthy_server_says_so() -> None:
+    """The answer has status 200."""
+    assert ask(b"/-/healthz") == Content(b"200 OK", b"ok\n", b"text/plain; charset=utf-8")
+    # A run is announced.
     answer = ask(b"/-/announce?run=abc")
     assert json.loads(answer.body) == describe("abc", announces=True)
 

@@ -18,10 +18,7 @@ def test_requests_of_one_connection_are_answered_in_order() -> None:
         assert client.written.count(b"HTTP/1.1 200 OK") == answers
         assert client.written.count(b"0123456789") * 10 == length
     assert client.say(GET) == b""
-
-
-def test_a_client_that_sends_ahead_without_end_is_not_read_meanwhile() -> None:
-    """The server reads only so far ahead of its answers; after them, the connection goes on."""
+    # A client that sends ahead without end is not read meanwhile.
     server = Server(delay="1ms")
     client = server.connect_known()
     client.say(GET * (server_connection.MOST_QUEUED + 2))
@@ -60,10 +57,7 @@ def test_an_error_is_status_500_on_a_connection_that_stays(pieces: tuple[bytes, 
     client = Server(error=1.0).connect_known()
     assert client.say(*pieces).startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
     assert not client.closed
-
-
-def test_a_reset_answers_nothing(pieces: tuple[bytes, ...]) -> None:
-    """The connection is aborted after the delay."""
+    # A reset answers nothing. The connection is aborted after the delay.
     server = Server(reset=1.0, delay="1s")
     client = server.connect_known()
     client.say(*pieces, *pieces)
@@ -71,19 +65,13 @@ def test_a_reset_answers_nothing(pieces: tuple[bytes, ...]) -> None:
     server.time.pass_s(1.1)
     assert client.was_reset
     assert client.written == b""
-
-
-def test_a_truncated_answer_announces_all_and_sends_half(pieces: tuple[bytes, ...]) -> None:
-    """The connection is closed in the middle of the body."""
+    # A truncated answer announces all and sends half. The connection is closed in the middle of the body.
     client = Server(body=b"0123456789", truncate=1.0).connect_known()
     head, _, body = client.say(*pieces, *pieces).partition(b"\r\n\r\n")
     assert b"\r\nContent-Length: 10\r\n" in head
     assert body == b"01234"
     assert client.closed
-
-
-def test_a_stalled_request_is_never_answered_nor_is_what_follows(pieces: tuple[bytes, ...]) -> None:
-    """Every request is counted and none is kept; the server reads on, so that it sees the connection end."""
+    # A stalled request is never answered nor is what follows.
     server = Server(stall=1.0)
     client = server.connect_known()
     assert client.say(*pieces, GET * 1000) == b""

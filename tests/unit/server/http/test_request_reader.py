@@ -60,24 +60,18 @@ def refusal_of(reader: RequestReader) -> bytes:
     return last.refusal
 
 
-def test_requests_are_read_whatever_their_form() -> None:
+def test_requests_are_read_however_they_are_split() -> None:
     """Bodies, chunks, trailers, upgrades and empty lines between requests make no difference."""
     reader = read(STREAM)
     assert list(reader.requests) == REQUESTS
     assert {run: reader.count(run) for run in COUNTS} == COUNTS
     assert reader.is_over
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_requests_may_come_in_small_pieces(size: int) -> None:
-    """The pieces may be as small as one byte."""
-    reader = read(*(STREAM[start : start + size] for start in range(0, len(STREAM), size)))
-    assert list(reader.requests) == REQUESTS
-    assert {run: reader.count(run) for run in COUNTS} == COUNTS
-
-
-def test_requests_may_be_split_at_every_byte() -> None:
-    """Two pieces are read like the whole."""
+    for size in [1, 2, 3, 7]:
+        # Requests may come in small pieces. The pieces may be as small as one byte.
+        reader = read(*(STREAM[start : start + size] for start in range(0, len(STREAM), size)))
+        assert list(reader.requests) == REQUESTS
+        assert {run: reader.count(run) for run in COUNTS} == COUNTS
+    # Requests may be split at every byte. Two pieces are read like the whole.
     for place in range(len(STREAM)):
         assert list(read(STREAM[:place], STREAM[place:]).requests) == REQUESTS
 
@@ -140,18 +134,13 @@ def test_the_refusal_of_an_override_has_a_reason() -> None:
     wrong = read(HEAD + b"Oku-Delay: 2h\r\n\r\n")
     assert wrong.requests[-1].reason == b"Oku-Delay: 2h is not between 0s and 1h"
     assert read(b"GET /1 HTTP/1.1\r\n\r\n").requests[-1].reason == b""
-
-
-@pytest.mark.parametrize("coding", [b"chunked", b"none"])
-def test_a_malformed_body_is_refused(coding: bytes) -> None:
-    """The head of the request was complete, so the request counts."""
-    reader = read(HEAD + b"Transfer-Encoding: " + coding + b"\r\n\r\nno number\r\n")
-    assert refusal_of(reader) == b"400 Bad Request"
-    assert reader.count() == 1
-
-
-def test_requests_before_a_malformed_one_are_kept() -> None:
-    """The earlier requests still get an answer."""
+    cases: list[bytes] = [b"chunked", b"none"]
+    for coding in cases:
+        # A malformed body is refused. The head of the request was complete, so the request counts.
+        reader = read(HEAD + b"Transfer-Encoding: " + coding + b"\r\n\r\nno number\r\n")
+        assert refusal_of(reader) == b"400 Bad Request"
+        assert reader.count() == 1
+    # Requests before a malformed one are kept. The earlier requests still get an answer.
     reader = read(HEAD + b"\r\n" + b"no request\r\n")
     assert [request.refusal for request in reader.requests] == [b"", b"400 Bad Request"]
     reader.feed(HEAD + b"\r\n")
@@ -193,20 +182,14 @@ def test_a_body_may_be_of_any_length() -> None:
     reader = read(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 1000, b"0\r\n\r\n")
     assert len(reader.requests) == 1
     assert not reader.is_over
-
-
-def test_any_number_of_requests_may_follow_each_other() -> None:
-    """The limit applies to each request, not to their sum."""
+    # Any number of requests may follow each other. The limit applies to each request, not to their sum.
     request = HEAD + b"\r\n"
     reader = Reader()
     for _ in range(3 * LONGEST_HEAD_BYTES // len(request)):
         reader.feed(request[:10])
         reader.feed(request[10:])
         assert reader.requests.pop().refusal == b""
-
-
-def test_a_reader_that_is_closed_reads_nothing() -> None:
-    """A closed reader keeps no requests and counts no more of them."""
+    # A reader that is closed reads nothing. A closed reader keeps no requests and counts no more of them.
     reader = read(HEAD + b"\r\n")
     reader.close()
     reader.feed(HEAD + b"\r\n")

@@ -1,7 +1,7 @@
 """Tests of requests that take too long to arrive, on a connection without a network."""
 
 import pytest
-from tests.unit.server.client import GET, LINES, OK, Client, Server
+from tests.unit.server.client import GET, LINES, OK, Server
 
 from oku_server.http import request_timeouts
 
@@ -21,8 +21,9 @@ def pass_s(server: Server, seconds: float) -> None:
     server.time.pass_s(seconds, 0.25)
 
 
-def test_half_a_head_is_refused_after_a_while(server: Server) -> None:
+def test_how_long_a_head_and_a_body_may_take() -> None:
     """Its time begins with its first byte, whatever drips in meanwhile."""
+    server = Server()
     client = server.connect()
     client.say(HALF)
     for byte in GET[20:25]:
@@ -33,27 +34,21 @@ def test_half_a_head_is_refused_after_a_while(server: Server) -> None:
     assert client.written.startswith(TOO_SLOW)
     assert client.closed
     assert server.count("r1") == 0
-
-
-def test_a_head_that_comes_in_two_pieces_is_answered(server: Server) -> None:
-    """The connection then stays open, however long it is idle."""
+    # A head that comes in two pieces is answered. The connection then stays open, however long it is idle.
+    server = Server()
     client = server.connect()
     client.say(HALF)
     assert client.say(GET[20:]) == OK
     pass_s(server, 10 * request_timeouts.BODY_S)
     assert client.say(GET) == OK
     assert len(server.service.request_timeouts) == 0
-
-
-def test_a_connection_that_says_nothing_stays(server: Server) -> None:
-    """A load test may open its connections beforehand."""
+    # A connection that says nothing stays. A load test may open its connections beforehand.
+    server = Server()
     client = server.connect()
     pass_s(server, 10 * request_timeouts.BODY_S)
     assert client.say(GET) == OK
-
-
-def test_a_body_may_take_long_as_long_as_it_comes(server: Server) -> None:
-    """Only a pause ends the connection."""
+    # A body may take long as long as it comes. Only a pause ends the connection.
+    server = Server()
     client = server.connect()
     client.say(POST)
     for byte in b"abc":
@@ -79,19 +74,18 @@ def test_a_head_behind_a_request_that_is_being_answered_waits_with_it() -> None:
     assert TOO_SLOW in client.written
 
 
-def test_of_too_many_half_heads_the_oldest_make_room(server: Server) -> None:
+def test_of_too_many_half_heads_the_oldest_make_room() -> None:
     """A client that sends its request at once is still answered."""
+    server = Server()
     clients = [server.connect() for _ in range(request_timeouts.MOST_HEADS + 10)]
     for client in clients:
         client.say(HALF)
     assert [client.closed for client in clients] == [True] * 10 + [False] * request_timeouts.MOST_HEADS
     assert server.connect().say(GET) == OK
-
-
-def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
-    """This holds for clients that leave half a head and those that leave half a body."""
+    # A client that leaves is forgotten.
+    server = Server()
     for piece in (HALF, POST):
-        client: Client = server.connect()
+        client = server.connect()
         client.say(piece)
         assert len(server.service.request_timeouts) == 1
         client.leave()

@@ -2,30 +2,25 @@ import pytest
 from tests.unit.server.client import GET, LINES, OK, Server
 
 
+def test_every_method_is_answered_alike() -> None:
+    """The method does not matter, except for HEAD."""
+    cases: list[bytes] = [b"GET", b"POST", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT"]
+    for method in cases:
+        target = b"a:1" if method == b"CONNECT" else b"/a"
+        client = Server().connect_known()
+        assert client.say(method + b" " + target + b" HTTP/1.1\r\n" + LINES) == OK
+        assert client.say(GET) == OK
+    # A head request gets the head alone. The response to HEAD announces a body but has none.
+    client = Server().connect_known()
+    assert client.say(GET.replace(b"GET", b"HEAD")) == OK.removesuffix(b"Hello, World!")
+
+
 def test_a_request_is_answered_and_its_connection_stays(pieces: tuple[bytes, ...]) -> None:
     """Any number of requests get status 200, their delay and the body."""
     client = Server().connect_known()
     assert client.say(*pieces, *pieces) == 2 * OK
     assert not client.closed
-
-
-@pytest.mark.parametrize("method", [b"GET", b"POST", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT"])
-def test_every_method_is_answered_alike(method: bytes) -> None:
-    """The method does not matter, except for HEAD."""
-    target = b"a:1" if method == b"CONNECT" else b"/a"
-    client = Server().connect_known()
-    assert client.say(method + b" " + target + b" HTTP/1.1\r\n" + LINES) == OK
-    assert client.say(GET) == OK
-
-
-def test_a_head_request_gets_the_head_alone() -> None:
-    """The response to HEAD announces a body but has none."""
-    client = Server().connect_known()
-    assert client.say(GET.replace(b"GET", b"HEAD")) == OK.removesuffix(b"Hello, World!")
-
-
-def test_a_long_body_is_written_whole(pieces: tuple[bytes, ...]) -> None:
-    """A body that is too long to be copied behind its head still follows it."""
+    # A long body is written whole. A body that is too long to be copied behind its head still follows it.
     client = Server(body=b"x" * 100_000).connect_known()
     assert client.say(*pieces).partition(b"\r\n\r\n")[2] == b"x" * 100_000
 
@@ -61,10 +56,7 @@ def test_a_client_that_asks_for_leave_to_send_its_body_gets_it() -> None:
     server.time.pass_s(1.1)
     assert client.written.count(b"HTTP/1.1 200 OK") == 2
     assert client.written.count(b"100 Continue") == 1
-
-
-def test_a_client_that_sends_its_body_at_once_needs_no_leave() -> None:
-    """An HTTP/1.0 client gets none either, since it does not know interim responses."""
+    # A client that sends its body at once needs no leave.
     expect = b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     assert Server().connect_known().say(b"POST /1 HTTP/1.1\r\nHost: a\r\n" + expect + b"ab") == OK
     assert Server().connect_known().say(b"POST /1 HTTP/1.0\r\n" + expect) == b""
@@ -79,10 +71,7 @@ def test_a_connection_is_closed_when_the_client_wants_it() -> None:
     assert answer.count(b"HTTP/1.1") == 1
     assert client.closed
     assert server.count("r1") == 1
-
-
-def test_nothing_is_read_behind_a_request_that_closes_its_connection() -> None:
-    """This holds even while that request waits for its answer."""
+    # Nothing is read behind a request that closes its connection.
     server = Server(delay="1s")
     client = server.connect_known()
     client.say(b"GET /1 HTTP/1.1\r\nConnection: close\r\n" + LINES, GET)
@@ -90,6 +79,15 @@ def test_nothing_is_read_behind_a_request_that_closes_its_connection() -> None:
     assert client.written.count(b"HTTP/1.1") == 1
     assert client.closed
     assert server.count("r1") == 1
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(b"", False), (b"Connection: keep-alive\r\n", True)])
+def test_http_1_0_keeps_a_connection_only_if_asked(asked: bytes, *, kept: bool) -> None:
+    """A header tells an HTTP/1.0 client that its connection stays open."""
+    client = Server().connect_known()
+    answer = client.say(b"GET /1 HTTP/1.0\r\n" + asked + b"\r\n")
+    assert (b"\r\nConnection: keep-alive\r\n" in answer) is kept
+    assert client.closed is not kept
 
 
 def test_a_known_request_within_another_one_is_a_part_of_that() -> None:
@@ -102,24 +100,9 @@ def test_a_known_request_within_another_one_is_a_part_of_that() -> None:
     # What looks like a first line is the value of a header, so the request has two Host headers.
     assert server.connect_known().say(b"GET /2 HTTP/1.1\r\nHost: a\r\nX: ", GET).startswith(b"HTTP/1.1 400 ")
     assert (server.count("r1"), server.count("r2")) == (1, 1)
-
-
-def test_empty_lines_between_requests_are_skipped() -> None:
-    """Old clients send an empty line after a body."""
+    # Empty lines between requests are skipped. Old clients send an empty line after a body.
     assert Server().connect_known().say(b"\r\n", GET, b"\r\n\r", b"\n" + GET, b"\n", GET) == 3 * OK
-
-
-@pytest.mark.parametrize(("asked", "kept"), [(b"", False), (b"Connection: keep-alive\r\n", True)])
-def test_http_1_0_keeps_a_connection_only_if_asked(asked: bytes, *, kept: bool) -> None:
-    """A header tells an HTTP/1.0 client that its connection stays open."""
-    client = Server().connect_known()
-    answer = client.say(b"GET /1 HTTP/1.0\r\n" + asked + b"\r\n")
-    assert (b"\r\nConnection: keep-alive\r\n" in answer) is kept
-    assert client.closed is not kept
-
-
-def test_an_upgrade_that_is_offered_is_not_taken() -> None:
-    """The request is answered, and the connection goes on in HTTP/1.1."""
+    # An upgrade that is offered is not taken.
     client = Server().connect_known()
     assert client.say(b"GET /1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" + LINES + GET) == 2 * OK
 
@@ -159,10 +142,7 @@ def test_a_connection_that_ends_while_its_time_comes_is_not_written_to() -> None
     server.time.pass_s(1.1)
     assert client.written == b""
     client.leave()
-
-
-def test_questions_to_the_server_are_neither_counted_nor_delayed() -> None:
-    """Health and counts are available while everything else is slow or fails."""
+    # Questions to the server are neither counted nor delayed.
     server = Server(delay="1h", reset=1.0)
     client = server.connect_known()
     for target in (b"/-/healthz", b"/-/served", b"/-/nothing", b"/-/", b"http://a/-/healthz"):

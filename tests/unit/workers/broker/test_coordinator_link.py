@@ -24,46 +24,33 @@ class Desk:
         return self.caplog.messages
 
 
-@pytest.fixture
-def desk(caplog: pytest.LogCaptureFixture) -> Desk:
-    """A link to a coordinator that has not been heard."""
-    return Desk(caplog)
-
-
-def test_the_first_word_of_the_coordinator_is_logged(desk: Desk) -> None:
+def test_what_is_logged_of_the_coordinator(caplog: pytest.LogCaptureFixture) -> None:
     """Once, with the broker in between and without its password; a connection to that alone is none."""
+    desk = Desk(caplog)
     desk.link.on_connected()
     assert desk.caplog.messages == []
     assert desk.hear(0.0, 5.0, 5.0, 1.0) == ["connected to the coordinator through redis://***@valkey:6379/0"]
-
-
-def test_a_link_that_was_made_stays(desk: Desk) -> None:
-    """A readiness probe hears the same while the broker is away, and afterwards."""
+    # A link that was made stays.
+    desk = Desk(caplog)
     assert not desk.link.is_made
     desk.hear(0.0)
     desk.now += 3600
     desk.link.on_connected()
     assert desk.link.is_made
-
-
-def test_a_coordinator_that_was_silent_is_logged_once_it_is_back(desk: Desk) -> None:
-    """It speaks every few seconds: a shorter silence is none."""
+    # A coordinator that was silent is logged once it is back.
+    desk = Desk(caplog)
     desk.hear(0.0, *[15.0] * 5)
     assert desk.hear(19.0) == []
     assert desk.hear(20.0) == ["connected to the coordinator again after 20 s"]
     assert desk.caplog.records[0].__dict__["silent_s"] == 20.0
     assert desk.hear(5.0, 5.0, 70.0) == ["connected to the coordinator again after 70 s"]
-
-
-def test_a_new_connection_to_the_broker_is_logged_once_the_coordinator_is_heard(desk: Desk) -> None:
-    """However short the outage was: Celery has logged that it began."""
+    # A new connection to the broker is logged once the coordinator is heard.
+    desk = Desk(caplog)
     desk.hear(0.0, 5.0)
     desk.link.on_connected()
     assert desk.hear(3.0, 5.0) == ["connected to the coordinator again after 3 s"]
-
-
-def test_a_connection_that_breaks_again_and_again_does_not_fill_the_log(desk: Desk) -> None:
-    """One line a minute, the last one included, says how long the longest silence was."""
+    # A connection that breaks again and again does not fill the log.
+    desk = Desk(caplog)
     desk.hear(0.0)
     said = []
     for silent_s in [2.0, 9.0, 4.0] * 20:

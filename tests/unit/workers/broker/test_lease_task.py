@@ -74,14 +74,6 @@ def build_batch() -> LeaseBatch:
     return LeaseBatch(run="r1", incarnation="b1", leases=[lease], start_by=time.time() + 60, spec=spec)
 
 
-def test_leases_reach_the_lease_runner(desk: Desk) -> None:
-    """They arrive as they were sent, and are counted."""
-    batch = build_batch()
-    desk.deliver(seal_leases(SIGNER, batch))
-    assert desk.runner.batches == [batch]
-    assert (desk.watchdog.messages, desk.rejected) == (1, [])
-
-
 @pytest.mark.parametrize("document", [None, "lease", {}, {"run": "r1"}, [1, 2]])
 def test_what_is_not_a_message_of_leases_is_dropped(desk: Desk, document: object) -> None:
     """Nobody can answer it; it is counted as heard, and as rejected."""
@@ -90,25 +82,31 @@ def test_what_is_not_a_message_of_leases_is_dropped(desk: Desk, document: object
     assert (desk.watchdog.messages, len(desk.rejected)) == (1, 1)
 
 
-def test_what_is_signed_with_another_key_is_dropped(desk: Desk) -> None:
-    """Whoever reaches the broker could make load otherwise."""
+def test_leases_reach_the_lease_runner() -> None:
+    """They arrive as they were sent, and are counted."""
+    desk = Desk()
+    batch = build_batch()
+    desk.deliver(seal_leases(SIGNER, batch))
+    assert desk.runner.batches == [batch]
+    assert (desk.watchdog.messages, desk.rejected) == (1, [])
+    # What is signed with another key is dropped. Whoever reaches the broker could make load otherwise.
+    desk = Desk()
     desk.deliver(seal_leases(Signer(b"another key of some length"), build_batch()))
     assert desk.runner.batches == []
     assert "not signed" in str(desk.rejected[0])
 
 
-def test_leases_of_another_version_are_refused(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_leases_of_another_version_are_refused(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody else knows that this worker cannot read them; both versions are named, to the log as well."""
+    desk = Desk()
     body = b'{"run": "r1", "incarnation": "b1", "leases": [{"id": "l1", "lanes": 3}]}'
     desk.deliver(msgspec.to_builtins(SIGNER.seal(MessageKind.LEASE, body, PROTOCOL + 1)))
     [(head, reason)] = desk.runner.refused
     assert (head.run, [lease.id for lease in head.leases]) == ("r1", ["l1"])
     assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in reason
     assert reason in caplog.text
-
-
-def test_leases_with_a_part_that_is_not_understood_are_refused(desk: Desk) -> None:
-    """Their spec may be newer than this worker."""
+    # Leases with a part that is not understood are refused. Their spec may be newer than this worker.
+    desk = Desk()
     batch = msgspec.json.decode(msgspec.json.encode(seal_leases(SIGNER, build_batch())))
     body = msgspec.json.encode(msgspec.json.decode(batch["body"]) | {"spec": {"k" * 1000: 1}})
     desk.deliver(msgspec.to_builtins(SIGNER.seal(MessageKind.LEASE, body)))

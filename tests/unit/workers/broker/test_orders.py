@@ -101,66 +101,56 @@ def test_an_order_about_leases_reaches_the_lease_runner(desk: Desk, order: Stop 
     assert desk.runner.orders == [order]
 
 
-def test_orders_to_this_worker_alone_are_counted(desk: Desk) -> None:
-    """Those to all come another way: a worker that hears them may be deaf to what waits for it."""
-    desk.orders.handle(Control(incarnation="b0"))
-    desk.orders.handle(build_intervals(1, 1.0))
-    desk.orders.handle(Stop(run="r1", up_to=3, grace_s=2.5))
-    assert desk.watchdog.messages == 1
-
-
 def build_intervals(number: int, heartbeat_s: float) -> Intervals:
     """An order with another interval for checkpoints, which is three times as long."""
     return Intervals(number=number, heartbeat_s=heartbeat_s, checkpoint_s=3 * heartbeat_s)
 
 
-def test_intervals_hold_until_a_newer_one_arrives(desk: Desk) -> None:
-    """Copies of an old one, with which somebody would slow the workers down, have no effect."""
+def test_what_is_counted_and_what_holds_of_orders() -> None:
+    """Those to all come another way: a worker that hears them may be deaf to what waits for it."""
+    desk = Desk()
+    desk.orders.handle(Control(incarnation="b0"))
+    desk.orders.handle(build_intervals(1, 1.0))
+    desk.orders.handle(Stop(run="r1", up_to=3, grace_s=2.5))
+    assert desk.watchdog.messages == 1
+    # Intervals hold until a newer one arrives.
+    desk = Desk()
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
         desk.orders.handle(build_intervals(number, seconds))
     assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
     assert desk.runner.intervals == [9.0, 3.0, 6.0]
-
-
-def test_the_runner_learns_that_the_coordinator_speaks(desk: Desk) -> None:
-    """It may have been away, and says the same as before when it is back."""
+    # The runner learns that the coordinator speaks.
+    desk = Desk()
     for _ in range(2):
         desk.orders.handle(build_intervals(5, 1.0))
     assert desk.runner.heard == 2
-
-
-def test_the_worker_is_linked_to_the_coordinator_once_that_speaks_to_all(desk: Desk) -> None:
-    """An order about leases may be as old as the run."""
+    # The worker is linked to the coordinator once that speaks to all.
+    desk = Desk()
     desk.orders.handle(Control(incarnation="b1", limits={"l1": 5}))
     assert not desk.link.is_made
     desk.orders.handle(build_intervals(5, 1.0))
     assert desk.link.is_made
 
 
-def test_the_runner_learns_which_run_has_its_turn(desk: Desk) -> None:
+def test_what_the_runner_learns_of_intervals() -> None:
     """A copy of an old order does not say that the run has it still."""
+    desk = Desk()
     for number, run in ((5, "r1"), (6, ""), (5, "r1"), (7, "r2")):
         desk.orders.handle(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, run=run))
     assert desk.runner.turns == ["r1", "", "r2"]
-
-
-def test_any_intervals_are_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
-    """The numbers come from the clock of the coordinator, and that of a new one may be behind."""
+    # Any intervals are taken when there was none for a minute.
+    desk = Desk()
     desk.orders.handle(build_intervals(100, 3.0))
     desk.now += 60
     desk.orders.handle(build_intervals(7, 1.0))
     assert desk.heartbeat.intervals == [3.0, 1.0]
-
-
-def test_the_first_intervals_are_answered_at_once(desk: Desk) -> None:
-    """A coordinator that has just begun to listen learns of the worker; later ones change the pace alone."""
+    # The first intervals are answered at once.
+    desk = Desk()
     for number in (5, 5, 6):
         desk.orders.handle(build_intervals(number, 1.0))
     assert desk.heartbeat.hurries == 1
-
-
-def test_the_newest_order_says_what_the_clock_of_the_coordinator_is(desk: Desk) -> None:
-    """A copy of an old one does not set it back; one without a clock leaves it."""
+    # The newest order says what the clock of the coordinator is.
+    desk = Desk()
     clock = desk.runner.coordinator_clock
     for number, seconds in [(5, 300), (6, 400), (5, 300)]:
         notice = ClockNotice(kernel="boot", offset_ns=seconds * 10**9)

@@ -142,8 +142,9 @@ async def test_each_answer_is_judged_and_counted_by_its_own_target(build_bench: 
     }
 
 
-async def test_it_keeps_the_window_full(bench: EngineBench) -> None:
+async def test_it_keeps_the_window_full_and_passes_no_limit(build_bench: BuildBench) -> None:
     """Each answer makes room for the next index, also where one lease ends and the next begins."""
+    bench = build_bench()
     first, second = bench.add((0, 4)), bench.add((4, 8))
     await settle()
     assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 3)
@@ -153,10 +154,8 @@ async def test_it_keeps_the_window_full(bench: EngineBench) -> None:
         assert bench.sent == list(range(index + 4))
     assert first.finished.done()
     assert second.in_flight == 3
-
-
-async def test_a_limit_is_not_passed_by_the_window(bench: EngineBench) -> None:
-    """What lies beyond is sent as soon as the limit rises, within a lease of several ranges as well."""
+    # A limit is not passed by the window.
+    bench = build_bench()
     execution = bench.add((5, 6), (10, 12), (20, 30), limit=2)
     await settle()
     assert (bench.sent, bench.engine.in_flight) == ([5, 10], 2)
@@ -169,10 +168,8 @@ async def test_a_limit_is_not_passed_by_the_window(bench: EngineBench) -> None:
     bench.answer(5)
     await settle()
     assert bench.engine.in_flight == 2
-
-
-async def test_what_is_in_flight_is_known_by_index(bench: EngineBench) -> None:
-    """It is so for each lease, at any time between two turns of the event loop."""
+    # What is in flight is known by index.
+    bench = build_bench()
     first, second = bench.add((0, 2)), bench.add((7, 20))
     assert bench.engine.group_in_flight() == {}
     for _ in range(8):
@@ -211,20 +208,6 @@ async def test_no_answer_is_in_flight_for_whoever_asks(bench: EngineBench, ask: 
     assert execution.outcomes[OK] + len(execution.given_back) + execution.in_flight == execution.taken
 
 
-async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
-    """The engine goes on with the next lease."""
-    first = bench.add((0, 3))
-    await settle()
-    second = bench.add((3, 6))
-
-    bench.engine.cancel(first)
-    await settle()
-
-    assert first.finished.done()
-    assert first.given_back == [0, 1, 2]
-    assert (bench.sent, second.in_flight) == ([0, 1, 2, 3, 4, 5], 3)
-
-
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: int) -> None:
     """Each index taken is given back before, while and after its request begins."""
@@ -241,20 +224,6 @@ async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: in
     other = bench.add((10, 20))
     await settle()
     assert (other.in_flight, bench.engine.in_flight) == (3, 3)
-
-
-async def test_a_second_cut_does_nothing(bench: EngineBench) -> None:
-    """It does not matter whether it comes at once or later."""
-    first = bench.add((0, 3))
-    await settle()
-    bench.engine.cancel(first)
-    bench.engine.cancel(first)
-    await settle()
-    second = bench.add((3, 6))
-    await settle()
-    bench.engine.cancel(first)
-    await settle()
-    assert (first.given_back, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
 
 
 async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
@@ -274,25 +243,44 @@ async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
     assert not any(task.cancelling() for task in asyncio.all_tasks())
 
 
-async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
-    """Requests that follow on the slots of this lease are not cut off either."""
+async def test_a_cut_off_request_is_given_back_once(build_bench: BuildBench) -> None:
+    """The engine goes on with the next lease."""
+    bench = build_bench()
+    first = bench.add((0, 3))
+    await settle()
+    second = bench.add((3, 6))
+    bench.engine.cancel(first)
+    await settle()
+    assert first.finished.done()
+    assert first.given_back == [0, 1, 2]
+    assert (bench.sent, second.in_flight) == ([0, 1, 2, 3, 4, 5], 3)
+    # A second cut does nothing. It does not matter whether it comes at once or later.
+    bench = build_bench()
+    first = bench.add((0, 3))
+    await settle()
+    bench.engine.cancel(first)
+    bench.engine.cancel(first)
+    await settle()
+    second = bench.add((3, 6))
+    await settle()
+    bench.engine.cancel(first)
+    await settle()
+    assert (first.given_back, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
+    # A cut leaves other leases alone.
+    bench = build_bench()
     first, second = bench.add((0, 4)), bench.add((4, 9))
     await settle()
     for index in (0, 1):
         bench.answer(index)
     await settle()
     assert bench.sent == [0, 1, 2, 3, 4]
-
     bench.engine.cancel(first)
     bench.engine.cancel(first)
     await settle()
-
     assert first.given_back == [2, 3]
     assert (second.given_back, second.in_flight) == ([], 3)
-
-
-async def test_a_cut_while_nothing_is_in_flight(bench: EngineBench) -> None:
-    """The engine goes on waiting for an index."""
+    # A cut while nothing is in flight. The engine goes on waiting for an index.
+    bench = build_bench()
     first = bench.add((0, 1))
     await settle()
     bench.answer(0)
@@ -302,25 +290,14 @@ async def test_a_cut_while_nothing_is_in_flight(bench: EngineBench) -> None:
     second = bench.add((1, 4))
     await settle()
     assert second.in_flight == 3
-
-
-async def test_an_answer_after_a_cut_does_not_count(bench: EngineBench) -> None:
-    """The index was given back, and has one end."""
+    # An answer after a cut does not count. The index was given back, and has one end.
+    bench = build_bench()
     execution = bench.add((0, 3))
     await settle()
     bench.engine.cancel(execution)
     bench.answer(0)
     await settle()
     assert (execution.given_back, execution.outcomes[OK]) == ([0, 1, 2], 0)
-
-
-async def test_closing_gives_back_what_is_in_flight(bench: EngineBench) -> None:
-    """Nothing more is taken."""
-    execution = bench.add((0, 10))
-    await settle()
-    await bench.engine.close()
-    assert sorted(execution.given_back) == [0, 1, 2]
-    assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 0)
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -334,25 +311,32 @@ async def test_closing_at_any_turn_of_the_event_loop(bench: EngineBench, turns: 
     assert bench.engine.in_flight == 0
 
 
-async def test_closing_right_after_a_cut(bench: EngineBench) -> None:
-    """The end of the cut is waited for once."""
+async def test_closing_gives_back_what_is_in_flight(build_bench: BuildBench) -> None:
+    """Nothing more is taken."""
+    bench = build_bench()
+    execution = bench.add((0, 10))
+    await settle()
+    await bench.engine.close()
+    assert sorted(execution.given_back) == [0, 1, 2]
+    assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 0)
+    # Closing right after a cut. The end of the cut is waited for once.
+    bench = build_bench()
     execution = bench.add((0, 3))
     await settle()
     bench.engine.cancel(execution)
     await asyncio.wait_for(bench.engine.close(), 1)
     assert execution.given_back == [0, 1, 2]
-
-
-async def test_a_lease_that_comes_as_the_engine_closes_is_not_begun(bench: EngineBench) -> None:
-    """What was woken by it and has not taken an index takes none."""
+    # A lease that comes as the engine closes is not begun.
+    bench = build_bench()
     await settle()
     execution = bench.add((0, 3))
     await bench.engine.close()
     assert (bench.sent, execution.taken) == ([], 0)
 
 
-async def test_a_lost_connection_is_the_end_of_one_request(bench: EngineBench) -> None:
+async def test_a_request_that_fails_holds_nobody_up(build_bench: BuildBench) -> None:
     """The request is not sent again."""
+    bench = build_bench()
     execution = bench.add((0, 4))
     await settle()
     bench.break_off(1, ConnectionResetError())
@@ -360,20 +344,15 @@ async def test_a_lost_connection_is_the_end_of_one_request(bench: EngineBench) -
     assert execution.outcomes[DISCONNECTED] == 1
     assert bench.sent == [0, 1, 2, 3]
     assert execution.in_flight == 3
-
-
-async def test_connections_that_cannot_be_made_hold_nobody_up(bench: EngineBench) -> None:
-    """Each request has its outcome, and a lease of nothing but such requests leaves room for others."""
+    # Connections that cannot be made hold nobody up.
+    bench = build_bench()
     bench.refuses = True
     execution = bench.add((0, 1000))
     await settle()
     assert 0 < execution.ended < 100
     await asyncio.wait_for(execution.finished, 5)
     assert execution.outcomes[CONNECT_ERROR] == 1000
-
-
-async def test_requests_that_cannot_be_written_hold_nobody_up(build_bench: BuildBench) -> None:
-    """They do not fill the stack either."""
+    # Requests that cannot be written hold nobody up. They do not fill the stack either.
     bench = build_bench(urls=(Url("http://h:port/{i}"),))
     execution = bench.add((0, 2000))
     await settle()
@@ -395,8 +374,9 @@ async def test_the_first_error_of_a_kind_is_told(
     assert caplog.messages == [bench.told_of_end]
 
 
-async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:
+async def test_what_takes_too_long_is_a_timeout(build_bench: BuildBench) -> None:
     """It ends as a timeout, and others take its place."""
+    bench = build_bench()
     first, second = bench.add((0, 3)), bench.add((3, 6))
     await settle()
     bench.engine.sweep()
@@ -406,20 +386,15 @@ async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:
     bench.engine.sweep()
     await settle()
     assert (first.outcomes[TIMEOUT], first.finished.done(), second.in_flight) == (3, True, 3)
-
-
-async def test_an_answer_after_the_limit_is_a_timeout(bench: EngineBench) -> None:
-    """It counts as one although nobody has looked in time."""
+    # An answer after the limit is a timeout. It counts as one although nobody has looked in time.
+    bench = build_bench()
     execution = bench.add((0, 3))
     await settle()
     bench.advance(3601)
     bench.answer(0)
     await settle()
     assert (execution.outcomes[OK], execution.outcomes[TIMEOUT]) == (0, 1)
-
-
-async def test_an_engine_sweeps_by_itself(build_bench: BuildBench) -> None:
-    """It looks often enough for the limit of its spec."""
+    # An engine sweeps by itself. It looks often enough for the limit of its spec.
     bench = build_bench(timeout_s=0.02)
     execution = bench.add((0, 3))
     await settle()

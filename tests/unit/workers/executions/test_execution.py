@@ -39,7 +39,7 @@ def take(execution: Execution, count: int) -> list[int]:
     return taken
 
 
-def test_it_is_finished_by_its_last_answer(build_execution: BuildExecution) -> None:
+def test_it_is_finished_by_its_last_answer_or_failure(build_execution: BuildExecution) -> None:
     """It is not before every index was taken and has ended."""
     execution = build_execution((5, 7))
     take(execution, 1)
@@ -54,17 +54,17 @@ def test_it_is_finished_by_its_last_answer(build_execution: BuildExecution) -> N
         {200: 1, 404: 1},
         7,
     )
-
-
-@pytest.mark.parametrize("outcome", [TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR])
-def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildExecution, outcome: int) -> None:
-    """It counts as its outcome, and has neither status nor latency."""
-    execution = build_execution((0, 1))
-    take(execution, 1)
-    execution.tally.fail(outcome, 0, "refused")
-    assert execution.finished.done()
-    assert execution.tally.outcomes[outcome] == sum(execution.tally.outcomes) == 1
-    assert (execution.tally.statuses, execution.tally.latency.build_snapshot()) == ({}, HistogramSnapshot())
+    for outcome in [TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR]:
+        # A failure ends an index as an answer does.
+        execution = build_execution((0, 1))
+        take(execution, 1)
+        execution.tally.fail(outcome, 0, "refused")
+        assert execution.finished.done()
+        assert execution.tally.outcomes[outcome] == sum(execution.tally.outcomes) == 1
+        assert (execution.tally.statuses, execution.tally.latency.build_snapshot()) == (
+            {},
+            HistogramSnapshot(),
+        )
 
 
 def test_what_is_given_back_are_positions_in_rising_order(build_execution: BuildExecution) -> None:
@@ -78,7 +78,7 @@ def test_what_is_given_back_are_positions_in_rising_order(build_execution: Build
     assert sum(execution.outcomes) == 0
 
 
-def test_a_limit_holds_back_what_lies_beyond(build_execution: BuildExecution) -> None:
+def test_a_limit_and_a_mark_hold_back_what_lies_beyond(build_execution: BuildExecution) -> None:
     """It may lie within a range, and is in positions; below it nothing is held back."""
     execution = build_execution((10, 13), (20, 23), limit=4)
     assert take(execution, 9) == [10, 11, 12, 20]
@@ -86,18 +86,12 @@ def test_a_limit_holds_back_what_lies_beyond(build_execution: BuildExecution) ->
     execution.limit = 6
     assert execution.allowed == 2
     assert take(execution, 9) == [21, 22]
-
-
-def test_a_limit_that_is_reached_does_not_finish_it(build_execution: BuildExecution) -> None:
-    """There is more to come, though nothing is in flight."""
+    # A limit that is reached does not finish it. There is more to come, though nothing is in flight.
     execution = build_execution((0, 9), limit=1)
     take(execution, 9)
     execution.tally.answer(OK, 200, 1, 0)
     assert (execution.in_flight, execution.finished.done()) == (0, False)
-
-
-def test_a_mark_divides_a_segment(build_execution: BuildExecution) -> None:
-    """Whoever takes has to ask there, and may go on."""
+    # A mark divides a segment. Whoever takes has to ask there, and may go on.
     execution = build_execution((0, 9))
     execution.mark = 4
     assert execution.begin_segment()
@@ -105,7 +99,7 @@ def test_a_mark_divides_a_segment(build_execution: BuildExecution) -> None:
     assert take(execution, 99) == list(range(9))
 
 
-def test_a_shortened_one_waits_for_what_is_in_flight(build_execution: BuildExecution) -> None:
+def test_a_shortened_one(build_execution: BuildExecution) -> None:
     """It is finished when that has ended; indices that were not taken do not concern it."""
     execution = build_execution((0, 100))
     take(execution, 3)
@@ -115,19 +109,13 @@ def test_a_shortened_one_waits_for_what_is_in_flight(build_execution: BuildExecu
     execution.tally.fail(TIMEOUT, 0, "no answer")
     execution.give_back(2)
     assert (execution.in_flight, execution.finished.done()) == (0, True)
-
-
-def test_an_end_never_rises(build_execution: BuildExecution) -> None:
-    """An end that is late changes nothing, and one that comes first counts."""
+    # An end never rises. An end that is late changes nothing, and one that comes first counts.
     execution = build_execution((0, 50), (60, 110))
     execution.shorten(70)
     execution.shorten(90)
     assert execution.end == 70
     assert take(execution, 999) == [*range(50), *range(60, 80)]
-
-
-def test_an_untouched_one_is_finished_by_its_withdrawal(build_execution: BuildExecution) -> None:
-    """A second withdrawal has no effect."""
+    # An untouched one is finished by its withdrawal. A second withdrawal has no effect.
     execution = build_execution((0, 100))
     execution.shorten(0)
     assert execution.finished.done()
@@ -146,23 +134,16 @@ def test_an_abandoned_one_ends_with_its_error(build_execution: BuildExecution) -
     execution.tally.answer(OK, 200, 1, 0)
     assert execution.finished.exception() is error
     assert execution.is_abandoned
-
-
-def test_a_lease_without_a_range_has_no_index(build_execution: BuildExecution) -> None:
-    """It is finished at once."""
+    # A lease without a range has no index. It is finished at once.
     execution = build_execution()
     assert (execution.untaken, execution.begin_segment()) == (0, False)
     execution.finish_if_done()
     assert execution.finished.done()
-
-
-@pytest.mark.parametrize("ranges", [[(5, 3)], [(0, 5), (4, 9)], [(0, 0)]])
-def test_ranges_that_do_not_rise_are_refused(
-    build_execution: BuildExecution, ranges: list[tuple[int, int]]
-) -> None:
-    """They may be forged, and an index would have two positions."""
-    with pytest.raises(ValueError, match="is empty or does not follow"):
-        build_execution(*ranges)
+    cases: list[list[tuple[int, int]]] = [[(5, 3)], [(0, 5), (4, 9)], [(0, 0)]]
+    for ranges in cases:
+        # Ranges that do not rise are refused. They may be forged, and an index would have two positions.
+        with pytest.raises(ValueError, match="is empty or does not follow"):
+            build_execution(*ranges)
 
 
 def test_a_lease_tells_of_no_more_names_than_a_checkpoint_holds(build_execution: BuildExecution) -> None:

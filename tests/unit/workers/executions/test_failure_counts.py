@@ -27,10 +27,7 @@ def test_a_reason_has_its_count_and_its_first_and_last_position() -> None:
         Outcome.TIMEOUT: [3, 1, 3, 1, 1, 1],
         Outcome.CONNECT_ERROR: [4, 1],
     }
-
-
-def test_reasons_beyond_the_bound_are_others_of_their_outcome() -> None:
-    """Their requests are still counted."""
+    # Reasons beyond the bound are others of their outcome. Their requests are still counted.
     failures = Failures(Room(9))
     for position in range(MOST_REASONS + 5):
         failures.record(TIMEOUT, position, f"reason {position}")
@@ -38,10 +35,7 @@ def test_reasons_beyond_the_bound_are_others_of_their_outcome() -> None:
     assert len(reasons) == MOST_REASONS + 1
     assert reasons[-1] == ReasonCount(TIMEOUT, OTHER, 5, MOST_REASONS, MOST_REASONS + 4)
     assert failures.build_failed() == {Outcome.TIMEOUT: [0, MOST_REASONS + 5]}
-
-
-def test_positions_without_room_are_counted_and_not_named() -> None:
-    """The count says how many are missing."""
+    # Positions without room are counted and not named. The count says how many are missing.
     failures = Failures(Room(1))
     for position in (0, 2, 4):
         failures.record(TIMEOUT, position, "late")

@@ -38,10 +38,7 @@ def test_a_stride_lasts_for_hundredths_of_a_second() -> None:
         assert max(strides) <= max(1, 0.1 * rate_rps), rate_rps
         assert max(strides) <= LONGEST_STRIDE
         assert len(paper.written) <= max(20_000 / LONGEST_STRIDE + 20, 60 * 20_000 / rate_rps + 20), rate_rps
-
-
-def test_a_bound_that_comes_nearer_holds() -> None:
-    """What was written stays; it is more than will be taken."""
+    # A bound that comes nearer holds. What was written stays; it is more than will be taken.
     paper = Paper()
     for at in (0, 1, 3):
         paper.recording.extend(at, 100)

@@ -1,6 +1,5 @@
 import asyncio
 
-import pytest
 from tests.kit.outcomes import make_counts
 from tests.kit.workers.checkpoint_book import LeaseAccount
 
@@ -47,27 +46,18 @@ class Desk:
         return checkpoint
 
 
-@pytest.fixture
-def desk(loop: asyncio.AbstractEventLoop) -> Desk:
-    """A lease that has just come."""
-    return Desk(loop)
-
-
-def test_a_lease_that_is_not_begun_has_nothing_to_say(desk: Desk) -> None:
+def test_checkpoints_tell_the_state(loop: asyncio.AbstractEventLoop) -> None:
     """Heartbeats say that it has come."""
+    desk = Desk(loop)
     assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, True)
     assert desk.lease.build_progress() == LeaseProgress(0, 13, build_no_counts())
-
-
-def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
-    """It names by their positions what is in flight, in order, and all that came of the rest."""
+    # A checkpoint is the state of its instant.
+    desk = Desk(loop)
     desk.take(5)
     desk.answer(11)
     desk.now = 101.5
     desk.in_flight.reverse()
-
     checkpoint = desk.build()
-
     assert (checkpoint.lease, checkpoint.sequence, checkpoint.is_final) == ("r1.1.aa", 1, False)
     assert (checkpoint.done, checkpoint.end, checkpoint.in_flight) == (5, 13, [0, 2, 3, 4])
     [part] = checkpoint.parts
@@ -75,10 +65,8 @@ def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
     assert part.histogram(Time.LATENCY).sum_us == 1500
     figures = checkpoint.figures
     assert (figures.started_at, figures.ended_at, figures.peak_rss_mb) == (100.0, 101.5, 80.0)
-
-
-def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
-    """It comes when nothing is left to take and nothing is in flight."""
+    # A final checkpoint says what was given back.
+    desk = Desk(loop)
     desk.take(5)
     desk.answer(10)
     desk.in_flight.remove(50)
@@ -88,37 +76,32 @@ def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
     for index in list(desk.in_flight):
         desk.execution.give_back(index)
     desk.in_flight.clear()
-
     checkpoint = desk.build()
-
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 5, 5)
     assert checkpoint.in_flight == [1, 2, 4]
     assert checkpoint.parts[0].outcomes == make_counts(1, disconnected=1)
     assert checkpoint.parts[0].histogram(Time.LATENCY).total == 1
 
 
-def test_the_same_state_keeps_its_number(desk: Desk) -> None:
+def test_the_number_of_a_checkpoint(loop: asyncio.AbstractEventLoop) -> None:
     """It is the same message: who has it already sees that it is a copy."""
+    desk = Desk(loop)
     desk.take(2)
     first = desk.build()
     desk.now += 5
     assert desk.build() is first
     desk.answer(10)
     assert desk.build().sequence == 2
-
-
-def test_who_is_asked_answers_with_a_number_of_its_own(desk: Desk) -> None:
-    """The coordinator waits for it, though nothing has changed; once asked, once answered."""
+    # Who is asked answers with a number of its own.
+    desk = Desk(loop)
     desk.take(2)
     desk.build()
     desk.lease.is_asked = True
     assert desk.lease.has_news
     assert desk.build().sequence == 2
     assert desk.build().sequence == 2
-
-
-def test_news_are_what_the_broker_has_not(desk: Desk) -> None:
-    """A message that could not be sent is still news; one that is sent is unconfirmed."""
+    # News are what the broker has not.
+    desk = Desk(loop)
     desk.take(2)
     assert desk.lease.has_news
     sequence = desk.build().sequence
@@ -129,8 +112,9 @@ def test_news_are_what_the_broker_has_not(desk: Desk) -> None:
     assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, True)
 
 
-def test_a_part_that_is_confirmed_is_left_out(desk: Desk) -> None:
+def test_parts_are_told_until_they_are_confirmed(loop: asyncio.AbstractEventLoop) -> None:
     """It comes again when it has changed, with the seconds that have changed, and no others."""
+    desk = Desk(loop)
     desk.take(3)
     desk.lease.count_seconds(desk.now)
     desk.answer(10)
@@ -143,10 +127,8 @@ def test_a_part_that_is_confirmed_is_left_out(desk: Desk) -> None:
     [part] = desk.build().parts
     assert part.outcomes[0] == 2
     assert part.per_second == {101: make_counts(1)}
-
-
-def test_a_part_that_is_not_confirmed_is_told_again(desk: Desk) -> None:
-    """With it come all seconds since the last one that was confirmed."""
+    # A part that is not confirmed is told again.
+    desk = Desk(loop)
     desk.take(3)
     desk.answer(10)
     desk.build()
@@ -155,10 +137,8 @@ def test_a_part_that_is_not_confirmed_is_told_again(desk: Desk) -> None:
     desk.answer(11)
     [part] = desk.build().parts
     assert part.per_second == {100: make_counts(1), 103: make_counts(1)}
-
-
-def test_it_can_be_forgotten_when_its_end_is_known(desk: Desk) -> None:
-    """Not with an older checkpoint, and with one that is beyond what was ever sent neither."""
+    # It can be forgotten when its end is known.
+    desk = Desk(loop)
     desk.take(1)
     desk.lease.confirm(desk.build().sequence)
     desk.lease.confirm(99)
@@ -170,27 +150,24 @@ def test_it_can_be_forgotten_when_its_end_is_known(desk: Desk) -> None:
     assert desk.lease.is_forgettable
 
 
-def test_a_refusal_is_final_and_short(desk: Desk) -> None:
+def test_a_refusal_is_final_and_short(loop: asyncio.AbstractEventLoop) -> None:
     """It is cut to what a checkpoint may say."""
+    desk = Desk(loop)
     desk.lease.refusal = "no such file " * 100
     desk.execution.shorten(0)
     checkpoint = desk.build()
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 0, 0)
     assert (len(checkpoint.refusal), checkpoint.figures.started_at) == (LONGEST_REFUSAL, 0.0)
-
-
-def test_a_refusal_is_one_printable_line(desk: Desk) -> None:
-    """What user code has raised may be anything; with it, the checkpoint would not count as true."""
+    # A refusal is one printable line.
+    desk = Desk(loop)
     hide("lease-hunter2")
     desk.lease.refusal = "RuntimeError: \x1b[31mno\x00\n  file lease-hunter2"
     desk.execution.shorten(0)
     checkpoint = desk.build()
     assert checkpoint.refusal == "RuntimeError: ?[31mno? file ***"
     assert find_fault(checkpoint, desk.execution.ranges.length) is None
-
-
-def test_what_was_given_back_untouched_is_named(desk: Desk) -> None:
-    """In order, among what is in flight."""
+    # What was given back untouched is named. In order, among what is in flight.
+    desk = Desk(loop)
     desk.take(5)
     for index in (12, 50, 10):
         desk.in_flight.remove(index)
@@ -199,8 +176,9 @@ def test_what_was_given_back_untouched_is_named(desk: Desk) -> None:
     assert (checkpoint.in_flight, checkpoint.untouched) == ([0, 1, 2, 3, 4], [0, 2])
 
 
-def test_inner_requests_are_news_although_no_iteration_has_ended(desk: Desk) -> None:
+def test_inner_requests_are_news_although_no_iteration_has_ended(loop: asyncio.AbstractEventLoop) -> None:
     """Each name is told of until a checkpoint with all of it is confirmed."""
+    desk = Desk(loop)
     desk.take(2)
     first = desk.build()
     assert first.inner == []
@@ -215,10 +193,8 @@ def test_inner_requests_are_news_although_no_iteration_has_ended(desk: Desk) -> 
     desk.execution.find_inner("", "orders").add(OK, 200, 1500, 10)
     last = desk.build()
     assert [(part.name, part.outcomes) for part in last.inner] == [("orders", make_counts(2))]
-
-
-def test_a_traceback_is_told_until_it_is_confirmed(desk: Desk) -> None:
-    """A lost checkpoint loses none."""
+    # A traceback is told until it is confirmed. A lost checkpoint loses none.
+    desk = Desk(loop)
     desk.take(3)
     desk.execution.keep_traceback("ValueError", "File x.py")
     first = desk.build()

@@ -14,25 +14,19 @@ def add_up(*sent: dict[int, list[int]]) -> list[int]:
     return [sum(counts) for counts in zip(build_no_counts(), *known.values(), strict=True)]
 
 
-def test_what_is_new_belongs_to_the_second_of_the_last_call() -> None:
+def test_what_has_ended_belongs_to_its_second() -> None:
     """A look as the second ends assigns what has ended in it."""
     seconds = SecondCounts()
     seconds.count(build_no_counts(), 10.2, 1)
     seconds.count(make_counts(5), 11.0, 1)
     seconds.count(make_counts(7, unexpected_status=1), 12.0, 1)
     assert seconds.list_unconfirmed() == {10: make_counts(5), 11: make_counts(2, unexpected_status=1)}
-
-
-def test_a_second_is_over_when_the_next_has_begun() -> None:
-    """Nothing is assigned more often than it must be."""
+    # A second is over when the next has begun. Nothing is assigned more often than it must be.
     seconds = SecondCounts()
     seconds.count(build_no_counts(), 10.2, 1)
     assert not seconds.is_over(10.99)
     assert seconds.is_over(11.0)
-
-
-def test_what_is_confirmed_is_not_told_again() -> None:
-    """A second that has grown since is told again, with all that it has."""
+    # What is confirmed is not told again.
     seconds = SecondCounts()
     seconds.count(make_counts(1), 10.2, 1)
     seconds.count(make_counts(3), 11.4, 1)
@@ -43,10 +37,7 @@ def test_what_is_confirmed_is_not_told_again() -> None:
     seconds.count(make_counts(6), 11.8, 3)
     seconds.confirm(2)
     assert seconds.list_unconfirmed() == {11: make_counts(3)}
-
-
-def test_a_clock_that_goes_back_moves_nothing_into_the_past() -> None:
-    """What is confirmed was forgotten, and a second that came again would lose it."""
+    # A clock that goes back moves nothing into the past.
     seconds = SecondCounts()
     seconds.count(make_counts(1), 50.0, 1)
     seconds.count(make_counts(2), 40.0, 1)

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
+from tests.kit.histograms import make_latency
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import NOT_SENT, OK, TIMEOUT, UNEXPECTED_STATUS, Outcome, ReasonCount
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
@@ -20,29 +21,21 @@ async def tally() -> ScheduledTally:
     return ScheduledTally(Execution(lease, Spec(), asyncio.get_running_loop().create_future()))
 
 
-def build_histogram(*values_us: int) -> HistogramSnapshot:
-    """A histogram of these times."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
-
-
 async def test_an_answer_has_a_latency_a_response_time_and_a_lateness(tally: ScheduledTally) -> None:
     """The response time is the sum of the others."""
     tally.answer(OK, 200, 1000, 7, 300)
     tally.answer(UNEXPECTED_STATUS, 503, 50_000, 0, 20)
     assert tally.outcomes == make_counts(1, unexpected_status=1)
-    assert tally.latency.build_snapshot() == build_histogram(1000, 50_000)
-    assert tally.response_time.build_snapshot() == build_histogram(1300, 50_020)
-    assert tally.lateness.build_snapshot() == build_histogram(300, 20)
+    assert tally.latency.build_snapshot() == make_latency([1000, 50_000])
+    assert tally.response_time.build_snapshot() == make_latency([1300, 50_020])
+    assert tally.lateness.build_snapshot() == make_latency([300, 20])
 
 
 async def test_what_was_sent_and_failed_has_a_lateness_alone(tally: ScheduledTally) -> None:
     """Whether it was sent in time is the worker's doing, whatever became of it."""
     tally.fail(TIMEOUT, 3, "no answer", 40)
     assert (tally.lateness.build_snapshot(), tally.response_time.build_snapshot()) == (
-        build_histogram(40),
+        make_latency([40]),
         HistogramSnapshot(),
     )
 
@@ -66,7 +59,7 @@ async def test_it_takes_less_memory_without_losing_a_time(tally: ScheduledTally)
     tally.answer(OK, 200, 5, 0, 5)
     tally.compact()
     tally.answer(OK, 200, 5, 0, 5)
-    assert tally.response_time.build_snapshot() == build_histogram(10, 10)
+    assert tally.response_time.build_snapshot() == make_latency([10, 10])
 
 
 async def test_an_iteration_has_a_response_time_and_a_lateness_as_an_answer_has(
@@ -75,6 +68,6 @@ async def test_an_iteration_has_a_response_time_and_a_lateness_as_an_answer_has(
     """It has no status alone."""
     tally.complete(OK, 1000, 300)
     assert (tally.outcomes, tally.statuses) == (make_counts(1), {})
-    assert tally.latency.build_snapshot() == build_histogram(1000)
-    assert tally.response_time.build_snapshot() == build_histogram(1300)
-    assert tally.lateness.build_snapshot() == build_histogram(300)
+    assert tally.latency.build_snapshot() == make_latency([1000])
+    assert tally.response_time.build_snapshot() == make_latency([1300])
+    assert tally.lateness.build_snapshot() == make_latency([300])

@@ -46,13 +46,6 @@ def test_its_latencies_are_those_of_a_histogram(
     assert list(tally.latency.list_counts()) == list(histogram.filled())
 
 
-def test_without_due_times_nothing_is_late() -> None:
-    """There is one distribution then."""
-    tally = Tally(build_execution(10))
-    tally.answer(OK, 200, 10, 0, 5)
-    assert list(tally.times) == [Time.LATENCY]
-
-
 @given(st.lists(st.tuples(TIMES_US.filter(bool).map(max), st.integers(0, 2 * HIGHEST_US))))
 def test_first_byte_and_transfer_of_split_answers_are_their_latency(answers: list[tuple[int, int]]) -> None:
     """They sum up exactly, also where times are longer than can be told."""
@@ -65,8 +58,12 @@ def test_first_byte_and_transfer_of_split_answers_are_their_latency(answers: lis
     assert times.get(Time.SPLIT_LATENCY, HistogramSnapshot()) == times[Time.LATENCY]
 
 
-def test_tallies_without_timings_share_nothing_that_changes() -> None:
-    """One that has some has its own."""
+def test_without_due_times_nothing_is_late() -> None:
+    """There is one distribution then."""
+    tally = Tally(build_execution(10))
+    tally.answer(OK, 200, 10, 0, 5)
+    assert list(tally.times) == [Time.LATENCY]
+    # Tallies without timings share nothing that changes. One that has some has its own.
     execution = build_execution(10)
     tally, other = Tally(execution), Tally(execution)
     tally.record_connection(200, None)

@@ -239,7 +239,7 @@ class FeedMachine(RuleBasedStateMachine):
 
 
 TestFeedMachine = FeedMachine.TestCase
-TestFeedMachine.settings = settings(max_examples=60, stateful_step_count=40)
+TestFeedMachine.settings = settings(max_examples=25, stateful_step_count=40)
 
 
 def count_buckets(execution: Execution) -> int:
@@ -260,29 +260,24 @@ async def test_who_waits_is_woken_by_a_lease(build_execution: BuildExecution) ->
     assert waiting[1].cancelled()
 
 
-async def test_who_waits_is_woken_by_a_limit_that_rises(build_execution: BuildExecution) -> None:
+async def test_who_waits_is_woken_by_a_limit_that_rises_and_not_by_an_empty_lease(
+    build_execution: BuildExecution,
+) -> None:
     """A lease none of which may be taken wakes nobody, until it may."""
     feed, execution = Feed(), build_execution((0, 5), limit=0)
     waiting = asyncio.ensure_future(feed.wait())
     feed.add(execution)
     await asyncio.sleep(0)
     assert (waiting.done(), feed.current, feed.find_first()) == (False, None, execution)
-
     feed.raise_limits({execution: 2})
-
     await asyncio.wait_for(waiting, 1)
     assert feed.current is execution
-
-
-async def test_an_empty_lease_wakes_nobody(build_execution: BuildExecution) -> None:
-    """There is nothing to take."""
+    # An empty lease wakes nobody. There is nothing to take.
     feed = Feed()
     waiting = asyncio.ensure_future(feed.wait())
     await asyncio.sleep(0)
-
     feed.add(build_execution())
     await asyncio.sleep(0)
-
     assert not waiting.done()
     assert feed.current is None
     waiting.cancel()
@@ -312,7 +307,7 @@ def count_taken_until_low(feed: Feed, requester: Requester) -> int:
     return taken
 
 
-def test_it_tells_when_a_third_of_what_may_be_taken_is_left(build_execution: BuildExecution) -> None:
+def test_when_higher_limits_are_asked_for(build_execution: BuildExecution) -> None:
     """It counts what may be taken of all leases together; each rise begins anew."""
     requester = Requester()
     feed = Feed(requester=requester)
@@ -322,19 +317,13 @@ def test_it_tells_when_a_third_of_what_may_be_taken_is_left(build_execution: Bui
     assert count_taken_until_low(feed, requester) == 27
     feed.raise_limits({second: 50})
     assert count_taken_until_low(feed, requester) == 22
-
-
-def test_it_tells_once_that_nothing_may_be_taken(build_execution: BuildExecution) -> None:
-    """However many leases come that may not be taken from either."""
+    # It tells once that nothing may be taken. However many leases come that may not be taken from either.
     requester = Requester()
     feed = Feed(requester=requester)
     for start in range(0, 50, 10):
         feed.add(build_execution((start, start + 10), limit=0))
     assert requester.requests == 1
-
-
-def test_what_is_enough_is_not_little_though_it_is_less_than_a_third(build_execution: BuildExecution) -> None:
-    """Whoever may take much need not ask so early; whoever may take little asks as always."""
+    # What is enough is not little though it is less than a third.
     requester = Requester(8.0)
     feed = Feed(requester=requester)
     execution = build_execution((0, 999), limit=60)
@@ -342,10 +331,7 @@ def test_what_is_enough_is_not_little_though_it_is_less_than_a_third(build_execu
     assert count_taken_until_low(feed, requester) == 52
     feed.raise_limits({execution: 64})
     assert count_taken_until_low(feed, requester) == 8
-
-
-def test_it_says_nothing_when_limits_hold_nothing_back(build_execution: BuildExecution) -> None:
-    """Nobody could allow more."""
+    # It says nothing when limits hold nothing back. Nobody could allow more.
     requester = Requester()
     feed = Feed(requester=requester)
     feed.add(build_execution((0, 10)))

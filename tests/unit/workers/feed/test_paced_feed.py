@@ -40,18 +40,6 @@ class PacedBench:
             self.taken_s.append(round((self.time.now_ns - BOOTED_NS) / NS, 6))
 
 
-async def test_nothing_is_shown_without_a_share(build_execution: BuildExecution) -> None:
-    """Others may have all slots."""
-    bench = PacedBench()
-    bench.feed.add(build_execution((0, 100)))
-    bench.time.turn(5.0)
-    assert bench.taken_s == []
-    assert bench.feed.find_first() is not None
-    bench.feed.share((0, 1))
-    bench.time.turn(6.0)
-    assert len(bench.taken_s) == 10
-
-
 async def test_the_workers_of_a_run_use_its_slots_in_turn(build_execution: BuildExecution) -> None:
     """Together they are as even as one."""
     benches = [PacedBench(), PacedBench()]
@@ -64,8 +52,17 @@ async def test_the_workers_of_a_run_use_its_slots_in_turn(build_execution: Build
     assert (len(merged), gaps) == (20, {0.1})
 
 
-async def test_slots_that_were_not_used_are_lost(build_execution: BuildExecution) -> None:
-    """A window that was full for a time is no reason for a burst."""
+async def test_slots_are_used_in_turn_or_lost(build_execution: BuildExecution) -> None:
+    """Others may have all slots."""
+    bench = PacedBench()
+    bench.feed.add(build_execution((0, 100)))
+    bench.time.turn(5.0)
+    assert bench.taken_s == []
+    assert bench.feed.find_first() is not None
+    bench.feed.share((0, 1))
+    bench.time.turn(6.0)
+    assert len(bench.taken_s) == 10
+    # Slots that were not used are lost. A window that was full for a time is no reason for a burst.
     bench = PacedBench()
     bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))
@@ -76,10 +73,7 @@ async def test_slots_that_were_not_used_are_lost(build_execution: BuildExecution
     assert len(bench.taken_s) == 1
     bench.time.turn(4.0)
     assert 10 <= len(bench.taken_s) <= 11
-
-
-async def test_a_limit_and_the_end_of_a_lease_hold_as_ever(build_execution: BuildExecution) -> None:
-    """Slots go by meanwhile."""
+    # A limit and the end of a lease hold as ever. Slots go by meanwhile.
     bench = PacedBench()
     bench.feed.share((0, 1))
     first, second = build_execution((0, 9), limit=2), build_execution((10, 13))
@@ -93,12 +87,7 @@ async def test_a_limit_and_the_end_of_a_lease_hold_as_ever(build_execution: Buil
     bench.feed.add(second)
     bench.time.turn(15.0)
     assert (first.taken, second.taken, bench.feed.find_first()) == (4, 3, None)
-
-
-async def test_work_is_lacking_when_a_slot_has_come_for_which_there_is_none(
-    build_execution: BuildExecution,
-) -> None:
-    """Not between two slots, nor while the window is full."""
+    # Work is lacking when a slot has come for which there is none.
     bench = PacedBench()
     bench.feed.share((0, 1))
     execution = build_execution((0, 100), limit=2)
@@ -127,10 +116,7 @@ async def test_those_who_wait_are_woken_one_for_each_slot(build_execution: Build
     assert [task.done() for task in waiting] == [True, False, False]
     for task in waiting:
         task.cancel()
-
-
-async def test_the_same_share_once_more_takes_no_slot_away(build_execution: BuildExecution) -> None:
-    """Windows change many times a second in a ramp, and the share is told with each."""
+    # The same share once more takes no slot away.
     bench = PacedBench()
     bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))

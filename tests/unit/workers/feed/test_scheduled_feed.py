@@ -43,6 +43,17 @@ def count_causes(bench: ScheduledBench) -> dict[NotSentCause, int]:
     return {cause: count for cause, count in zip(NOT_SENT_CAUSES, sums, strict=True) if count}
 
 
+async def test_leases_are_merged_by_due_time() -> None:
+    """The arrivals of lanes interleave, and the next wave follows on, in whatever order they come."""
+    bench = ScheduledBench(TEN_PER_S)
+    first, second = list_waves(bench.schedule, lanes=3)
+    for wave, lane in ((second, 1), (first, 2), (first, 0), (second, 0), (first, 1), (second, 2)):
+        bench.add(wave, lane)
+    bench.time.turn(4.0)
+    assert bench.indices == list(range(40))
+    assert len({taken[1] for _, taken in bench.taken}) == 40
+
+
 async def test_a_request_is_shown_when_it_is_due_and_not_before() -> None:
     """It tells its index, its place in the ledger and its due time."""
     bench = ScheduledBench(TEN_PER_S)
@@ -56,21 +67,7 @@ async def test_a_request_is_shown_when_it_is_due_and_not_before() -> None:
     assert tally is execution.tally
     bench.time.turn(2.0)
     assert [round(at_s, 9) for at_s, _ in bench.taken] == [round(0.05 + 0.1 * i, 9) for i in range(20)]
-
-
-async def test_leases_are_merged_by_due_time() -> None:
-    """The arrivals of lanes interleave, and the next wave follows on, in whatever order they come."""
-    bench = ScheduledBench(TEN_PER_S)
-    first, second = list_waves(bench.schedule, lanes=3)
-    for wave, lane in ((second, 1), (first, 2), (first, 0), (second, 0), (first, 1), (second, 2)):
-        bench.add(wave, lane)
-    bench.time.turn(4.0)
-    assert bench.indices == list(range(40))
-    assert len({taken[1] for _, taken in bench.taken}) == 40
-
-
-async def test_all_that_is_due_is_sent_at_one_wake() -> None:
-    """A loop that was late goes on with what became due meanwhile, the oldest first."""
+    # All that is due is sent at one wake.
     bench = ScheduledBench(TEN_PER_S)
     bench.add(list_waves(bench.schedule)[0])
     bench.time.stall(0.98)
@@ -114,7 +111,7 @@ async def test_the_wakes_of_several_workers_lie_between_each_other() -> None:
     assert sorted(phases) == [65_000, 190_000, 315_000, 440_000]
 
 
-async def test_what_waits_for_room_is_sent_as_soon_as_there_is_some() -> None:
+async def test_what_waits_for_room() -> None:
     """Its due time stays as it was: the waiting counts."""
     bench = ScheduledBench(TEN_PER_S, window=2)
     [execution] = [bench.add(list_waves(bench.schedule)[0])]
@@ -123,10 +120,7 @@ async def test_what_waits_for_room_is_sent_as_soon_as_there_is_some() -> None:
     bench.answer(1)
     assert [(at_s, taken[2], taken[3]) for at_s, taken in bench.taken[2:]] == [(0.5, 2, BOOTED_NS + NS // 4)]
     assert execution.sent == 3
-
-
-async def test_what_cannot_be_sent_in_time_for_lack_of_room_says_so() -> None:
-    """It is given up one second after its due time, and not before."""
+    # What cannot be sent in time for lack of room says so.
     bench = ScheduledBench(TEN_PER_S, window=2)
     execution = bench.add(list_waves(bench.schedule)[0])
     bench.time.turn(1.2499)
@@ -139,10 +133,7 @@ async def test_what_cannot_be_sent_in_time_for_lack_of_room_says_so() -> None:
     bench.answer()
     assert execution.finished.done()
     assert sum(execution.outcomes) == 20
-
-
-async def test_nothing_is_sent_later_than_it_may() -> None:
-    """Even if room comes before anybody has looked."""
+    # Nothing is sent later than it may. Even if room comes before anybody has looked.
     bench = ScheduledBench(TEN_PER_S, window=1)
     bench.add(list_waves(bench.schedule)[0])
     bench.time.turn(1.0)
@@ -152,17 +143,14 @@ async def test_nothing_is_sent_later_than_it_may() -> None:
     assert count_causes(bench) == {NotSentCause.IN_FLIGHT_CAP: 3}
 
 
-async def test_what_a_late_loop_has_missed_says_so() -> None:
+async def test_whether_a_late_loop_or_a_full_window_is_blamed() -> None:
     """There was room all the time."""
     bench = ScheduledBench(TEN_PER_S)
     bench.add(list_waves(bench.schedule)[0])
     bench.time.stall(1.5)
     assert count_causes(bench) == {NotSentCause.LATE: 5}
     assert bench.indices == list(range(5, 15))
-
-
-async def test_a_window_that_was_full_before_is_no_excuse_for_a_late_loop() -> None:
-    """Once all that was due was sent, the window has room as far as anybody knows."""
+    # A window that was full before is no excuse for a late loop.
     bench = ScheduledBench(TEN_PER_S, window=2)
     bench.add(list_waves(bench.schedule)[0])
     bench.time.turn(0.26)
@@ -170,10 +158,7 @@ async def test_a_window_that_was_full_before_is_no_excuse_for_a_late_loop() -> N
     assert bench.indices == [0, 1, 2]
     bench.time.stall(1.44)
     assert count_causes(bench) == {NotSentCause.LATE: 1}
-
-
-async def test_a_window_that_was_full_before_a_pause_is_no_excuse_either() -> None:
-    """What waited for room was withdrawn, so nothing that is due waits any more."""
+    # A window that was full before a pause is no excuse either.
     bench = ScheduledBench(TEN_PER_S, window=2)
     first, second = list_waves(bench.schedule)[:2]
     execution = bench.add(first)
@@ -183,10 +168,7 @@ async def test_a_window_that_was_full_before_a_pause_is_no_excuse_either() -> No
     bench.add(second)
     bench.time.stall(3.1)
     assert count_causes(bench) == {NotSentCause.LATE: 1}
-
-
-async def test_a_window_is_not_blamed_once_nothing_that_is_due_waits() -> None:
-    """From then on it has room, so a late event loop is to blame."""
+    # A window is not blamed once nothing that is due waits.
     bench = ScheduledBench(build_open_spec("1/s", 4.0, late=Late("500ms")), window=1)
     for wave in list_waves(bench.schedule):
         bench.add(wave)
@@ -220,10 +202,7 @@ async def test_a_limit_holds_back_what_lies_beyond_and_somebody_is_told() -> Non
     bench.time.turn(2.0)
     assert bench.indices == [0, 1, 2, *range(6, 20)]
     assert count_causes(bench) == {NotSentCause.LATE: 3}
-
-
-async def test_a_shortened_lease_ends_where_it_was_told_to() -> None:
-    """What was taken stays."""
+    # A shortened lease ends where it was told to. What was taken stays.
     bench = ScheduledBench(TEN_PER_S)
     execution = bench.add(list_waves(bench.schedule)[0])
     bench.time.turn(0.3)
@@ -233,10 +212,7 @@ async def test_a_shortened_lease_ends_where_it_was_told_to() -> None:
     assert bench.feed.find_first() is None
     bench.answer()
     assert execution.finished.done()
-
-
-async def test_a_withdrawn_lease_is_over_at_once() -> None:
-    """Others go on."""
+    # A withdrawn lease is over at once. Others go on.
     bench = ScheduledBench(TEN_PER_S)
     [wave, _] = list_waves(bench.schedule, lanes=2)
     first, second = bench.add(wave, 0), bench.add(wave, 1)
@@ -255,18 +231,12 @@ async def test_what_came_back_and_is_dealt_again_has_holes() -> None:
     bench.time.turn(2.0)
     assert bench.indices == [3, 5, 11]
     assert [at_s for at_s, _ in bench.taken] == [0.35, 0.55, 1.15]
-
-
-async def test_the_clock_of_the_schedule_goes_on_where_a_pause_left_it() -> None:
-    """A later window is later by its own start alone."""
+    # The clock of the schedule goes on where a pause left it.
     bench = ScheduledBench(TEN_PER_S)
     bench.add(list_waves(bench.schedule)[1], offset_s=2.0)
     bench.time.turn(0.05)
     assert bench.indices == [20]
-
-
-async def test_without_the_coordinators_clock_nothing_is_shown() -> None:
-    """It begins at the next refresh once the clock is known."""
+    # Without the coordinators clock nothing is shown.
     bench = ScheduledBench(TEN_PER_S, is_known=False)
     bench.add(list_waves(bench.schedule)[0])
     bench.time.turn(0.5)
@@ -325,18 +295,12 @@ async def test_each_request_counts_in_the_second_in_which_it_was_sent() -> None:
     bench.time.turn(2.0)
     start = round(STARTS_AT)
     assert execution.tally.sent_per_second == {start + 1: 20}
-
-
-async def test_a_lease_of_another_lane_is_refused() -> None:
-    """It may be forged."""
+    # A lease of another lane is refused. It may be forged.
     bench = ScheduledBench(TEN_PER_S)
     [wave, _] = list_waves(bench.schedule, lanes=2)
     with pytest.raises(ValueError, match="not all in the lane"):
         bench.add(wave, 0, (5, 12))
-
-
-async def test_the_first_position_that_is_due_at_a_time_is_known() -> None:
-    """A run that is paused at a time takes nothing that is due at it or later."""
+    # The first position that is due at a time is known.
     bench = ScheduledBench(TEN_PER_S)
     [wave, _] = list_waves(bench.schedule, lanes=2)
     execution = bench.add(wave, 1, (11, 13), (15, 16))
@@ -344,6 +308,7 @@ async def test_the_first_position_that_is_due_at_a_time_is_known() -> None:
     assert ends == [0, 0, 1, 2, 3]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("targets", [(), TARGETS], ids=["one target", "two targets"])
 @pytest.mark.parametrize("rate", ["10M/s", "1G/s"])
 @pytest.mark.parametrize("arrivals", Arrivals)

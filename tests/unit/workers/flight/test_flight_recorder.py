@@ -45,8 +45,9 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path / "cache" / "flight")
 
 
-def test_what_a_worker_wrote_is_found_once_it_is_dead(machine: Machine) -> None:
+def test_what_a_worker_wrote_is_found_once_it_is_dead(tmp_path: Path) -> None:
     """As long as its process exists, frozen or not, nobody reads it."""
+    machine = Machine(tmp_path / "0" / "flight")
     recorder = machine.start()
     write = recorder.open_slot("lease 1")
     assert write is not None
@@ -58,10 +59,8 @@ def test_what_a_worker_wrote_is_found_once_it_is_dead(machine: Machine) -> None:
     found = [FlightRecord(incarnation="b1", reached={"lease 1": 40, "lease 2": 0})]
     assert machine.reader.scan() == found
     assert machine.build_reader().scan() == found
-
-
-def test_a_lease_that_is_over_is_forgotten_by_number(machine: Machine) -> None:
-    """Its slot is for the next one."""
+    # A lease that is over is forgotten by number. Its slot is for the next one.
+    machine = Machine(tmp_path / "1" / "flight")
     recorder = machine.start()
     leases = [build_lease_id("r1", number) for number in range(4)]
     for lease in leases[:3]:
@@ -76,30 +75,6 @@ def test_a_lease_that_is_over_is_forgotten_by_number(machine: Machine) -> None:
     [record] = machine.reader.scan()
     assert record.reached == {leases[0]: 0, leases[3]: 5}
     assert (record.forgotten_run, record.forgotten_number) == ("r1", 2)
-
-
-def test_a_worker_that_ends_well_leaves_nothing(machine: Machine) -> None:
-    """Its last checkpoints say all."""
-    recorder = machine.start()
-    recorder.open_slot("lease")
-    recorder.close()
-    recorder.close()
-    assert machine.reader.scan() == []
-    assert list(machine.folder.iterdir()) == []
-
-
-def test_a_record_of_another_boot_is_worth_nothing(machine: Machine) -> None:
-    """What was not on the disk when the power went is not in it."""
-    machine.start(boot="before").open_slot("lease")
-    machine.kill()
-    assert machine.reader.scan() == []
-    assert list(machine.folder.iterdir()) == []
-
-
-def test_where_the_boot_is_not_known_nothing_is_written(machine: Machine) -> None:
-    """A record could not be told from one of another boot."""
-    assert machine.start(boot="").open_slot("lease") is None
-    assert not machine.folder.exists()
 
 
 def test_a_record_that_cannot_be_written_any_more_is_emptied(
@@ -147,18 +122,17 @@ def test_a_folder_that_cannot_be_used_costs_the_record_alone(tmp_path: Path) -> 
     assert FileRecorder(tmp_path / "file" / "flight", "b1", BOOT).open_slot("lease") is None
 
 
-def test_a_record_has_a_bounded_number_of_leases(machine: Machine) -> None:
+def test_a_record_has_a_bounded_number_of_leases(tmp_path: Path) -> None:
     """A worker with more has none."""
+    machine = Machine(tmp_path / "0" / "flight")
     recorder = machine.start()
     begun = [recorder.open_slot(f"lease {number}") for number in range(MOST_RECORDED_LEASES + 1)]
     assert begun[-1] is None
     assert begun[-2] is not None
     machine.kill()
     assert machine.reader.scan() == []
-
-
-def test_a_record_is_told_of_for_a_while(machine: Machine) -> None:
-    """Then it is removed."""
+    # A record is told of for a while. Then it is removed.
+    machine = Machine(tmp_path / "1" / "flight")
     machine.start().open_slot("lease")
     machine.kill()
     assert machine.reader.scan()
@@ -167,10 +141,8 @@ def test_a_record_is_told_of_for_a_while(machine: Machine) -> None:
     machine.now += 0.1
     assert machine.reader.scan() == []
     assert list(machine.folder.iterdir()) == []
-
-
-def test_many_records_come_some_at_a_time(machine: Machine) -> None:
-    """One message has room for sixteen; the others come when these are gone."""
+    # Many records come some at a time.
+    machine = Machine(tmp_path / "2" / "flight")
     for number in range(20):
         machine.start(f"b{number}").open_slot("lease")
         machine.kill(f"b{number}")
@@ -182,8 +154,27 @@ def test_many_records_come_some_at_a_time(machine: Machine) -> None:
     assert first | rest == {f"b{number}" for number in range(20)}
 
 
-def test_other_files_are_left_alone(machine: Machine) -> None:
-    """And what cannot be read is removed."""
+def test_a_record_that_is_not_of_use_is_removed(tmp_path: Path) -> None:
+    """Its last checkpoints say all."""
+    machine = Machine(tmp_path / "0" / "flight")
+    recorder = machine.start()
+    recorder.open_slot("lease")
+    recorder.close()
+    recorder.close()
+    assert machine.reader.scan() == []
+    assert list(machine.folder.iterdir()) == []
+    # A record of another boot is worth nothing. What was not on the disk when the power went is not in it.
+    machine = Machine(tmp_path / "1" / "flight")
+    machine.start(boot="before").open_slot("lease")
+    machine.kill()
+    assert machine.reader.scan() == []
+    assert list(machine.folder.iterdir()) == []
+    # Where the boot is not known nothing is written. A record could not be told from one of another boot.
+    machine = Machine(tmp_path / "2" / "flight")
+    assert machine.start(boot="").open_slot("lease") is None
+    assert not machine.folder.exists()
+    # Other files are left alone. And what cannot be read is removed.
+    machine = Machine(tmp_path / "3" / "flight")
     machine.folder.mkdir(parents=True, mode=0o700)
     (machine.folder / "other").write_text("x")
     (machine.folder / "b1.new").write_text("")

@@ -180,35 +180,27 @@ def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
     assert stage.broker.connects == 3
 
 
-def test_a_loop_that_does_not_answer_is_not_spoken_for() -> None:
+def test_a_stuck_worker_ends_itself_and_no_other() -> None:
     """No event goes out then, and the worker counts as dead."""
     stage = Stage(idle_limit_s=0.0)
     stage.loop_thread.is_busy = True
     stage.broker.waiting = {"leases.b1": 1}
     stage.heartbeat.run()
     assert stage.broker.sent == []
-
-
-@pytest.mark.parametrize("queue", ["leases.b1", "control.b1"])
-def test_a_stuck_worker_ends_itself(queue: str) -> None:
-    """Its exit code tells whoever starts it again why it ended."""
-    stage = Stage(idle_limit_s=0.0)
-    stage.broker.waiting = {queue: 1}
-    stage.run(times=1000)
-    assert stage.exits == [EXIT_STUCK]
-
-
-@pytest.mark.parametrize("waiting", [{}, {"leases.b1": 0}, {"leases.b2": 5, "control.b2": 5}])
-def test_a_worker_that_nothing_waits_for_stays(waiting: dict[str, int]) -> None:
-    """What waits for others does not concern it."""
-    stage = Stage(idle_limit_s=0.0)
-    stage.broker.waiting = waiting
-    stage.run(times=20)
-    assert stage.exits == []
-
-
-def test_a_worker_that_hears_stays() -> None:
-    """There may be always something that waits for it."""
+    for queue in ["leases.b1", "control.b1"]:
+        # A stuck worker ends itself. Its exit code tells whoever starts it again why it ended.
+        stage = Stage(idle_limit_s=0.0)
+        stage.broker.waiting = {queue: 1}
+        stage.run(times=1000)
+        assert stage.exits == [EXIT_STUCK]
+    cases: list[dict[str, int]] = [{}, {"leases.b1": 0}, {"leases.b2": 5, "control.b2": 5}]
+    for waiting in cases:
+        # A worker that nothing waits for stays. What waits for others does not concern it.
+        stage = Stage(idle_limit_s=0.0)
+        stage.broker.waiting = waiting
+        stage.run(times=20)
+        assert stage.exits == []
+    # A worker that hears stays. There may be always something that waits for it.
     stage = Stage(idle_limit_s=0.0)
     stage.is_hearing = True
     stage.broker.waiting = {"leases.b1": 5, "control.b1": 1}
@@ -216,7 +208,7 @@ def test_a_worker_that_hears_stays() -> None:
     assert stage.exits == []
 
 
-def test_who_speaks_less_often_says_it_shorter() -> None:
+def test_how_often_a_heartbeat_speaks() -> None:
     """Workers speak less often where there are many of them."""
     stage = Stage()
     stage.run(times=1)
@@ -225,18 +217,12 @@ def test_who_speaks_less_often_says_it_shorter() -> None:
     stage.heartbeat.set_interval(0.001)
     stage.run(times=1)
     assert stage.runner.is_coarse
-
-
-@pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])
-def test_the_interval_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
-    """It is never shorter than by default, nor so long that the worker would count as dead for ever."""
-    stage = Stage()
-    stage.heartbeat.set_interval(told_s)
-    assert stage.heartbeat.interval_s == interval_s
-
-
-def test_a_heartbeat_that_is_hurried_does_not_wait_for_its_time() -> None:
-    """The next one is due an interval later."""
+    for told_s, interval_s in [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)]:
+        # The interval is the coordinators within bounds.
+        stage = Stage()
+        stage.heartbeat.set_interval(told_s)
+        assert stage.heartbeat.interval_s == interval_s
+    # A heartbeat that is hurried does not wait for its time. The next one is due an interval later.
     stage = Stage()
     stage.heartbeat.set_interval(60.0)
     began = time.monotonic()

@@ -82,10 +82,7 @@ async def test_something_new_is_sent_at_the_interval() -> None:
         bench.confirm()
     assert bench.times == pytest.approx([12.0, 15.0, 18.0])
     assert bench.heard == [BATCH] * 3
-
-
-async def test_many_workers_spread_over_the_interval() -> None:
-    """Each has a place of its own in it, and keeps it."""
+    # Many workers spread over the interval. Each has a place of its own in it, and keeps it.
     bench = Bench(spread=0.25)
     bench.has_news = True
     await bench.wait_until(1.0)
@@ -93,10 +90,7 @@ async def test_many_workers_spread_over_the_interval() -> None:
     bench.has_news = True
     await bench.wait_until(4.0)
     assert bench.times == pytest.approx([0.75, 3.75])
-
-
-async def test_a_new_interval_holds_at_once() -> None:
-    """A coordinator of many workers asks for a longer one, and of fewer for a shorter one."""
+    # A new interval holds at once.
     bench = Bench()
     await asyncio.sleep(0)
     bench.checkpointer.set_interval(10.0)
@@ -136,10 +130,7 @@ async def test_what_is_wanted_goes_at_once_and_not_too_often() -> None:
         await asyncio.sleep(0.01)
         bench.confirm()
     assert bench.times == pytest.approx([1.0, 1.0 + COALESCE_S])
-
-
-async def test_leases_that_end_together_are_one_message() -> None:
-    """Who can wait for a moment does."""
+    # Leases that end together are one message. Who can wait for a moment does.
     bench = Bench()
     await bench.wait_until(1.0)
     bench.has_news = True
@@ -173,7 +164,7 @@ async def test_what_is_not_confirmed_is_repeated_with_growing_pauses() -> None:
     assert bench.times == pytest.approx([30.0, 30.1, 32.1])
 
 
-async def test_an_answer_that_took_very_long_does_not_delay_the_next_repetition_as_much() -> None:
+async def test_answers_that_are_late_and_repetitions() -> None:
     """The broker may have been away; if the next message is lost, it is repeated after ten seconds."""
     bench = Bench()
     bench.has_news = True
@@ -185,10 +176,7 @@ async def test_an_answer_that_took_very_long_does_not_delay_the_next_repetition_
     bench.checkpointer.request()
     await bench.wait_until(39.0)
     assert bench.times == pytest.approx([20.0, 30.0])
-
-
-async def test_the_next_message_waits_for_the_answer_to_the_one_before() -> None:
-    """What is new meanwhile goes with it at once, or with the repetition of what was lost."""
+    # The next message waits for the answer to the one before.
     bench = Bench()
     for until in (0.1, 0.2, 0.9, 1.5):
         bench.has_news = True
@@ -200,10 +188,7 @@ async def test_the_next_message_waits_for_the_answer_to_the_one_before() -> None
     bench.confirm()
     await bench.wait_until(1.6)
     assert bench.sent[2:] == [(1.5, False)]
-
-
-async def test_a_slow_coordinator_gets_few_repetitions() -> None:
-    """An answer that takes long is not taken for a lost one the next time: nobody is buried in messages."""
+    # A slow coordinator gets few repetitions.
     bench = Bench()
     for begin in (0.0, 100.0, 200.0, 300.0):
         await bench.wait_until(begin)
@@ -247,17 +232,6 @@ async def test_one_message_follows_the_other() -> None:
     assert all(at >= 2.0 for at in bench.times[1:])
 
 
-async def test_little_is_sent_to_a_coordinator_that_is_away() -> None:
-    """Nobody empties its queue; an hour of it are some eighty messages, however much is new."""
-    bench = Bench()
-    while bench.now < 3600.0:
-        bench.has_news = True
-        bench.checkpointer.request()
-        await asyncio.sleep(1.0)
-    assert 60 <= len([at for at in bench.times if at > 60.0]) <= 65
-    assert len(bench.sent) < 120
-
-
 @pytest.mark.parametrize("is_confirmed", [True, False])
 async def test_a_coordinator_that_is_heard_of_again_is_told_at_once(*, is_confirmed: bool) -> None:
     """From then on everything is as before it went away."""
@@ -277,8 +251,16 @@ async def test_a_coordinator_that_is_heard_of_again_is_told_at_once(*, is_confir
     assert bench.times
 
 
-async def test_a_coordinator_that_speaks_is_not_away() -> None:
-    """However long it does not confirm: what it says in between begins the count anew."""
+async def test_a_coordinator_that_is_away() -> None:
+    """Nobody empties its queue; an hour of it are some eighty messages, however much is new."""
+    bench = Bench()
+    while bench.now < 3600.0:
+        bench.has_news = True
+        bench.checkpointer.request()
+        await asyncio.sleep(1.0)
+    assert 60 <= len([at for at in bench.times if at > 60.0]) <= 65
+    assert len(bench.sent) < 120
+    # A coordinator that speaks is not away.
     bench = Bench()
     bench.has_news = True
     bench.checkpointer.request()
@@ -287,10 +269,7 @@ async def test_a_coordinator_that_speaks_is_not_away() -> None:
         bench.checkpointer.on_heard()
     pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
     assert max(pauses) < 3.1
-
-
-async def test_a_coordinator_that_speaks_and_takes_nothing_in_is_told_little() -> None:
-    """Its queue would fill the broker; once it has answered, everything is as before."""
+    # A coordinator that speaks and takes nothing in is told little.
     bench = Bench()
     bench.has_news = True
     bench.checkpointer.request()

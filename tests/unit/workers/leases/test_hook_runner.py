@@ -1,7 +1,7 @@
 """A worker calls each attempt once, and tells what came of it until it is told to forget it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -75,25 +75,10 @@ class Desk:
         self.runner.drop(DropHooks(incarnation=incarnation, attempts=list(attempts)))
 
 
-Test = Callable[[Desk], Awaitable[None]]
-
-
 @pytest.fixture
 async def desk() -> Desk:
     """Nothing was ordered yet."""
     return Desk()
-
-
-async def test_an_attempt_is_called_once_however_often_it_is_ordered(desk: Desk) -> None:
-    """Orders are repeated, and may come late."""
-    desk.order()
-    await asyncio.sleep(1.0)
-    desk.order()
-    desk.order(HookAttempt("r1", Hook.SETUP, 2), incarnation="b2")
-    desk.order(HookAttempt("r2", Hook.SETUP, 1), start_by=999.0)
-    await asyncio.sleep(1.0)
-    assert desk.calls == desk.runner.attempts == [SETUP]
-    await desk.runner.close()
 
 
 async def test_what_came_of_an_attempt_is_told_until_it_is_dropped(desk: Desk) -> None:
@@ -115,17 +100,26 @@ async def test_what_came_of_an_attempt_is_told_until_it_is_dropped(desk: Desk) -
     assert not desk.runner.attempts
 
 
-async def test_an_attempt_that_is_dropped_before_it_comes_is_not_called(desk: Desk) -> None:
-    """Neither is an older one."""
+async def test_an_attempt_is_called_once() -> None:
+    """Orders are repeated, and may come late."""
+    desk = Desk()
+    desk.order()
+    await asyncio.sleep(1.0)
+    desk.order()
+    desk.order(HookAttempt("r1", Hook.SETUP, 2), incarnation="b2")
+    desk.order(HookAttempt("r2", Hook.SETUP, 1), start_by=999.0)
+    await asyncio.sleep(1.0)
+    assert desk.calls == desk.runner.attempts == [SETUP]
+    await desk.runner.close()
+    # An attempt that is dropped before it comes is not called. Neither is an older one.
+    desk = Desk()
     desk.drop(HookAttempt("r1", Hook.SETUP, 2))
     desk.order()
     desk.order(HookAttempt("r1", Hook.SETUP, 2))
     await asyncio.sleep(1.0)
     assert not desk.calls
-
-
-async def test_a_worker_that_leaves_ends_its_hooks(desk: Desk) -> None:
-    """The coordinator gives them to another one."""
+    # A worker that leaves ends its hooks. The coordinator gives them to another one.
+    desk = Desk()
     desk.order()
     await asyncio.sleep(1.0)
     desk.runner.drop_all()

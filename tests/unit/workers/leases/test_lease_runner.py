@@ -1,5 +1,6 @@
 import asyncio
 import time
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -30,8 +31,9 @@ def list_checkpoints(bench: Bench, lease: str) -> list[Checkpoint]:
     return [each for batch in bench.sent for each in batch.checkpoints if each.lease == lease]
 
 
-async def test_a_lease_ends_in_a_final_checkpoint(bench: Bench) -> None:
+async def test_a_lease_ends_in_a_final_checkpoint(build_bench: Callable[[], Bench]) -> None:
     """It comes at once, and when it is confirmed the lease is forgotten."""
+    bench = build_bench()
     [account] = bench.take(build_lease(0, 10))
     await settle()
     await bench.engine.work()
@@ -41,10 +43,8 @@ async def test_a_lease_ends_in_a_final_checkpoint(bench: Bench) -> None:
     assert (account.checkpoint.done, account.outcomes) == (10, make_counts(10))
     assert bench.runner.lease_ids == []
     assert bench.runner.has_sent_all
-
-
-async def test_one_that_ends_while_there_is_more_to_take_waits_for_the_next_checkpoints(bench: Bench) -> None:
-    """Nobody waits for its end, and a message for each would make half as many again."""
+    # One that ends while there is more to take waits for the next checkpoints.
+    bench = build_bench()
     await asyncio.sleep(DEFAULT_INTERVAL_S * 2)
     [first] = bench.take(build_lease(0, 3))
     bench.take(build_lease(3, 100))
@@ -55,10 +55,8 @@ async def test_one_that_ends_while_there_is_more_to_take_waits_for_the_next_chec
     assert not list_checkpoints(bench, build_lease(0, 3).id)
     await asyncio.sleep(DEFAULT_INTERVAL_S)
     assert first.checkpoint.is_final
-
-
-async def test_many_that_end_are_told_of_at_once(bench: Bench) -> None:
-    """The coordinator gives a worker so many leases at a time, and must know that there is room."""
+    # Many that end are told of at once.
+    bench = build_bench()
     await asyncio.sleep(DEFAULT_INTERVAL_S * 2)
     bench.take(*(build_lease(number, number + 1) for number in range(50)))
     await settle()
@@ -101,8 +99,9 @@ async def test_what_nobody_confirms_is_repeated(bench: Bench) -> None:
     assert bench.runner.lease_ids == []
 
 
-async def test_a_doubled_lease_is_executed_once(bench: Bench) -> None:
+async def test_a_doubled_lease_is_executed_once(build_bench: Callable[[], Bench]) -> None:
     """Its message has no effect while it is under way, and none after its end."""
+    bench = build_bench()
     lease = build_lease(0, 5)
     bench.take(lease, lease)
     bench.take(lease)
@@ -113,10 +112,8 @@ async def test_a_doubled_lease_is_executed_once(bench: Bench) -> None:
     await settle()
     assert bench.runner.lease_ids == []
     assert [each.is_final for each in list_checkpoints(bench, lease.id)] == [True]
-
-
-async def test_a_lease_under_way_does_not_begin_again_when_its_message_is_stale(bench: Bench) -> None:
-    """Its id is forgotten by then, but not the lease."""
+    # A lease under way does not begin again when its message is stale.
+    bench = build_bench()
     lease = build_lease(0, 5)
     start_by = asyncio.get_running_loop().time() + 1.0
     bench.take(lease, start_by=start_by)
@@ -138,16 +135,17 @@ async def test_what_cannot_be_begun_is_given_back(bench: Bench, *, is_stopped: b
     assert (bench.built.engines, bench.runner.lease_ids) == ([], [])
 
 
-async def test_an_empty_lease_ends_at_once(bench: Bench) -> None:
+async def test_an_empty_lease_ends_at_once(
+    build_bench: Callable[[], Bench], caplog: pytest.LogCaptureFixture
+) -> None:
     """It may be forged, and must not stay in hand for ever."""
+    bench = build_bench()
     lease = msgspec.structs.replace(build_lease(0, 5), ranges=[])
     [account] = bench.take(lease)
     await asyncio.sleep(0.1)
     assert (account.checkpoint.is_final, account.checkpoint.done) == (True, 0)
-
-
-async def test_ranges_that_do_not_rise_are_dropped(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing true could be said of them; the other leases of the message are taken."""
+    # Ranges that do not rise are dropped.
+    bench = build_bench()
     forged = msgspec.structs.replace(build_lease(0, 5), ranges=[(5, 9), (0, 5)])
     leases = [forged, build_lease(10, 20)]
     bench.runner.accept(LeaseBatch(run="r1", incarnation="b1", leases=leases, start_by=NEVER, spec=SPEC))
@@ -155,24 +153,22 @@ async def test_ranges_that_do_not_rise_are_dropped(bench: Bench, caplog: pytest.
     assert "is dropped: the range [0, 5) is empty or does not follow on 9" in caplog.text
 
 
-async def test_a_limit_is_not_passed(bench: Bench) -> None:
+async def test_a_limit_is_not_passed_and_a_rise_is_asked_for(build_bench: Callable[[], Bench]) -> None:
     """Nothing is taken beyond it until it rises, and the coordinator is asked at once for more."""
+    bench = build_bench()
     [account] = bench.take(build_lease(0, 20, limit=4))
     await settle()
     await bench.engine.work()
     await asyncio.sleep(0.1)
     assert (account.checkpoint.done, account.checkpoint.is_final) == (4, False)
-
     bench.control(limits={build_lease(0, 20).id: 2})
     await bench.engine.work()
     bench.control(limits={build_lease(0, 20).id: 9})
     await bench.engine.work()
     await asyncio.sleep(0.1)
     assert account.checkpoint.done == 9
-
-
-async def test_a_worker_that_may_take_nothing_asks_again_and_again(bench: Bench) -> None:
-    """The answer may be lost, and nobody else would ever say anything."""
+    # A worker that may take nothing asks again and again.
+    bench = build_bench()
     lease = build_lease(0, 20, limit=4)
     bench.take(lease)
     await settle()
@@ -181,10 +177,8 @@ async def test_a_worker_that_may_take_nothing_asks_again_and_again(bench: Bench)
     sequences = [each.sequence for each in list_checkpoints(bench, lease.id)]
     assert sequences == list(range(1, len(sequences) + 1))
     assert 6 <= len(sequences) <= 15
-
-
-async def test_a_worker_that_may_take_nothing_of_a_run_asks_for_that_run(bench: Bench) -> None:
-    """Its first lease of the run may have been lost; the limits of a run rise for who names it."""
+    # A worker that may take nothing of a run asks for that run.
+    bench = build_bench()
     bench.take(build_lease(0, 3))
     await settle()
     await bench.engine.work()
@@ -280,8 +274,9 @@ async def test_a_wish_that_cannot_be_granted_is_answered_until_the_answer_is_con
     assert len(bench.sent) == 2
 
 
-async def test_a_lease_that_was_ended_before_it_came_is_not_begun(bench: Bench) -> None:
+async def test_a_lease_that_was_ended_before_it_came_is_not_begun(build_bench: Callable[[], Bench]) -> None:
     """The coordinator is told so when it asks, and its lease may still come."""
+    bench = build_bench()
     lease = build_lease(0, 20, name="r1.000000007.aa")
     bench.book.open(lease)
     bench.control(ends={lease.id: 0})
@@ -290,10 +285,8 @@ async def test_a_lease_that_was_ended_before_it_came_is_not_begun(bench: Bench) 
     await asyncio.sleep(0.1)
     assert (account.checkpoint.is_final, account.checkpoint.done, account.checkpoint.end) == (True, 0, 0)
     assert (bench.built.engines, bench.runner.lease_ids) == ([], [])
-
-
-async def test_a_lease_that_is_over_is_not_told_of_again(bench: Bench) -> None:
-    """An end that is late, or a confirmation that is, changes nothing."""
+    # A lease that is over is not told of again.
+    bench = build_bench()
     lease = build_lease(0, 3)
     bench.take(lease)
     await settle()
@@ -362,8 +355,9 @@ async def test_control_of_another_process_is_dropped(bench: Bench) -> None:
     assert bench.runner.build_progress().leases[build_lease(0, 20).id].end == 20
 
 
-async def test_a_stop_ends_the_leases_of_a_run_up_to_a_number(bench: Bench) -> None:
+async def test_a_stop_ends_leases_within_the_grace_time(build_bench: Callable[[], Bench]) -> None:
     """Replaying the order of a pause after the run was resumed stops nothing, and other runs go on."""
+    bench = build_bench()
     ids = [build_lease_id("r1", 7), build_lease_id("r1", 8), build_lease_id("r2", 3)]
     accounts = [
         bench.take(build_lease(0, 9, name=ids[0]))[0],
@@ -372,18 +366,14 @@ async def test_a_stop_ends_the_leases_of_a_run_up_to_a_number(bench: Bench) -> N
     ]
     await settle()
     bench.engine.fill()
-
     bench.runner.stop(Stop(run="r1", up_to=7, grace_s=0))
     await asyncio.sleep(0.1)
-
     assert (accounts[0].checkpoint.is_final, accounts[0].given_back) == (True, [0, 1, 2])
     await bench.engine.work()
     await asyncio.sleep(0.1)
     assert [account.outcomes[0] for account in accounts] == [0, 9, 9]
-
-
-async def test_requests_in_flight_have_the_grace_time(bench: Bench) -> None:
-    """Their rest is told of at once as free; what is not answered when the time is over is cut off."""
+    # Requests in flight have the grace time.
+    bench = build_bench()
     [account] = bench.take(build_lease(0, 100, name=build_lease_id("r1", 1)))
     await settle()
     bench.engine.fill()
@@ -398,10 +388,8 @@ async def test_requests_in_flight_have_the_grace_time(bench: Bench) -> None:
     await asyncio.sleep(1.0)
     assert (account.checkpoint.is_final, account.given_back) == (True, [0, 1])
     assert account.outcomes[0] == 1
-
-
-async def test_a_later_stop_may_shorten_the_grace_time_and_not_extend_it(bench: Bench) -> None:
-    """Who cancels with no grace does not wait for that of the first order; repetitions change nothing."""
+    # A later stop may shorten the grace time and not extend it.
+    bench = build_bench()
     [account] = bench.take(build_lease(0, 100, name=build_lease_id("r1", 1)))
     await settle()
     bench.engine.fill()
@@ -450,26 +438,23 @@ async def test_leases_that_cannot_be_read_are_refused_once(bench: Bench) -> None
 
 
 async def test_a_lease_that_the_engine_has_spoilt_is_given_up(
-    bench: Bench, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, build_bench: Callable[[], Bench]
 ) -> None:
     """What nobody can account for any more is not told of, and nothing more of it is sent."""
+    bench = build_bench()
     lease = build_lease(0, 100)
     bench.take(lease)
     await settle()
     bench.engine.fill()
-
     bench.engine.flights[0][0].execution.abandon(ArithmeticError("a fault of our own"))
     await asyncio.sleep(0.1)
-
     bench.engine.answer_all()
     bench.engine.fill()
     assert bench.engine.in_flight == 0
     assert (bench.runner.lease_ids, list_checkpoints(bench, lease.id)) == ([], [])
     assert "failed: ArithmeticError: a fault of our own" in caplog.text
-
-
-async def test_a_lease_that_the_engine_has_spoilt_is_never_given_back_as_unbegun(bench: Bench) -> None:
-    """Its requests may have been sent, whoever asks for it, and however late its message comes again."""
+    # A lease that the engine has spoilt is never given back as unbegun.
+    bench = build_bench()
     lease = build_lease(0, 100)
     start_by = asyncio.get_running_loop().time() + 60
     bench.take(lease, start_by=start_by)
@@ -479,12 +464,10 @@ async def test_a_lease_that_the_engine_has_spoilt_is_never_given_back_as_unbegun
     bench.engine.flights[0][0].execution.abandon(ArithmeticError("a fault of our own"))
     await settle()
     sent = len(list_checkpoints(bench, lease.id))
-
     bench.take(build_lease(100, 110))  # what can be forgotten is forgotten as others come
     bench.take(lease, start_by=start_by)
     bench.control(ends={lease.id: 0})
     await asyncio.sleep(1.0)
-
     assert lease.id not in bench.runner.lease_ids
     assert len(list_checkpoints(bench, lease.id)) == sent
 
@@ -505,8 +488,11 @@ async def test_closing_ends_every_lease(bench: Bench) -> None:
     ]  # fmt: skip
 
 
-async def test_the_last_word_of_a_worker_that_leaves_goes_at_once(bench: Bench) -> None:
+async def test_a_worker_that_leaves_says_all_and_is_told_when_it_may(
+    build_bench: Callable[[], Bench],
+) -> None:
     """Also to a coordinator that has spoken for ten minutes and taken nothing in."""
+    bench = build_bench()
     bench.is_confirming = False
     bench.take(build_lease(0, 100))
     await settle()
@@ -519,10 +505,8 @@ async def test_the_last_word_of_a_worker_that_leaves_goes_at_once(bench: Bench) 
     await asyncio.sleep(1.1)
     assert bench.runner.has_sent_all
     assert bench.sent[-1].checkpoints[0].is_final
-
-
-async def test_a_worker_that_leaves_is_told_when_nothing_is_on_its_way(bench: Bench) -> None:
-    """It is told so as a process: what its predecessor was told means nothing."""
+    # A worker that leaves is told when nothing is on its way.
+    bench = build_bench()
     bench.runner.stop_all(1.0)
     for incarnation, may_leave in (("another", True), (bench.runner.incarnation, False)):
         bench.runner.control(Control(incarnation=incarnation, may_leave=may_leave))
@@ -530,10 +514,8 @@ async def test_a_worker_that_leaves_is_told_when_nothing_is_on_its_way(bench: Be
     bench.runner.control(Control(incarnation=bench.runner.incarnation, may_leave=True))
     bench.runner.control(Control(incarnation=bench.runner.incarnation))
     assert bench.runner.may_leave
-
-
-async def test_a_worker_knows_whether_the_broker_has_all(bench: Bench) -> None:
-    """One that leaves need not wait for a coordinator that is away, once it has said everything."""
+    # A worker knows whether the broker has all.
+    bench = build_bench()
     bench.is_confirming, bench.error = False, OSError("no broker")
     bench.take(build_lease(0, 3))
     await settle()
@@ -546,17 +528,16 @@ async def test_a_worker_knows_whether_the_broker_has_all(bench: Bench) -> None:
     assert bench.runner.lease_ids
 
 
-async def test_progress_names_the_leases_in_hand(bench: Bench) -> None:
+async def test_progress_names_the_leases_in_hand(build_bench: Callable[[], Bench]) -> None:
     """It says how far each is, what is in flight, what is new, and which runs are known."""
+    bench = build_bench()
     first, second = build_lease(0, 10), build_lease(10, 20)
     bench.take(first, second)
     await settle()
     bench.engine.fill()
     bench.engine.answer_all()
     bench.engine.fill()
-
     progress = bench.runner.build_progress()
-
     assert progress.find_fault() is None
     assert (progress.worker, progress.incarnation, progress.stopping) == ("w1", "b1", False)
     assert progress.leases == {
@@ -568,10 +549,8 @@ async def test_progress_names_the_leases_in_hand(bench: Bench) -> None:
     assert (done.in_flight, done.outcomes, done.bytes_received, done.sent) == (3, make_counts(3), 30, 6)
     assert progress.rss_mb > 10
     assert bench.runner.build_progress().runs["r1"].outcomes == build_no_counts()
-
-
-async def test_progress_tells_what_the_worker_knows_of_the_coordinators_clock(bench: Bench) -> None:
-    """Nothing, until it has heard of it; on the coordinator's machine everything."""
+    # Progress tells what the worker knows of the coordinators clock.
+    bench = build_bench()
     progress = bench.runner.build_progress()
     assert (progress.coordinator_at, progress.clock_bound_s) == (None, None)
     notice = ClockNotice(kernel=fetch_kernel_id(), offset_ns=10**18)
@@ -579,10 +558,8 @@ async def test_progress_tells_what_the_worker_knows_of_the_coordinators_clock(be
     progress = bench.runner.build_progress()
     assert progress.coordinator_at == pytest.approx(10**9 + time.monotonic(), abs=60.0)
     assert progress.clock_bound_s == 0.0
-
-
-async def test_progress_before_anything(bench: Bench) -> None:
-    """A worker that has just started speaks, too."""
+    # Progress before anything. A worker that has just started speaks, too.
+    bench = build_bench()
     progress = bench.runner.build_progress()
     assert progress.find_fault() is None
     assert (progress.leases, progress.specs, progress.runs) == ({}, [], {})
@@ -621,8 +598,8 @@ async def test_a_window_that_is_not_full_is_told_of(bench: Bench) -> None:
 
 
 async def test_many_leases_in_hand_do_not_hold_the_loop_up(bench: Bench) -> None:
-    """A thousand small ones are taken, finished and confirmed."""
-    accounts = bench.take(*(build_lease(10 * n, 10 * n + 10) for n in range(1000)))
+    """Hundreds of small ones are taken, finished and confirmed."""
+    accounts = bench.take(*(build_lease(10 * n, 10 * n + 10) for n in range(300)))
     await settle()
     await bench.engine.work()
     await asyncio.sleep(1.0)
@@ -630,8 +607,11 @@ async def test_many_leases_in_hand_do_not_hold_the_loop_up(bench: Bench) -> None
     assert bench.runner.lease_ids == []
 
 
-async def test_a_worker_that_has_run_user_code_takes_nothing_of_another_run(bench: Bench) -> None:
+async def test_a_worker_that_has_run_user_code_takes_nothing_of_another_run(
+    build_bench: Callable[[], Bench],
+) -> None:
     """It gives it back unbegun, and leaves; its own run goes on."""
+    bench = build_bench()
     code = Spec(engine=Engine.PYTHON, concurrency=5)
     bench.take(build_lease(0, 3), spec=code)
     await settle()
@@ -644,10 +624,8 @@ async def test_a_worker_that_has_run_user_code_takes_nothing_of_another_run(benc
     assert (bench.renewals, bench.runner.build_progress().code_run) == (1, "r1")
     assert other.checkpoint.is_final
     assert (other.checkpoint.done, other.checkpoint.end) == (0, 0)
-
-
-async def test_a_worker_leaves_when_the_run_is_over_whose_user_code_it_has_run(bench: Bench) -> None:
-    """The coordinator says so, to this process."""
+    # A worker leaves when the run is over whose user code it has run.
+    bench = build_bench()
     bench.runner.control(Control(incarnation="another", renew=True))
     bench.control(may_leave=True)
     assert bench.renewals == 0

@@ -1,6 +1,7 @@
 """One line for each run: what an operator sees of a healthy worker."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -55,8 +56,11 @@ async def test_a_run_has_one_line_when_it_has_lost_its_turn(
     assert list_lines(caplog) == []
 
 
-async def test_each_outcome_is_counted(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_run_has_a_line_of_its_own(
+    caplog: pytest.LogCaptureFixture, build_bench: Callable[[], Bench]
+) -> None:
     """Those that nothing had are left out."""
+    bench = build_bench()
     bench.take(build_lease(0, 3))
     await settle()
     bench.engine.fill()
@@ -69,12 +73,8 @@ async def test_each_outcome_is_counted(bench: Bench, caplog: pytest.LogCaptureFi
     assert list_lines(caplog) == ["run r1: 3 requests in 0.0 s: 2 ok, 1 timeout"]
     assert record.__dict__["timeout"] == 1
     assert "exception" not in record.__dict__
-
-
-async def test_a_run_is_not_over_before_its_last_lease_is(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A pause has taken its turn; what is in flight may still end, and counts."""
+    # A run is not over before its last lease is.
+    bench = build_bench()
     bench.take(build_lease(0, 100))
     await settle()
     bench.engine.fill()
@@ -85,10 +85,8 @@ async def test_a_run_is_not_over_before_its_last_lease_is(
     bench.engine.answer_all()
     await asyncio.sleep(1.0)
     assert list_lines(caplog) == ["run r1: 3 requests in 1.0 s: 3 ok"]
-
-
-async def test_a_run_that_is_resumed_has_another_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Each counts what came of it since the last."""
+    # A run that is resumed has another line. Each counts what came of it since the last.
+    bench = build_bench()
     for number, expected in ((0, 10), (1, 20)):
         bench.runner.set_current_run("r1")
         await work(bench, 100 * number, 100 * number + expected)
@@ -110,9 +108,10 @@ async def test_a_run_begins_before_the_coordinator_has_said_so(
 
 
 async def test_a_worker_that_ends_says_what_it_has_done(
-    bench: Bench, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, build_bench: Callable[[], Bench]
 ) -> None:
     """The run goes on without it; what nobody has confirmed counts, and what it gives back does not."""
+    bench = build_bench()
     await work(bench, 0, 10)
     bench.take(build_lease(10, 100))
     await settle()
@@ -121,21 +120,15 @@ async def test_a_worker_that_ends_says_what_it_has_done(
     bench.engine.fill()
     await bench.close()
     assert [line.partition(" in ")[0] for line in list_lines(caplog)] == ["run r1: 13 requests"]
-
-
-async def test_a_run_of_which_nothing_was_taken_has_no_line(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its leases were given back."""
+    # A run of which nothing was taken has no line. Its leases were given back.
+    bench = build_bench()
     bench.take(build_lease(0, 10), start_by=0.0)
     await asyncio.sleep(0.5)
     bench.runner.set_current_run("")
     await bench.close()
     assert list_lines(caplog) == []
-
-
-async def test_iterations_are_called_so(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """As everywhere else."""
+    # Iterations are called so. As everywhere else.
+    bench = build_bench()
     await work(bench, 0, 10, spec=msgspec.structs.replace(SPEC, engine=Engine.PYTHON))
     bench.runner.set_current_run("")
     assert list_lines(caplog)[0].startswith("run r1: 10 iterations in ")

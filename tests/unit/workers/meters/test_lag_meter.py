@@ -32,13 +32,10 @@ async def let_the_loop_call() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_meter_that_does_not_run_measures_nothing() -> None:
+async def test_a_meter_that_does_not_run_measures_nothing() -> None:
     """There is no lateness before the start."""
     assert LagMeter(clock=Clock()).late_s == 0.0
-
-
-async def test_lateness_is_the_time_after_a_call_was_due() -> None:
-    """The meter tells each one."""
+    # Lateness is the time after a call was due. The meter tells each one.
     clock = Clock()
     listener = Listener()
     meter = LagMeter(clock, interval_s=0.0)

@@ -54,26 +54,23 @@ def take(meter: ProgressMeter, *executions: Execution, run: str = "r1") -> RunPr
     return meter.measure(executions, {}, MANY).runs.get(run, RunProgress())
 
 
-def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
+def test_seconds_have_what_happened_in_them(build_execution: BuildExecution) -> None:
     """It has nothing of what was there before."""
+    execution = take_all(build_execution((0, 1000)))
     meter = build_meter()
     execution.tally.answer(OK, 200, 1000, 7)
     take(meter, execution)
     execution.tally.answer(OK, 200, 1000, 5)
     execution.tally.answer(UNEXPECTED_STATUS, 500, 1500, 6)
     execution.tally.fail(TIMEOUT, execution.ranges.index_at(0), "late")
-
     second = take(meter, execution)
-
     assert second.outcomes == make_counts(1, unexpected_status=1, timeout=1)
     assert second.bytes_received == 11
     assert second.histogram(Time.LATENCY) == HistogramSnapshot(
         buckets=[1000, 1, 1500, 1], sum_us=2500, min_us=1000, max_us=1500
     )
-
-
-def test_a_second_without_answers_is_empty(execution: Execution) -> None:
-    """It is, even if there were answers before it."""
+    # A second without answers is empty. It is, even if there were answers before it.
+    execution = take_all(build_execution((0, 1000)))
     meter = build_meter()
     execution.tally.answer(OK, 200, 1000, 7)
     take(meter, execution)
@@ -83,30 +80,22 @@ def test_a_second_without_answers_is_empty(execution: Execution) -> None:
         0,
         HistogramSnapshot(),
     )
-
-
-def test_executions_are_added_up(build_execution: BuildExecution) -> None:
-    """A second is one of the worker, not of an execution."""
+    # Executions are added up. A second is one of the worker, not of an execution.
     meter = build_meter()
     executions = [take_all(build_execution((0, 10))), take_all(build_execution((10, 20)))]
     for execution in executions:
         execution.tally.answer(OK, 200, 3000, 1)
     second = take(meter, *executions)
     assert second.outcomes[0] == second.bytes_received == second.histogram(Time.LATENCY).total == 2
-
-
-def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> None:
-    """What it did since the last sample is not lost, and not counted twice."""
+    # A lease that leaves is looked at once more.
+    execution = take_all(build_execution((0, 1000)))
     meter = build_meter()
     execution.tally.answer(OK, 200, 10, 1)
     take(meter, execution)
     execution.tally.answer(OK, 200, 10, 1)
     meter.forget(execution)
     assert [sum(take(meter).outcomes) for _ in range(3)] == [1, 0, 0]
-
-
-def test_what_two_runs_did_in_one_second_is_kept_apart() -> None:
-    """The rest of one run and the beginning of the next are in one message, each with its own figures."""
+    # What two runs did in one second is kept apart.
     meter = build_meter()
     before, after = build_bare_execution(3, "r1"), build_bare_execution(5, "r2")
     before.tally.answer(OK, 200, 700_000, 4)
@@ -124,11 +113,6 @@ def test_what_two_runs_did_in_one_second_is_kept_apart() -> None:
     ]  # fmt: skip
     assert [done.histogram(Time.LATENCY).max_us for done in runs.values()] == [700_415, 1000]
     assert list(meter.measure([after], {}, MANY).runs) == ["r2"]
-
-
-def test_no_more_is_in_flight_than_was_sent(execution: Execution) -> None:
-    """What was taken may wait for a connection, or in the process of user code."""
-    assert build_meter().measure([execution], {}, 7).runs["r1"].in_flight == 7
 
 
 @given(
@@ -159,8 +143,12 @@ def test_the_seconds_together_are_what_was_recorded(
     assert found.build_latency().buckets == merge(expected).buckets
 
 
-def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:
-    """The last bucket reaches beyond an hour; a second does not."""
+def test_no_more_is_in_flight_than_was_sent(build_execution: BuildExecution) -> None:
+    """What was taken may wait for a connection, or in the process of user code."""
+    execution = take_all(build_execution((0, 1000)))
+    assert build_meter().measure([execution], {}, 7).runs["r1"].in_flight == 7
+    # The longest latency is not a fault. The last bucket reaches beyond an hour; a second does not.
+    execution = take_all(build_execution((0, 1000)))
     meter = build_meter()
     execution.tally.answer(OK, 200, 2 * HIGHEST_US, 0)
     latency = take(meter, execution).histogram(Time.LATENCY)

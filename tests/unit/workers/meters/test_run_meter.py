@@ -31,25 +31,19 @@ def test_a_rate_is_unknown_before_the_first_answer() -> None:
     worker = Worker()
     worker.meter.sample(101.0, WINDOW, 100, 0, 100, has_work=True)
     assert (worker.meter.rate_rps, worker.meter.taken) == (0.0, 100)
-
-
-def test_a_rate_is_what_ends_in_a_second() -> None:
-    """It is known in the first second."""
+    # A rate is what ends in a second. It is known in the first second.
     worker = Worker()
     worker.work(0.5, 2000.0)
     assert worker.meter.rate_rps == pytest.approx(2000.0)
     assert worker.meter.taken == 1000
-
-
-def test_a_rate_that_changes_is_known_soon() -> None:
-    """After little more than five seconds nothing is left of what was before."""
+    # A rate that changes is known soon.
     worker = Worker()
     worker.work(60.0, 2000.0)
     worker.work(6.0, 100.0)
     assert worker.meter.rate_rps == pytest.approx(100.0)
 
 
-def test_time_without_work_does_not_count() -> None:
+def test_work_that_counts_and_time_that_does_not() -> None:
     """A worker that waits for a lease, or for a last slow answer, is as fast as before."""
     worker = Worker()
     worker.work(3.0, 2000.0)
@@ -57,20 +51,14 @@ def test_time_without_work_does_not_count() -> None:
     worker.wait(20.0)
     worker.work(3.0, 2000.0)
     assert worker.meter.rate_rps == pytest.approx(2000.0, rel=0.05)
-
-
-def test_a_worker_that_waits_for_a_full_window_is_at_work() -> None:
-    """It has nothing to take, but that is not what keeps it from being faster."""
+    # A worker that waits for a full window is at work.
     worker = Worker()
     worker.meter.sample(100.05, WINDOW, 100, 0, 100, has_work=False)
     worker.now = 100.05
     worker.wait(4.95, in_flight=100)
     worker.meter.sample(worker.now, WINDOW, 0, 100, 0, has_work=False)
     assert worker.meter.rate_rps == pytest.approx(100 / 5.0, rel=0.02)
-
-
-def test_work_that_is_over_between_two_looks_counts() -> None:
-    """A small lease may come and go within a sample."""
+    # Work that is over between two looks counts. A small lease may come and go within a sample.
     worker = Worker()
     worker.wait(1.0)
     for _ in range(10):

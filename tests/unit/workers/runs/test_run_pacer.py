@@ -69,7 +69,7 @@ async def test_a_worker_that_learns_the_time_follows_it_at_once(own: float) -> N
     assert worker.engines.pace.window == 7
 
 
-async def test_a_run_whose_time_is_over_is_ended_by_the_regular_looks_too() -> None:
+async def test_a_worker_follows_the_clock() -> None:
     """Its timer may come late."""
     worker = _Worker(0.0)
     worker.learn(105.0)
@@ -78,10 +78,7 @@ async def test_a_run_whose_time_is_over_is_ended_by_the_regular_looks_too() -> N
     worker.monotonic_ns += 6 * NS
     worker.pacer.follow_clock()
     assert worker.ended == ["r1"]
-
-
-async def test_a_lease_from_before_a_pause_that_comes_late_changes_nothing() -> None:
-    """By its period the time of the run would be over."""
+    # A lease from before a pause that comes late changes nothing.
     worker = _Worker(0.0)
     worker.learn(150.0)
     worker.pacer.start_run("r1", _SPEC, ActivePeriod(149.0, 4.0))

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,22 +28,14 @@ def test_the_workers_have_together_what_the_stages_ask_for(time_s: float, worker
     assert max(shares) - min(shares) <= 1
 
 
-@pytest.mark.parametrize(
-    ("time_s", "expected"), [(-1.0, 0), (0.0, 0), (5.0, 50), (10.0, 100), (25.0, 100), (35.0, 50), (40.0, 0)]
-)
-def test_a_ramp_is_a_line(time_s: float, expected: int) -> None:
+def test_a_ramp_is_a_line_and_has_phases() -> None:
     """There is nothing in flight before it and behind it."""
-    assert build_time_plan(RAMP).find_concurrency(time_s, (0, 1)) == expected
-
-
-def test_without_its_share_a_worker_has_nothing_of_what_is_shared() -> None:
-    """What is each worker's own it has in any case."""
+    for time_s, expected in [(-1.0, 0), (0.0, 0), (5.0, 50), (10.0, 100), (25.0, 100), (35.0, 50), (40.0, 0)]:
+        assert build_time_plan(RAMP).find_concurrency(time_s, (0, 1)) == expected
+    # Without its share a worker has nothing of what is shared.
     assert build_time_plan(RAMP).find_concurrency(20.0, None) == 0
     assert build_time_plan(TIMED).find_concurrency(20.0, None) == 8
-
-
-def test_phases_follow_each_other() -> None:
-    """A warm-up is one, and each stage is one."""
+    # Phases follow each other. A warm-up is one, and each stage is one.
     timed, ramp = build_time_plan(TIMED), build_time_plan(RAMP)
     assert [timed.find_phase(time_s) for time_s in (0.0, 9.99, 10.0, 99.0)] == ["warm-up"] * 2 + ["main"] * 2
     assert [ramp.find_phase(time_s) for time_s in (-1.0, 9.99, 10.0, 30.0)] == [

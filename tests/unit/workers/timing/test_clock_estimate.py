@@ -93,6 +93,8 @@ def test_the_bound_is_half_of_the_round_trip_and_the_drift_since() -> None:
     estimate = sample.estimate(10 * S)
     assert estimate.offset_ns == 50 * S
     assert estimate.bound_ns == pytest.approx(1 * MS + 2 * MS, abs=10)
+    # Without samples nothing is known. Neither an offset nor a bound.
+    assert ClockSamples().estimate(0) is None
 
 
 def test_a_quick_answer_counts_until_drift_has_made_it_worse_than_a_slow_one() -> None:
@@ -104,15 +106,7 @@ def test_a_quick_answer_counts_until_drift_has_made_it_worse_than_a_slow_one() -
         estimate = samples.estimate(second * S + 20 * MS)
         assert estimate is not None
         assert (estimate.offset_ns == S) == (second <= 50)
-
-
-def test_without_samples_nothing_is_known() -> None:
-    """Neither an offset nor a bound."""
-    assert ClockSamples().estimate(0) is None
-
-
-def test_samples_that_contradict_the_newest_are_forgotten() -> None:
-    """One of the clocks stood still while its machine slept."""
+    # Samples that contradict the newest are forgotten.
     samples = ClockSamples()
     samples.add(ClockSample(0, S, 0))
     samples.add(ClockSample(5 * S, 3 * S, 5 * S + 100 * MS))

@@ -12,28 +12,22 @@ def build_clock(kernel: str = KERNEL) -> CoordinatorClock:
     return CoordinatorClock(kernel, lambda: 50_000_000_000)
 
 
-def test_a_worker_that_shares_the_kernel_knows_the_clock_exactly() -> None:
+def test_the_kernel_and_the_newest_word_tell_the_clock() -> None:
     """As soon as it is told the offset."""
     clock = build_clock()
     clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=OFFSET_NS))
     assert clock.bound_s == 0.0
     assert clock.now() == 1_700_000_050.1234567
     assert abs(clock.to_local_ns(clock.now()) - 50_000_000_000) < 1000
-
-
-@pytest.mark.parametrize(("ours", "theirs"), [("boot time:[1]", "boot time:[2]"), ("a", "b"), ("", "")])
-def test_a_worker_with_another_monotonic_clock_knows_nothing_by_the_offset(ours: str, theirs: str) -> None:
-    """Kernels without an id may be different ones."""
-    clock = build_clock(ours)
-    clock.set_notice(ClockNotice(kernel=theirs, offset_ns=OFFSET_NS))
-    assert not clock.is_known
-    assert clock.bound_s is None
-    with pytest.raises(LookupError):
-        clock.to_local_ns(0.0)
-
-
-def test_the_newest_word_counts() -> None:
-    """A coordinator that has nothing to measure follows the clock of its machine."""
+    for ours, theirs in [("boot time:[1]", "boot time:[2]"), ("a", "b"), ("", "")]:
+        # A worker with another monotonic clock knows nothing by the offset.
+        clock = build_clock(ours)
+        clock.set_notice(ClockNotice(kernel=theirs, offset_ns=OFFSET_NS))
+        assert not clock.is_known
+        assert clock.bound_s is None
+        with pytest.raises(LookupError):
+            clock.to_local_ns(0.0)
+    # The newest word counts. A coordinator that has nothing to measure follows the clock of its machine.
     clock = build_clock()
     for seconds in (3, 7):
         clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=seconds * 1_000_000_000))
@@ -78,19 +72,13 @@ def test_a_worker_elsewhere_asks() -> None:
     assert far.clock.now() == pytest.approx(1057.002)
     far.now_ns += 10 * S
     assert far.clock.bound_s == pytest.approx(0.003, abs=1e-6)
-
-
-def test_a_worker_on_the_same_machine_asks_nobody() -> None:
-    """Nor does one to which nobody was named that answers."""
+    # A worker on the same machine asks nobody. Nor does one to which nobody was named that answers.
     clock = build_clock()
     clock.set_notice(ClockNotice(kernel=KERNEL, offset_ns=1, host="oku-clock", port=8700))
     assert not clock.must_ask
     clock.set_notice(ClockNotice(kernel="there", offset_ns=1))
     assert not clock.must_ask
-
-
-def test_a_better_answer_moves_the_clock_slowly() -> None:
-    """The bound tells of the distance meanwhile."""
+    # A better answer moves the clock slowly. The bound tells of the distance meanwhile.
     far = Far()
     far.ask(1000 * S, took_ns=20 * MS)
     far.ask(1000 * S + 5 * MS, took_ns=2 * MS)
@@ -107,10 +95,7 @@ def test_a_clock_that_was_set_is_followed_at_once() -> None:
     far.ask(1000 * S)
     far.tell(offset_ns=3 * MS)
     assert far.offset_ns == 1000 * S + 3 * MS
-
-
-def test_when_the_coordinator_moves_its_clock_goes_on_as_it_was() -> None:
-    """Until the new machine has answered, and without a jump then; what the old one told is forgotten."""
+    # When the coordinator moves its clock goes on as it was.
     far = Far()
     far.ask(1000 * S)
     far.tell("elsewhere", offset_ns=400 * S)
@@ -122,10 +107,7 @@ def test_when_the_coordinator_moves_its_clock_goes_on_as_it_was() -> None:
     assert far.clock.bound_s == pytest.approx(0.002, abs=1e-4)
     far.now_ns += 4 * S
     assert far.offset_ns == 1000 * S + 2 * MS
-
-
-def test_a_coordinator_that_moves_to_this_machine_is_known_exactly() -> None:
-    """Once its clock was approached."""
+    # A coordinator that moves to this machine is known exactly. Once its clock was approached.
     far = Far()
     far.ask(1000 * S)
     far.tell("here", offset_ns=1000 * S + 1 * MS)

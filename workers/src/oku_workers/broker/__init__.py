@@ -1,1 +1,1 @@
-"""What a worker hears from the broker: leases, and orders of the coordinator."""
+"""Messages that a worker receives from the broker: leases, and orders of the coordinator."""

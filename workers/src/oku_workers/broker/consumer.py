@@ -25,7 +25,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
 
     When a connection breaks, kombu would put messages that are not acknowledged back; and it acknowledges
     them later over the channel that is gone. Without a broker both end with an AttributeError, and the
-    process with it (Celery 5.7.0, kombu 5.7.0). Whoever has sent a message that is lost sends it again.
+    process with it (Celery 5.7.0, kombu 5.7.0). The sender of a lost message sends it again.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -38,7 +38,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
         """A function that takes each message; one that the coordinator has not signed is dropped.
 
         Celery gets only what is signed: the rest of a message could make it wait, run other tasks or send
-        answers to anybody.
+        answers anywhere.
         """
         handle = super().create_task_handler(*arguments, **options)
 
@@ -69,7 +69,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
 
 
 def is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Whether a line of Celery's log says something new.
+    """Whether a line of Celery's log is worth keeping.
 
     A message that is taken as its connection ends has an acknowledgement that cannot be sent any more.
     """

@@ -1,8 +1,8 @@
-"""The link to the coordinator: checkpoints that are sent, and whether anything is heard from it.
+"""The link to the coordinator: it sends checkpoints, and tracks whether the coordinator can be reached.
 
-A coordinator speaks to all workers every few seconds, so a worker that hears nothing has lost it or the
-broker. Celery logs that a connection to the broker is lost. That all is well again is logged here, once the
-coordinator is heard.
+A coordinator sends something to all workers every few seconds, so a worker that receives nothing has lost it
+or the broker. Celery logs a lost connection to the broker; the recovery is logged here, with the
+coordinator's next message.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from oku_core.process.redaction import redact
 _log = logging.getLogger(__name__)
 
 _SILENCE_S = 20.0
-"""A coordinator that is heard after so long a silence was away."""
+"""A coordinator that was silent for longer was away."""
 _LOG_EVERY_S = 60.0
 """Between two lines that it is back: a connection that breaks again and again does not fill the log."""
 
 
 class CoordinatorLink:
-    """Follows what is heard, in the thread that takes orders.
+    """Tracks the coordinator's messages, in the thread that takes orders.
 
     Args:
         broker_url: the broker in between.
 
     Attributes:
-        is_made: whether the coordinator has been heard; it stays true while nobody can be heard.
+        is_made: whether the coordinator has sent anything yet; it stays true while it is away.
     """
 
     def __init__(self, broker_url: str, clock: Clock = time.monotonic) -> None:
@@ -40,7 +40,7 @@ class CoordinatorLink:
         self._clock = clock
         self.is_made = False
         self._is_new = True
-        """Whether nothing has been heard on this connection to the broker."""
+        """Whether nothing has arrived on this connection to the broker."""
         self._heard_at = self._logged_at = -math.inf
         self._untold_s: float | None = None
         """The longest silence that is over and not logged."""

@@ -1,10 +1,10 @@
-"""What a worker takes from the broker: leases, and orders of the coordinator to all workers or to this one.
+"""Messages of the broker: leases, and orders of the coordinator to all workers or to this one.
 
-Leases come as messages of a Celery task. A message is acknowledged on intake. It is a hint: whatever becomes
-of its leases is told by checkpoints. Orders are received beside them, and obeyed if new.
+Leases come as messages of a Celery task. A message is acknowledged on intake. It is a hint: checkpoints
+report the fate of its leases. Orders are received beside them, and handled if new.
 
-Celery's own remote control is off. It would take some forty commands from whoever reaches the broker, among
-them to shut down and to consume other queues, and would answer to wherever the command says.
+Celery's own remote control is off. It would accept some forty commands from anyone who reaches the broker,
+among them to shut down and to consume other queues, and would send replies wherever a command asks.
 """
 
 import logging
@@ -96,7 +96,7 @@ class Orders:
         self._interval_set_at = -math.inf
 
     def handle(self, order: Order) -> None:
-        """Do as told; nobody waits until it is done."""
+        """Carry out an order, without waiting until it is done."""
         if not isinstance(order, Stop | Intervals):
             self._watchdog.record_message()
         match order:
@@ -124,7 +124,7 @@ class Orders:
         if (files := order.files) is not None:
             self._loop_thread.post(lambda: self._runner.set_files_address(files))
         if self._interval_number == 0:
-            # The coordinator may have begun to listen after this worker had said that it is here.
+            # The coordinator may have subscribed after this worker's first heartbeat.
             self._heartbeat.send_now()
         self._interval_number, self._interval_set_at = order.number, now
         self._heartbeat.set_interval(order.heartbeat_s)

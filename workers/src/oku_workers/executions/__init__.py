@@ -1,1 +1,1 @@
-"""Each attempt at a lease: what is taken of it, what came of that, and what its checkpoints tell."""
+"""Attempts at leases: the positions taken, the counts of outcomes, and the contents of checkpoints."""

@@ -107,7 +107,7 @@ class Distribution:
         return zip(compress(range(first, stop), held), filter(None, held), strict=True)
 
     def build_snapshot(self) -> HistogramSnapshot:
-        """What was recorded so far, in the form that is sent."""
+        """A snapshot of the times recorded so far, as checkpoints carry it."""
         buckets = list(chain.from_iterable(self.list_counts()))
         if not buckets:
             return HistogramSnapshot()

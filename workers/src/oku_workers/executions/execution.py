@@ -1,8 +1,8 @@
-"""One attempt at a lease: which index comes next, and what came of those that have ended.
+"""One attempt at a lease: the next index to take, and the counts of those that have ended.
 
 All of it belongs to the thread of the event loop. Coordinates are taken in segments: consecutive ones of one
-range of the lease that may all be taken, so that taking one is a comparison of two numbers. What came of them
-is counted in tallies, one for each phase in which any were taken.
+range of the lease that may all be taken, so that taking one is a comparison of two numbers. Outcomes are
+counted in tallies, one for each phase in which any index was taken.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _DENSE_FROM = 4096
 """A lease of fewer requests counts their times in dictionaries, which are slower than lists and take less."""
 _MOST_NAMES = MOST_INNER_PARTS // 2
-"""A host tells few names apart, but one that takes the place of another may have others. The rest of what a
-checkpoint has room for is that of `OTHER_NAMES`, one for each phase."""
+"""A host reports a limited number of names, but its successor may report others. The remaining parts of a
+checkpoint are for `OTHER_NAMES`, one for each phase."""
 NO_MARK = -1
 """The mark of an execution that has none."""
 
@@ -48,8 +48,8 @@ class ExecutionKeeper(Protocol):
 class Execution:
     """One attempt at a lease, counted as it goes on.
 
-    `finished` is done when every position that was taken has ended or was given back, and none will be taken
-    any more; and once it is released, if it is kept open for what is still to be counted beside that.
+    `finished` is done when every position taken has ended or was given back and no more will be taken. An
+    execution that is kept open for later counts must also be released.
 
     Args:
         lease: which indices to send; `ValueError` if its ranges do not rise.
@@ -65,19 +65,19 @@ class Execution:
         limit: the first position that must not be taken yet.
         mark: a position at which the feed wants to be asked, although more may be taken.
         recording: writes how far it may go, before it goes there; None if nothing is written.
-        tally: counts what is taken now, if the spec has one target, or else stands for the tallies of all of
-            them (`Tally.by_target`); there is none before the first segment.
+        tally: counts the requests taken now, if the spec has one target, or else stands for the tallies of
+            all of them (`Tally.by_target`); there is none before the first segment.
         tallies: one for each target in each phase in which anything was taken.
         turns: which target each index asks (`find_target_turns`); None if there is only one.
         ended: how many positions have ended, or were given back.
-        given_back: the positions that were taken and must be sent by somebody else.
-        untouched: those of them that were certainly not sent here.
+        given_back: the positions that were taken and that another worker must send.
+        untouched: the positions given back that were certainly not sent here.
         inner: the tallies of inner requests, by phase and name.
         tracebacks: of exceptions of user code, by their reason; the first of each.
         room: for the ranges of positions that have failed.
         keeper: decides at its end whether it is kept open.
         is_kept: whether it has come to its end and is kept open.
-        is_last: whether its worker was told to take no more of the run.
+        is_last: whether its worker must take no more of the run.
     """
 
     __slots__ = (
@@ -154,7 +154,7 @@ class Execution:
         self.keeper: ExecutionKeeper | None = None
         self.is_kept = self.is_last = False
         self.cancel_at = float("inf")
-        """When what is in flight is to be cut off, by the clock of the event loop."""
+        """The time at which requests in flight are cut off, by the clock of the event loop."""
 
     @property
     def next_index(self) -> int:
@@ -234,7 +234,7 @@ class Execution:
         self.finish_if_done()
 
     def enter(self, phase: str) -> None:
-        """Count what is taken from now on in a phase."""
+        """Count requests in this phase from now on."""
         if self.tallies and self.tally.phase == phase:
             return
         self.compact()
@@ -271,18 +271,18 @@ class Execution:
         return Tally(self, phase, name, is_dense=is_dense)
 
     def shorten(self, end: int) -> None:
-        """Take no position from `end` on; what was taken stays."""
+        """Take no position from `end` on; positions already taken stay."""
         self.end = max(min(self.end, end), self.taken)
         self.stop = min(self.stop, self.end - self._base)
         self.finish_if_done()
 
     def compact(self) -> None:
-        """Keep what is counted in less memory: little is still to come."""
+        """Keep the counts in less memory, since few more are to come."""
         for tally in self.tallies:
             tally.compact()
 
     def give_back(self, coordinate: int, *, is_untouched: bool = False) -> None:
-        """A request was cut off before its answer was in: somebody has to send it, perhaps again.
+        """Give back a request that was cut off before its answer came; a worker must send it, perhaps again.
 
         Args:
             coordinate: its place in the ledger.
@@ -296,7 +296,7 @@ class Execution:
         self.finish_if_done()
 
     def abandon(self, error: BaseException) -> None:
-        """Finish with an error of our own: nobody can say any more what became of the lease."""
+        """Finish with an internal error: the counts of the lease are unknown from now on."""
         if not self.finished.done():
             self.finished.set_exception(error)
 
@@ -309,14 +309,14 @@ class Execution:
                 self._finish()
 
     def release(self) -> None:
-        """Finish what was kept open."""
+        """Finish an execution that was kept open."""
         self.keeper, self.is_kept = None, False
         self.finish_if_done()
 
     def drop_tallies(self) -> None:
         """Break the reference cycle of an execution and its tallies, so that both are freed at once.
 
-        The tallies of an abandoned execution stay, since they may still count what is in flight.
+        The tallies of an abandoned execution stay, since they may still count requests in flight.
         """
         if self.in_flight or not self.tallies:
             return

@@ -1,11 +1,11 @@
-"""Which requests of one part of a lease have failed, and why: counted as they end, told by checkpoints."""
+"""Positions and reasons of failed requests in one part of a lease, counted as they end."""
 
 from oku_core.accounting.index_ranges import RangeSet, Room
 from oku_core.accounting.outcome import MOST_REASONS, OTHER, OUTCOMES, Outcome, ReasonCount
 
 
 class Failures:
-    """The reasons and the positions of what has failed. It only grows.
+    """Reasons and positions of failed requests. They only grow.
 
     Args:
         room: for ranges of positions, which all parts of a lease share.
@@ -57,7 +57,7 @@ class Failures:
             failed.append(first, last + 1)
 
     def _add_reason(self, outcome: int, position: int, reason: str) -> list[int]:
-        """A count for a reason, with its first and last position; beyond the bound, that of all others."""
+        """The count for a reason, with its first and last position; beyond the bound, that for all others."""
         if len(self._reasons) >= MOST_REASONS:
             reason = OTHER
         return self._reasons.setdefault((outcome, reason), [0, position, position])

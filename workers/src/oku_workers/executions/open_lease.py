@@ -1,7 +1,7 @@
-"""One lease that a worker has in hand, from its intake until its final checkpoint is confirmed.
+"""A lease that a worker holds, from its intake until its final checkpoint is confirmed.
 
-Each checkpoint is the whole state of the lease, but for what did not change since one that was confirmed. As
-long as nothing changes, the same checkpoint is sent again, with the same number.
+Each checkpoint is the whole state of the lease, without the parts that have not changed since a confirmed
+one. While nothing changes, the same checkpoint is sent again, with the same number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from oku_workers.executions.tally import Tally
 
 
 class _State(NamedTuple):
-    """What a checkpoint tells of, as far as it decides whether there is anything new."""
+    """The part of a checkpoint that decides whether there is news."""
 
     taken: int
     ended: int
@@ -26,7 +26,7 @@ class _State(NamedTuple):
 
 
 class OpenLease:
-    """A lease with its execution and what the coordinator knows of it.
+    """A lease with its execution and the state that the coordinator has confirmed.
 
     Args:
         execution: counts the requests.
@@ -35,9 +35,9 @@ class OpenLease:
         refusal: why the worker cannot begin with it.
         cpu_s: the processor time of the worker for it.
         watched_s: seconds in which it was the one to take from and the target answered.
-        underfilled_s: those of them in which the window was not full.
+        underfilled_s: the part of these seconds in which the window was not full.
         is_asked: whether the coordinator waits for a checkpoint although nothing may have changed.
-        is_measured: whether it has ended and all is in it that was measured in its time.
+        is_measured: whether it has ended and contains all measurements of its time.
         sampled_taken: how many positions were taken at the last sample.
         sampled_ended: how many had ended at the last sample.
         charged_ended: how many had ended when processor time was last charged.
@@ -52,7 +52,7 @@ class OpenLease:
         self._parts: dict[Tally, OpenPart] = {}
         self._inner: dict[Tally, OpenPart] = {}
         self._traced: dict[str, int] = {}
-        """The first checkpoint that told of a traceback, by its reason."""
+        """The number of the first checkpoint with a traceback, by its reason."""
         self._sequence = self._confirmed = self._sent = 0
         self._last: Checkpoint | None = None
         self._last_state = _State(0, 0, execution.ranges.length, is_final=False)
@@ -89,7 +89,7 @@ class OpenLease:
         return 0 < self._final_sequence <= self._confirmed
 
     def count_seconds(self, now: float, *, is_due: bool = False) -> None:
-        """Assign what has ended to its second, if one is over or a checkpoint is due; `now` is Unix time."""
+        """Assign new outcomes to their second, if one is over or a checkpoint is due; `now` is Unix time."""
         _enlist(self.execution.tallies, self._parts)
         _enlist(self.execution.inner.values(), self._inner)
         for part in (*self._parts.values(), *self._inner.values()):
@@ -168,7 +168,7 @@ class OpenLease:
         )
 
     def _list_new_tracebacks(self) -> dict[str, str]:
-        """Those that no checkpoint has told of that was confirmed."""
+        """The tracebacks that no confirmed checkpoint contains."""
         return {
             reason: traceback
             for reason, traceback in self.execution.tracebacks.items()
@@ -176,7 +176,7 @@ class OpenLease:
         }
 
     def _list_changed(self, parts: Mapping[Tally, OpenPart]) -> list[Part]:
-        """What a checkpoint tells of these: those that have changed since one that was confirmed."""
+        """The parts that have changed since a confirmed checkpoint."""
         return [part.build() for part in parts.values() if part.changed_in > self._confirmed]
 
     def _read_state(self) -> _State:
@@ -198,6 +198,6 @@ def _enlist(tallies: Iterable[Tally], parts: dict[Tally, OpenPart]) -> None:
 
 
 def _clean(refusal: str) -> str:
-    """A refusal as a checkpoint may say it; it may have text of user code in it."""
+    """A refusal as text for a checkpoint; it may contain text of user code."""
     line = " ".join(redact(refusal).split())
     return "".join(char if char.isprintable() else "?" for char in line)[:LONGEST_REFUSAL]

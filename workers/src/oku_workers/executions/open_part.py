@@ -1,7 +1,8 @@
-"""One part of a lease that a worker has in hand: what its checkpoints tell of one target in one phase.
+"""One part of an open lease: the counts of one target in one phase, as checkpoints carry them.
 
-Its seconds are differences of its outcomes, taken whenever a second has passed and with each checkpoint, so
-at every checkpoint all seconds together are the outcomes. A second is sent until it is confirmed.
+The counts by second are differences of its outcomes, taken whenever a second has passed and with each
+checkpoint. So at every checkpoint, the seconds add up to the outcomes. A second is sent until it is
+confirmed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from oku_workers.executions.tally import Tally
 
 
 class SecondCounts:
-    """What ended in each second of one execution, as far as nobody has confirmed it."""
+    """Outcomes of one execution by second, without the confirmed ones."""
 
     def __init__(self) -> None:
         self._seen = build_no_counts()
@@ -21,12 +22,12 @@ class SecondCounts:
         self._changed: dict[int, int] = {}
 
     def count(self, outcomes: Sequence[int], now: float, sequence: int) -> None:
-        """Add what is new since the last call to the second of that call.
+        """Add the outcomes since the last call to the second of that call.
 
         Args:
             outcomes: the counts of the execution so far.
             now: Unix time.
-            sequence: the number of the next checkpoint, the first to tell of it.
+            sequence: the number of the next checkpoint, the first to contain them.
         """
         if self._seen != outcomes:
             second = self._second or int(now)
@@ -42,11 +43,11 @@ class SecondCounts:
         return int(now) > self._second
 
     def list_unconfirmed(self) -> dict[int, list[int]]:
-        """Each second that has changed since what was confirmed, with what it has in all."""
+        """The total of each second that has changed since the confirmed checkpoint."""
         return {second: list(self._counts[second]) for second in sorted(self._changed)}
 
     def confirm(self, sequence: int) -> None:
-        """Forget what the checkpoint of this number has told; only the last second may still grow."""
+        """Forget the seconds of the checkpoint with this number; only the last one may still grow."""
         for second in [second for second, changed in self._changed.items() if changed <= sequence]:
             del self._changed[second]
             if second < self._second:
@@ -56,7 +57,7 @@ class SecondCounts:
 
 
 class SentCounts:
-    """How many requests of one execution were sent in each second, as far as nobody has confirmed it."""
+    """Requests of one execution sent by second, without the confirmed ones."""
 
     def __init__(self) -> None:
         self._told: dict[int, int] = {}
@@ -75,22 +76,22 @@ class SentCounts:
         return bool(changed)
 
     def list_unconfirmed(self) -> dict[int, int]:
-        """Each second that has changed since what was confirmed, with what it has in all."""
+        """The total of each second that has changed since the confirmed checkpoint."""
         return {second: self._told[second] for second in sorted(self._changed)}
 
     def confirm(self, sequence: int) -> None:
-        """Leave out what the checkpoint of this number has told."""
+        """Leave out the counts of the checkpoint with this number."""
         self._changed = {second: changed for second, changed in self._changed.items() if changed > sequence}
 
 
 class OpenPart:
-    """A tally with what the coordinator knows of it.
+    """A tally with the state that the coordinator has confirmed.
 
     Args:
         tally: counts the requests.
 
     Attributes:
-        changed_in: the number of the first checkpoint that told all of it; 0 while it is empty.
+        changed_in: the number of the first checkpoint that has all of it; 0 while it is empty.
     """
 
     def __init__(self, tally: Tally) -> None:
@@ -101,11 +102,11 @@ class OpenPart:
         self._sent = SentCounts()
 
     def count_second(self, now: float, sequence: int, *, is_due: bool) -> None:
-        """Assign what has ended to its second, if one is over or a checkpoint is due.
+        """Assign new outcomes to their second, if one is over or a checkpoint is due.
 
         Args:
             now: Unix time.
-            sequence: the number of the next checkpoint, the first to tell of it.
+            sequence: the number of the next checkpoint, the first to contain them.
             is_due: whether that checkpoint is due.
         """
         if is_due or self._seconds.is_over(now):
@@ -125,7 +126,7 @@ class OpenPart:
         self._sent.confirm(sequence)
 
     def build(self) -> Part:
-        """What a checkpoint tells of it."""
+        """Build its part of a checkpoint."""
         tally = self._tally
         snapshots = ((time, distribution.build_snapshot()) for time, distribution in tally.times.items())
         return Part(

@@ -29,7 +29,7 @@ _DENSE_GAP_NS, _GRAIN_NS = 250_000, 500_000
 """Where due times are closer than the first, wakes are as far apart as the second: 20,000 requests a second
 take all of a processor if each has a wake of its own, and half of one this way."""
 _SENDING_NS = 60_000
-"""The last wake of a second is so long before its end that what it sends is sent in that second."""
+"""The last wake of a second precedes its end by this much, so that its requests are sent within it."""
 _FASTEST_DRAWN_RPS, _DRAWING_NS = 100_000, 100_000_000
 """Faster random arrivals, which no worker can send, would all be late by the time they are drawn. So this
 much more of the schedule is passed over, and some of the arrivals that follow are in time."""
@@ -46,12 +46,12 @@ class ScheduledExecution(Execution):
         spec: what to send.
         finished: becomes done with the execution.
         now: gives Unix time.
-        schedule: that of the spec.
+        schedule: the schedule of the spec.
         period: when its clock runs.
 
     Attributes:
         due_ns: when the request that is taken next is due, by the coordinator's clock in nanoseconds of Unix
-            time; None as long as it is not computed.
+            time; None until it is computed.
         fetched_ns: the latest due time that is computed.
         first_rps: how many requests its lane has in the first second of its wave.
 
@@ -158,9 +158,9 @@ class ScheduledExecution(Execution):
         return tally, coordinate, index, due_ns
 
     def skip(self, until_ns: int, cause: int, is_time_up: Callable[[], bool] = lambda: False) -> None:
-        """Do not send what may be taken and is due before a time, however many requests that are.
+        """Skip all requests that may be taken and are due before a time, without a limit on their number.
 
-        If random arrivals could not be drawn in time, some that are due a little later are passed over, too.
+        If random arrivals could not be drawn in time, some that are due a little later are skipped, too.
 
         Args:
             until_ns: nanoseconds of the coordinator's clock.
@@ -213,7 +213,7 @@ class ScheduledExecution(Execution):
             self._end_chunk()
 
     def _advance(self, count: int) -> None:
-        """Move on by so many requests of the chunk, which have been passed over."""
+        """Move on by this many requests of the chunk, which were skipped."""
         self._at += count
         if self._at < len(self._chunk.dues_ns):
             self.due_ns = self._origin_ns + self._chunk.dues_ns[self._at]
@@ -229,7 +229,7 @@ class ScheduledExecution(Execution):
             self.fetch()
 
     def _jump(self, until_ns: int, cause: int, is_time_up: Callable[[], bool]) -> bool:
-        """Skip what is due before a time of the schedule without computing when; whether there was any."""
+        """Skip the requests due before a time of the schedule, without computing when; whether any were."""
         position = min(self._find_position(self._find_past(until_ns)), self.taken + self.allowed)
         if position <= self.taken:
             return False

@@ -17,11 +17,11 @@ IN_FLIGHT_CAP, LATE = map(NOT_SENT_CAUSES.index, (NotSentCause.IN_FLIGHT_CAP, No
 class ScheduledTally(Tally):
     """The account of a lease of an open run.
 
-    The arguments are those of `Tally`.
+    The arguments are as for `Tally`.
 
     Attributes:
-        response_time: of what was answered; among `times`, as the next one is.
-        lateness: of what was sent and has ended.
+        response_time: of answered requests; among `times`, like the next one.
+        lateness: of requests that were sent and have ended.
     """
 
     __slots__ = ("lateness", "response_time")
@@ -34,7 +34,7 @@ class ScheduledTally(Tally):
         self.times |= {Time.RESPONSE_TIME: self.response_time, Time.LATENESS: self.lateness}
 
     def answer(self, outcome: int, status: int, latency_us: int, received: int, lateness_us: int = 0) -> None:
-        """A complete response came; the arguments are those of `Tally.answer`."""
+        """Count a complete response; the arguments are as for `Tally.answer`."""
         self.outcomes[outcome] += 1
         self.statuses[status] = self.statuses.get(status, 0) + 1
         self.bytes_received += received
@@ -44,7 +44,7 @@ class ScheduledTally(Tally):
         self._end()
 
     def complete(self, outcome: int, latency_us: int, lateness_us: int = 0) -> None:
-        """An iteration has run to its end; the arguments are those of `Tally.complete`."""
+        """Count an iteration that ran to its end; the arguments are as for `Tally.complete`."""
         self.outcomes[outcome] += 1
         self.latency.record(latency_us)
         self.response_time.record(latency_us + lateness_us)
@@ -52,14 +52,14 @@ class ScheduledTally(Tally):
         self._end()
 
     def fail(self, outcome: int, coordinate: int, reason: str, lateness_us: int = 0) -> None:
-        """A request ended without a complete response; the arguments are those of `Tally.fail`."""
+        """Count a request that ended without a complete response; the arguments are as for `Tally.fail`."""
         self.outcomes[outcome] += 1
         self.explain(outcome, coordinate, reason)
         self.lateness.record(lateness_us)
         self._end()
 
     def skip(self, cause: int, positions: range, requests: int | None = None) -> None:
-        """Requests are not sent; the execution is told that they have ended.
+        """Count requests that are not sent, and report them to the execution as ended.
 
         Args:
             cause: why, as an index.

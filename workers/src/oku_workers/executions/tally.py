@@ -1,8 +1,8 @@
-"""What came of the requests of one part of a lease, counted as they end.
+"""Outcomes of the requests of one part of a lease, counted as they end.
 
-A request is counted in the tally that its execution had when it was taken. `answer` is the hot path:
-integer arithmetic on attributes, no allocation that lasts. What is not ok has a reason, which is told apart
-from that: by `fail`, or by `explain` before the answer.
+A request is counted in the tally that its execution had when it was taken. `answer` is the hot path: integer
+arithmetic on attributes, no allocation that lasts. The reason of a failure is recorded separately: by `fail`,
+or by `explain` before the answer.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Tally:
     """The account of one part of an execution.
 
     Args:
-        execution: hears of each request that has ended.
+        execution: is notified of each request that has ended.
         phase: in which the requests were taken.
         name: of the target that they ask.
         is_dense: whether there will be many.
@@ -32,7 +32,7 @@ class Tally:
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
         statuses: the number of responses by status code.
         bytes_received: the bytes of response bodies.
-        latency: of what was answered; among `times`.
+        latency: of answered requests; among `times`.
         times: the distribution of each time that is measured.
         not_sent: the counts of causes in the order of `NOT_SENT_CAUSES`; zeros without due times.
         sent_per_second: how many requests were sent in each second, in Unix time of the coordinator's clock;
@@ -148,7 +148,7 @@ class Tally:
         self.execution.finish_if_done()
 
     def explain(self, outcome: int, coordinate: int, reason: str) -> None:
-        """Say why a request is not ok, whose outcome is counted by the caller.
+        """Record why a request is not ok; the caller counts its outcome.
 
         Args:
             outcome: what it is counted as.
@@ -164,14 +164,14 @@ class Tally:
         reason: str,
         lateness_us: int = 0,  # noqa: ARG002  # as in `answer`
     ) -> None:
-        """A request ended without a complete response; the arguments are those of `explain`."""
+        """Count a request that ended without a complete response; the arguments are as for `explain`."""
         self.outcomes[outcome] += 1
         self.explain(outcome, coordinate, reason)
         self.execution.ended += 1
         self.execution.finish_if_done()
 
     def record_connection(self, connect_us: int, tls_us: int | None) -> None:
-        """A connection was made for a request, whatever becomes of that.
+        """Record a connection made for a request, which may still fail.
 
         Args:
             connect_us: how long TCP took.
@@ -216,7 +216,7 @@ _ANSWERED = frozenset({OK, UNEXPECTED_STATUS, FAILED_CHECK})
 
 
 class InnerTally(Tally):
-    """What came of the inner requests of one name in one phase of an execution.
+    """Outcomes of the inner requests of one name in one phase of an execution.
 
     User code makes them within iterations. They are counted beside the account of their lease, and never sent
     again.
@@ -234,7 +234,7 @@ class InnerTally(Tally):
 
     def __init__(self, execution: "Execution", phase: str, name: str) -> None:
         super().__init__(execution, phase, name)
-        self.failures = Failures(Room(0))  # which iterations failed, their own part says
+        self.failures = Failures(Room(0))  # their own part lists the failed iterations
         self.count = 0
 
     def add(self, outcome: int, status: int, latency_us: int, received: int) -> None:

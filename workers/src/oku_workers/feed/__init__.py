@@ -1,1 +1,1 @@
-"""What engines take requests from: the feed of a closed run, of one with a highest rate, of an open one."""
+"""Feeds, from which engines take requests: of a closed run, a run with a highest rate, and an open run."""

@@ -1,8 +1,7 @@
 """The feed of an engine: the requests of all executions, one execution after the other.
 
-So the window of requests stays full where one lease ends and the next begins. An engine looks at `current`,
-which says whose request comes next, and takes it. An execution that has reached its limit is passed over
-until the limit is raised.
+So the window of requests stays full between the end of one lease and the start of the next. `current` is the
+execution whose request comes next. An execution at its limit is skipped until the limit is raised.
 """
 
 from collections import deque
@@ -13,14 +12,14 @@ from oku_workers.feed.feed_protocol import NO_REQUESTER, LimitRequester, Parking
 
 
 class Feed:
-    """What is still to be sent; belongs to the thread of the event loop.
+    """The requests still to send; belongs to the thread of the event loop.
 
     Args:
-        low_parts: little of what may be taken is left when it is one of so many parts.
+        low_parts: little is left to take when it is at most one of this many parts.
         requester: asks for higher limits when little is left.
 
     Attributes:
-        phase: what is taken now is counted in it.
+        phase: counts the requests taken now.
     """
 
     is_paced = False
@@ -83,7 +82,7 @@ class Feed:
         return tally, coordinate, coordinate, 0
 
     def enter(self, phase: str) -> None:
-        """Count what is taken from now on in a phase."""
+        """Count requests in this phase from now on."""
         self.phase = phase
         if self.current is not None:
             self.current.enter(phase)
@@ -96,7 +95,7 @@ class Feed:
         self._set_mark()
 
     def shorten(self, execution: Execution, end: int) -> None:
-        """Take no position of an execution from `end` on; what was taken stays."""
+        """Take no position of an execution from `end` on; positions already taken stay."""
         execution.shorten(end)
         if self.current is execution and execution.next_coordinate == execution.stop:
             self.advance()
@@ -133,7 +132,7 @@ class Feed:
             self._parking.wake_all()
 
     def _set_mark(self) -> None:
-        """Mark where little of what may be taken is left, unless limits hold nothing back."""
+        """Mark where little is left to take, unless limits hold nothing back."""
         if self._marked is not None:
             self._marked.mark = NO_MARK
         self._marked, self._is_low = None, False

@@ -10,25 +10,25 @@ from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import Tally
 
 Taken = tuple[Tally, int, int, int]
-"""What was taken: the tally to count it in, its place in the ledger, its index, and when it was due, in
-nanoseconds of the monotonic clock; 0 if it could be sent at any time."""
+"""A request taken from a feed: its tally, its place in the ledger, its index, and its due time in nanoseconds
+of the monotonic clock; 0 if it may be sent at any time."""
 
 
 class LimitRequester(Protocol):
-    """Asks the coordinator for higher limits before those of the leases are reached."""
+    """Asks the coordinator for higher limits before the leases reach theirs."""
 
     def request_limits(self) -> None:
-        """Ask now: little is left of what may be taken, and limits hold more back."""
+        """Ask now: little is left to take, and limits hold the rest back."""
 
     def find_reserve(self) -> float:
         """How many requests are enough to have left, however few of all they are; infinite if unknown."""
 
 
 class _NoRequester:
-    """Asks nobody: there are no limits, or they never rise."""
+    """Requests nothing: there are no limits, or they never rise."""
 
     def request_limits(self) -> None:
-        """Nobody could allow more."""
+        """Request nothing."""
 
     def find_reserve(self) -> float:
         """It is not known."""
@@ -46,7 +46,7 @@ class Taker(Protocol):
         ...
 
     def take_due(self) -> bool:
-        """Take what is due; False if its tasks wait for that in `FeedProtocol.wait` instead."""
+        """Take the due requests; False if its tasks wait in `FeedProtocol.wait` instead."""
         ...
 
 
@@ -102,7 +102,7 @@ class FeedProtocol(Protocol):
         ...
 
     def attach(self, taker: Taker) -> None:
-        """Ask an engine from now on whether it has room, and have it take what is due."""
+        """Ask an engine from now on whether it has room, and have it take the due requests."""
         ...
 
     async def wait(self) -> None:
@@ -114,7 +114,7 @@ class FeedProtocol(Protocol):
         ...
 
     def enter(self, phase: str) -> None:
-        """Count what is taken from now on in a phase, unless due times tell it."""
+        """Count requests in this phase from now on, unless their due times decide it."""
         ...
 
     def find_first(self) -> Execution | None:
@@ -130,7 +130,7 @@ class FeedProtocol(Protocol):
         ...
 
     def shorten(self, execution: Execution, end: int) -> None:
-        """Take no position of an execution from `end` on; what was taken stays."""
+        """Take no position of an execution from `end` on; positions already taken stay."""
         ...
 
     def refresh(self) -> None:
@@ -160,7 +160,7 @@ class Parking:
         await parked
 
     def wake(self, most: int) -> None:
-        """Wake so many at most."""
+        """Wake at most this many."""
         while self._parked and most > 0:
             parked = self._parked.popleft()
             if not parked.done():

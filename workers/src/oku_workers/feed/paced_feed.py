@@ -15,7 +15,7 @@ from oku_workers.timing.timing import Timing
 
 
 class PacedFeed:
-    """What is still to be sent, no faster than a rate; belongs to the thread of the event loop.
+    """The requests still to send, no faster than a rate; belongs to the thread of the event loop.
 
     Args:
         timing: clocks and timers.
@@ -53,7 +53,7 @@ class PacedFeed:
         return min(self._feed.remaining, self._count_allowed())
 
     def share(self, share: tuple[int, int] | None) -> None:
-        """Use the slots of this place among so many workers that come from now on; None has none."""
+        """Use the slots of this place among this many workers from now on; None has none."""
         if share == self._share:
             return
         self._share = share
@@ -86,7 +86,7 @@ class PacedFeed:
         self._go_on()
 
     def enter(self, phase: str) -> None:
-        """Count what is taken from now on in a phase."""
+        """Count requests in this phase from now on."""
         self._feed.enter(phase)
 
     def find_first(self) -> Execution | None:
@@ -103,11 +103,11 @@ class PacedFeed:
         self._go_on()
 
     def shorten(self, execution: Execution, end: int) -> None:
-        """Take no position of an execution from `end` on; what was taken stays."""
+        """Take no position of an execution from `end` on; positions already taken stay."""
         self._feed.shorten(execution, end)
 
     def attach(self, taker: Taker) -> None:
-        """Have an engine take what is due; a slot that finds no room is lost."""
+        """Have an engine take the due requests; a slot that finds no room is lost."""
         self._taker = taker
 
     def refresh(self) -> None:

@@ -1,9 +1,9 @@
-"""The feed of an engine in an open run: each request is shown when it is due, whichever lease it is of.
+"""The feed of an engine in an open run: each request is shown when it is due, regardless of its lease.
 
-A timer wakes at the next due time, or for several where they are dense; all that is due then may be taken at
-once. What is due and finds the window full waits, in the order of due times, until it is too late: then it is
-accounted as not sent. All times here are nanoseconds of Unix time by the coordinator's clock, but for those
-of the timer and what engines get, which are of this machine's monotonic clock.
+A timer wakes at the next due time, or for several where they are dense; all due requests may then be taken at
+once. A request that is due while the window is full waits, in the order of due times, until it is too late;
+then it is accounted as not sent. All times here are nanoseconds of Unix time by the coordinator's clock,
+except for the timer and the times given to engines, which are of this machine's monotonic clock.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from oku_workers.timing.timing import Timing
 
 _NS_PER_S = 1_000_000_000
 _AHEAD_NS = 1_000_000_000
-"""Due times are computed so long before they come; one chunk at a time, with pauses between."""
+"""Due times are computed this long ahead; one chunk at a time, with pauses between."""
 _PAUSE_S = 0.001
 _EXPIRY_NS = 10_000_000
-"""What has become too late within this time is accounted together."""
+"""Requests that become too late within this time are accounted together."""
 _TURN_NS = 5_000_000
 """How long late requests are accounted before the event loop serves others."""
 _MOST_FETCHING, _MOST_FETCHED = 8, 1_024
@@ -32,18 +32,18 @@ all: more than are taken in `_AHEAD_NS`."""
 
 
 class ScheduledFeed:
-    """What is still to be sent of leases of open runs; belongs to the thread of the event loop.
+    """The requests still to send of open runs; belongs to the thread of the event loop.
 
     Args:
         timing: clocks and timers.
-        late_s: how late a request may be sent; None if it is sent however late.
+        late_s: how late a request may be sent; None without a limit.
         requester: asks for higher limits as soon as one holds something back; a lease of an open run may
             mostly be taken as a whole.
     """
 
     is_paced = True
     lacks_work = False
-    """It is not known: what is not there in time is late, or was not dealt."""
+    """Unknown: a missing request is late, or was not dealt."""
 
     def __init__(
         self, timing: Timing, late_s: float | None, requester: LimitRequester = NO_REQUESTER
@@ -60,12 +60,12 @@ class ScheduledFeed:
         self._fetching: list[ScheduledExecution] = []
         """Those that may be taken from and whose next due time is not computed yet."""
         self._limited: list[ScheduledExecution] = []
-        """Those of which a limit holds back the next request."""
+        """The executions whose next request a limit holds back."""
         self._offset_ns: int | None = None
         self._reached_ns = 0
-        """When the timer woke last: what was due then may be taken."""
+        """When the timer woke last: requests due by then may be taken."""
         self._now_ns = 0
-        """When somebody asked last for `current`, and something was due."""
+        """The time of the last access to `current` that found a due request."""
         self._full_since_ns: int | None = None
         """The first due time that found the window full, as long as anything that is due waits."""
         self._parking = Parking()
@@ -148,7 +148,7 @@ class ScheduledFeed:
         self._go_on()
 
     def shorten(self, execution: Execution, end: int) -> None:
-        """Take no position of an execution from `end` on; what was taken stays."""
+        """Take no position of an execution from `end` on; positions already taken stay."""
         execution.shorten(end)
         if not execution.untaken:
             self._heap = [entry for entry in self._heap if entry[2] is not execution]
@@ -158,7 +158,7 @@ class ScheduledFeed:
             self._go_on()
 
     def attach(self, taker: Taker) -> None:
-        """Have an engine take what is due, and account for its full window."""
+        """Have an engine take the due requests, and account for its full window."""
         self._taker = taker
 
     def refresh(self) -> None:
@@ -200,7 +200,7 @@ class ScheduledFeed:
         self._enlist(execution)
 
     def _skip_expired(self, now_ns: int) -> bool:
-        """Account for what can't be sent in time any more; False if it takes another turn of the loop."""
+        """Account for requests that are too late to send; False if it takes another turn of the loop."""
         heap = self._heap
         if self._late_ns is None or not heap or heap[0][0] >= (expired_ns := now_ns - self._late_ns):
             return True
@@ -243,7 +243,7 @@ class ScheduledFeed:
         self._arm()
 
     def _go_on(self) -> None:
-        """Something has changed beside what was taken: see what is due, and when to wake next."""
+        """Continue after a change: show the due requests, and plan the next wake."""
         if self._heap and self._heap[0][0] <= self._reached_ns:
             self._show()
         else:

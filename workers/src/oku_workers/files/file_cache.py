@@ -1,9 +1,9 @@
 """The folder in which a worker has the files of its runs; several workers of one machine may share it.
 
 A file grows under a temporary name and gets its own, its SHA-256, once it is whole. Locks between processes
-say who writes it (exclusive) and who uses it (shared), and end with their process: so only one fetches a
-file, nobody removes one that another uses, and what a killed worker left is found by the next one. A lock of
-the folder is held from the look at a name to its change: what a file got in between would be lost.
+mark its writer (exclusive) and its users (shared), and end with their process: only one process fetches a
+file, none removes a file that another uses, and the next worker finds the leftovers of a killed one. A lock
+of the folder is held from the check of a name to its change, so that no file gets it in between.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ class FileError(Exception):
 
 
 class WrongContentError(FileError):
-    """What was fetched is not what was asked for."""
+    """The content of a fetched file is wrong."""
 
 
 class HeldFile:
@@ -52,7 +52,7 @@ class HeldFile:
         return not self.is_changed and _is_still(self.path, self._opened)
 
     def release(self) -> None:
-        """Let go of it; whoever does so last removes it."""
+        """Let go of it; the last holder removes it."""
         try:
             with _naming(self.path.parent):
                 if _lock(self._opened, fcntl.LOCK_EX) and _is_still(self.path, self._opened):
@@ -79,7 +79,7 @@ class PartialFile:
         self._opened = opened
         self._hash = hashlib.sha256()
         self._mutex = threading.Lock()
-        """Whoever waits for a thread that writes may be cancelled, and close the file meanwhile."""
+        """A task that waits for a writing thread may be cancelled, and close the file meanwhile."""
         self.received = 0
         while piece := os.pread(opened, _READ_BYTES, self.received):
             self._hash.update(piece)
@@ -111,7 +111,7 @@ class PartialFile:
 
         Raises:
             FileNotFoundError: another program has removed it.
-            WrongContentError: it is not what was asked for.
+            WrongContentError: its content is wrong.
             FileError: it cannot be written.
         """
         if self._hash.hexdigest() != self._file.digest:
@@ -133,7 +133,7 @@ class PartialFile:
         return held
 
     def close(self) -> None:
-        """Leave it as it is, for whoever goes on with it."""
+        """Leave it as it is, for a process that continues it."""
         with self._mutex:
             if self._opened >= 0:
                 os.close(self._opened)
@@ -141,7 +141,7 @@ class PartialFile:
 
 
 class FileCache:
-    """A folder of files; what is not used is removed when others need its room.
+    """A folder of files; unused ones are removed when others need their room.
 
     Args:
         folder: where they are; it is made when the first one comes.
@@ -165,7 +165,8 @@ class FileCache:
             fcntl.flock(opened, fcntl.LOCK_SH)  # only for a moment has anybody another lock
             if os.fstat(opened).st_nlink and self._is_intact(file, opened):
                 return HeldFile(path, opened)
-            # It was removed meanwhile, or is damaged: nobody else may find a damaged one, even one in use.
+            # It was removed meanwhile, or is damaged: a damaged file must not be found again, even one in
+            # use.
             with _naming(self._folder):
                 if _is_still(path, opened):
                     path.unlink(missing_ok=True)
@@ -241,7 +242,7 @@ class FileCache:
 
 @contextmanager
 def _naming(folder: Path) -> Iterator[None]:
-    """Let nobody else give or take a name in a folder meanwhile; one that is gone has no names."""
+    """Keep others from changing a name in a folder meanwhile; a folder that is gone has no names."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -268,7 +269,7 @@ def _lock(opened: int, operation: int) -> bool:
 
 
 def _read_version(opened: int) -> tuple[int, int]:
-    """What tells versions of a file apart: its size, and when it was last written."""
+    """The version of a file: its size, and when it was last written."""
     found = os.fstat(opened)
     return found.st_size, found.st_mtime_ns
 

@@ -1,7 +1,7 @@
-"""Fetches files from the coordinator: what is there already is not fetched again, and nothing is given up.
+"""Fetches files from the coordinator: a file in the cache is not fetched again, and transfers are continued.
 
 A coordinator that is away is asked again, with growing pauses, and the transfer goes on where it broke off.
-Only what cannot pass ends it: a ticket that is refused, a file that is gone or wrong, a disk that is full.
+Only lasting errors end it: a ticket that is refused, a file that is gone or wrong, a disk that is full.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ _PART_BYTES = 1 << 20
 _LOOK_S = 0.2
 """How often to look whether another worker of this machine has fetched a file."""
 _MOST_WRONG = 2
-"""So many times a file may come with another digest: once, a disk or a network may have been to blame."""
+"""How often a file may arrive with another digest: once, a disk or a network may have been to blame."""
 
 
 class FileFetcher:
     """Fetches files into a cache; belongs to the thread of the event loop.
 
     Args:
-        supervisor: is told what keeps it from fetching.
+        supervisor: shows the troubles of fetching.
 
     Attributes:
-        address: where the coordinator gives files; None if it has not said so yet.
-        tickets: what a file is asked for with, by its digest.
+        address: where the coordinator serves files; None while that is unknown.
+        tickets: the permissions to fetch files, by their digests.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class FileFetcher:
 
 
 async def _have(get: Callable[[], T], let_go: Callable[[T], object]) -> T:
-    """What is got in a thread; whoever is cancelled meanwhile lets go of it, or its lock would stay."""
+    """Get something in a thread; let go of it if the task is cancelled meanwhile, or its lock would stay."""
     getting = asyncio.ensure_future(asyncio.to_thread(get))
     try:
         return await asyncio.shield(getting)

@@ -1,6 +1,6 @@
-"""The files of the runs whose leases a worker has: each is fetched once, and kept as long as it is used.
+"""The files of the runs whose leases a worker has: each is fetched once, and kept while it is used.
 
-Between two leases of a run nobody uses its files for a moment, so they stay for a while longer.
+Between two leases of a run its files are unused for a moment, so they stay for a while longer.
 """
 
 import asyncio
@@ -42,9 +42,9 @@ class RunFiles:
         return [digest for digest in self._prepared if self._fetching[digest].done()]
 
     def prepare(self, files: Iterable[FileRef]) -> None:
-        """Begin to fetch the files of the run that has its turn; they stay as long as this is repeated.
+        """Begin to fetch the files of the run that has its turn; they stay while this is repeated.
 
-        What cannot be had is tried again by `provide`, which says why.
+        `provide` tries failed ones again, and raises the reason.
         """
         before = self._prepared
         self._prepared = {}
@@ -70,7 +70,7 @@ class RunFiles:
         self._fetcher.tickets |= tickets
 
     async def provide(self, files: Iterable[FileRef], user: Hashable) -> None:
-        """Fetch what is not here of some files, and keep all of them until `release` is called for this user.
+        """Fetch missing files, and keep all of them until `release` is called for this user.
 
         Files that another program has removed or changed are fetched again.
 
@@ -89,7 +89,7 @@ class RunFiles:
                 raise FileError(f"file {file.name} cannot be had: {error}") from error
 
     def release(self, user: Hashable) -> None:
-        """Somebody uses no file any more; those that nobody uses are removed after a while."""
+        """End the use of files by a user; unused files are removed after a while."""
         loop = asyncio.get_running_loop()
         for digest, users in self._users.items():
             if user in users:
@@ -135,7 +135,7 @@ class RunFiles:
 
     def _begin(self, file: FileRef) -> asyncio.Task[HeldFile]:
         fetching = asyncio.get_running_loop().create_task(self._fetcher.fetch(file))
-        # Whoever waits for it hears of a failure; nobody may.
+        # Every waiting task receives a failure; there may be none.
         fetching.add_done_callback(lambda task: task.cancelled() or task.exception())
         self._fetching[file.digest] = fetching
         return fetching

@@ -1,11 +1,11 @@
-"""What a worker writes about its leases for the time after its death.
+"""The record that a worker writes about its leases, to be read after its death.
 
 A lease is written before anything of it is taken, and how far it may go is written before it goes there. So
-what a dead worker has not written it has not done.
+anything that a dead worker has not written it has not done.
 
-The record is a file of the process, which holds a lock on it: the kernel lets go of the lock when the process
-has ended, and not before, however it ends. A worker that cannot write its record goes on without one, and
-empties it: an old record would tell less than was taken.
+The record is a file of the process, which holds a lock on it: the kernel releases the lock exactly when the
+process has ended, in any way. A worker that cannot write its record goes on without one, and empties it: an
+old record would show less than was taken.
 """
 
 import fcntl
@@ -45,14 +45,14 @@ class FlightRecorder(Protocol):
         """Begin with a lease, of which nothing is taken yet; None if nothing can be written of it."""
 
     def forget(self, lease: str) -> None:
-        """Nothing is left to say of a lease: its final checkpoint is confirmed."""
+        """Forget a lease whose final checkpoint is confirmed."""
 
     def find_dead(self) -> list[FlightRecord]:
         """The records of processes of this machine that have died; from one thread at a time, whichever."""
 
 
 class NoRecorder:
-    """Keeps nothing: nobody will know more than what the limits allow."""
+    """Writes nothing: after a death, only the limits are known."""
 
     def open_slot(self, lease: str) -> Write | None:  # noqa: ARG002  # as the protocol wants it
         """Nothing is written."""
@@ -62,7 +62,7 @@ class NoRecorder:
         """Nothing was written."""
 
     def find_dead(self) -> list[FlightRecord]:
-        """Nobody looks."""
+        """There are no records."""
         return []
 
 
@@ -70,7 +70,7 @@ class FileRecorder:
     """Writes the record of this process; belongs to the thread of the event loop.
 
     Args:
-        folder: where the records of all workers are that may tell of each other; it is made if need be.
+        folder: where all workers that report each other's records write them; it is made if need be.
         boot: the boot of this machine; without it nothing is written.
     """
 
@@ -104,7 +104,7 @@ class FileRecorder:
         return partial(self._write_reached, find_slot(slot))
 
     def forget(self, lease: str) -> None:
-        """Nothing is left to say of a lease: its final checkpoint is confirmed."""
+        """Forget a lease whose final checkpoint is confirmed."""
         slot = self._slots.pop(lease, None)
         if slot is None or self._file < 0:
             return
@@ -118,14 +118,14 @@ class FileRecorder:
         return self._folder.scan()
 
     def close(self) -> None:
-        """The process ends well: nothing of it is left to be told."""
+        """Remove the record: the process ends well, and all is reported."""
         if self._file >= 0:
             self._path.unlink(missing_ok=True)
             os.close(self._file)
             self._file = -1
 
     def _open(self, folder: Path) -> None:
-        """Whoever finds the file under its name finds it locked, until this process has ended."""
+        """Open the file so that it is locked under its name until this process has ended."""
         make_private_folder(folder)
         unfinished = self._path.with_suffix(UNFINISHED)
         self._file = open_private(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -152,7 +152,7 @@ class FileRecorder:
         self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """Go on without a record; what was written must not be read any more, as it tells too little."""
+        """Go on without a record; the old one must not be read any more, as it shows too little."""
         _log.warning("what this worker sends is not recorded for the case of its death: %s", error)
         if self._file < 0:
             return

@@ -1,11 +1,11 @@
 """The file of a flight recorder: a head, then a slot of fixed size for each lease in hand.
 
-The file is written without waiting for the disk: it is to survive the death of its process, not that of the
+The file is written without waiting for the disk: it is to survive the death of its process, not of the
 machine. So the head names the boot, and a record of another boot is worth nothing. Each write is one call of
 the kernel within one page, which a kill does not divide.
 
-A record that is not locked is that of a process that has ended. Each worker that finds it tells of it for a
-while, so that it reaches a coordinator that was away, or whose run goes on later. Then it is removed.
+A record without a lock belongs to a process that has ended. Each worker that finds it reports it for a while,
+so that it reaches a coordinator that was away, or whose run goes on later. Then it is removed.
 """
 
 import fcntl
@@ -33,9 +33,9 @@ _ID_BYTES = SLOT_BYTES - _REACHED.size
 FILE_BYTES = HEAD_BYTES + SLOT_BYTES * MOST_RECORDED_LEASES
 """The longest file that is read."""
 SUFFIX, UNFINISHED = ".flight", ".new"
-"""Of the names of records, and of one that nobody is to read yet."""
+"""Suffixes of records, and of a record that must not be read yet."""
 TOLD_S = 120.0
-"""So long a worker tells of a record."""
+"""How long a worker reports a record."""
 _UNUSED_S = 600.0
 """A file that was not finished within this time never will be."""
 
@@ -45,7 +45,7 @@ class RecordError(Exception):
 
 
 class RecordHead(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose record it is, and which leases it tells of no longer.
+    """The process of a record, and the leases that it has forgotten.
 
     Attributes:
         version: of the format.
@@ -62,7 +62,7 @@ class RecordHead(msgspec.Struct, frozen=True, kw_only=True):
     forgotten_number: int = -1
 
     def forget(self, lease: str) -> "RecordHead":
-        """The head of a record that tells of a lease no longer."""
+        """The head of a record without a lease."""
         run, number = read_lease_run(lease), read_lease_number(lease)
         if run == self.forgotten_run:
             number = max(number, self.forgotten_number)
@@ -137,10 +137,10 @@ class RecordFolder:
         self._boot = boot
         self._monotonic = monotonic
         self._found: dict[Path, tuple[FlightRecord, float]] = {}
-        """Each record, and until when it is told of."""
+        """Each record, and until when it is reported."""
 
     def scan(self) -> list[FlightRecord]:
-        """Find those of processes that have died, as many as one message may have."""
+        """Find the records of dead processes, at most as many as one message may have."""
         now = self._monotonic()
         present = set(self._list())
         self._found = {path: kept for path, kept in self._found.items() if path in present}

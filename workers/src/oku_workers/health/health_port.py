@@ -3,7 +3,7 @@
 `/readyz` is answered with 503 until the worker is ready. Every other path asks whether it lives.
 
 It is a port and not a file, because user code runs as the same user and could touch a file, and because a
-process that nobody may look into (`become_undumpable`) is not within reach of a probe that runs beside it.
+probe that runs beside a process cannot look into it (`become_undumpable`).
 
 Anyone who reaches the port can connect. A probe sends its request at once, so if too many connections have
 sent none, the one that has waited longest is dropped: idle connections cannot block a probe.

@@ -33,7 +33,7 @@ class Heartbeat(threading.Thread):
     Args:
         app: where events go.
         runner: makes the progress, in that loop.
-        watchdog: hears how many messages wait for this process.
+        watchdog: receives the number of messages that wait for this process.
         shortest_interval_s: between two heartbeats, unless the coordinator asks for a longer one.
     """
 
@@ -58,15 +58,15 @@ class Heartbeat(threading.Thread):
         self._urgent = threading.Event()
 
     def run(self) -> None:
-        """Send heartbeats until told to end."""
+        """Send heartbeats until `end` is called."""
         keep_going(self._health, self._send_while_connected, self._ending)
 
     def set_interval(self, interval_s: float) -> None:
-        """Send progress so often from now on: less than once a second where there are many workers."""
+        """Set the interval of progress: more than a second where there are many workers."""
         self.interval_s = min(max(interval_s, self._shortest_interval_s), _LONGEST_INTERVAL_S)
 
     def send_now(self) -> None:
-        """Send the next heartbeat at once: somebody may listen who has not heard the ones before."""
+        """Send the next heartbeat at once, for a coordinator that missed the ones before."""
         self._urgent.set()
 
     def end(self) -> None:

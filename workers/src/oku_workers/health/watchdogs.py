@@ -1,11 +1,11 @@
-"""Ends a worker that is stuck, so that it is restarted: its event loop does not answer, or it hears nothing.
+"""Ends a worker that is stuck, so that it is restarted: its event loop hangs, or it receives no messages.
 
 A thread of its own asks the loop again and again. It does not see other threads that are stuck: they hold no
 other run up.
 
-A worker hears nothing if messages wait for it, look after look, and none arrives. Celery's history knows
-workers that stay connected to Redis and take nothing any more (#8030, #8091, #9054). Such a worker gets no
-lease, and no leave to go on with those that it has.
+A worker is deaf if messages wait for it at every check, and none arrives. Celery's history knows workers that
+stay connected to Redis and take nothing any more (#8030, #8091, #9054). Such a worker gets no lease, and its
+leases get no higher limits.
 """
 
 import logging
@@ -29,7 +29,7 @@ class IdleWatchdog:
     """Compares the messages that have arrived with those that wait.
 
     Args:
-        limit_s: deaf beside waiting messages for so long means stuck.
+        limit_s: how long a worker may receive nothing while messages wait.
         exit_process: ends the process at once, with a code.
     """
 
@@ -90,8 +90,8 @@ class LoopWatchdog(threading.Thread):
 
     def _wait(self, answered: threading.Event) -> bool:
         """Wait for an answer; False when there is no point in another question."""
-        # Rounds are counted, not time: a process that was frozen has missed one of them, whatever the clock
-        # says, and its loop answers in the next.
+        # Rounds are counted, not time: a process that was frozen has missed one of them, on any clock, and
+        # its loop answers in the next.
         waited_s = 0.0
         while not answered.wait(_ROUND_S):
             waited_s += _ROUND_S

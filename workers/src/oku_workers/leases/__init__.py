@@ -1,1 +1,1 @@
-"""How a worker runs leases: each is begun, served by the engine, stopped where it must be, and told of."""
+"""How a worker runs leases: it starts each, feeds the engine, stops leases early, and sends checkpoints."""

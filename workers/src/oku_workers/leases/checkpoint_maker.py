@@ -1,4 +1,4 @@
-"""Makes one message of what the open leases of a worker have to say."""
+"""Builds one message from the news of all open leases of a worker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from oku_workers.runs.engine_slot import EngineSlot
 from oku_workers.settings import WorkerIdentity
 
 _FEW_ENDED, _FEW_OF = 1, 10
-"""While there is more to take, so many leases that have ended, or one in so many of all, wait for the next
-regular checkpoints: a message for each would make half as many again."""
+"""While there is more to take, this many ended leases, or one in this many of all, wait for the next regular
+checkpoints: a message for each would add half as many again."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class CheckpointMaker:
     Args:
         worker: whose leases they are.
         leases: those in hand, by id.
-        slot: knows what is in flight, and what is to be taken next.
+        slot: knows the requests in flight and the next lease to take from.
         meter: charges the leases for processor time.
         watch: knows how far the worker is with each run.
     """
@@ -42,11 +42,12 @@ class CheckpointMaker:
         return not has_more or self._ended > max(_FEW_ENDED, len(self.leases) // _FEW_OF)
 
     def collect(self, *, is_repeat: bool) -> CheckpointBatch | None:
-        """The checkpoints of all leases that have news, or, if told so, are not confirmed; None without any.
+        """The checkpoints of all leases with news, or also of those not confirmed if it is a repeat; None
+        without any.
 
         A worker that limits keep from going on asks for more, although it has no news.
         """
-        self.slot.flush_counts()  # what ends by that is told, too, and what it abandons is not
+        self.slot.flush_counts()  # includes requests that end by this, and not those it abandons
         told = [
             lease
             for lease in self.leases.values()
@@ -63,10 +64,12 @@ class CheckpointMaker:
         self.meter.charge_cpu()
         self.meter.sample_runs()
         for lease in told:
-            if not lease.is_open:  # perhaps since this turn of the event loop, and nobody else knows yet
+            if (
+                not lease.is_open
+            ):  # perhaps it ended in this turn of the event loop, and this is the first place to see it
                 self.meter.record_end(lease)
         in_flight = self.slot.group_in_flight()
-        # The limits of the run that is named here rise, and what is held back may be of a run not yet begun.
+        # The limits of the run named here rise; the starved lease may be of a run that has not begun.
         run = starved.run if starved is not None else self.watch.newest
         measured = self.watch.find_meter(run)
         return CheckpointBatch(

@@ -1,10 +1,10 @@
 """When a worker sends checkpoints: often early in a run, then at an interval, and at once when asked.
 
-What they say is another's business. One message is under way at a time: until it is answered, the next one
-waits, or a coordinator that is slow would be buried under ever more of them. What is not confirmed is
-followed by another message, with growing pauses: it tells the newest state, so nothing is lost with it. To a
-coordinator that is away for long, or speaks and takes nothing in, as with a full disk, little is sent, or its
-queue would fill the broker. Once one that was away is heard of, it is told at once.
+Their content is built elsewhere. One message is under way at a time: the next one waits until it is answered,
+or a slow coordinator would receive ever more of them. A message without confirmation is followed by another
+with the newest state, after growing pauses, so nothing is lost. A coordinator that is away for long, or that
+is alive but confirms nothing, as with a full disk, receives few messages, or its queue would fill the broker.
+When it is back, it receives one at once.
 """
 
 import asyncio
@@ -36,24 +36,24 @@ class CheckpointSource(Protocol):
 DEFAULT_INTERVAL_S = 3.0
 _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.05, 600.0
 COALESCE_S = 0.05
-"""What happens within this time goes into one message, and no two messages are closer."""
+"""Changes within this time go into one message, and no two messages are closer."""
 _EARLY_S = (0.5, 1.0, 2.0)
 """After the first request of a run, for the coordinator knows nothing of it yet."""
 _MOST_EARLY_S = 6.0
-"""With a longer interval the workers are too many for that; heartbeats tell how fast they are."""
+"""With a longer interval there are too many workers for early checkpoints; heartbeats show their rate."""
 _FIRST_REPEAT_S, _FIRST_REPEAT_SHARE = 1.0, 1 / 3
-"""The first pause: so long, or so much of the interval, for very many workers take turns."""
+"""The first pause: this time, or this share of the interval, because very many workers take turns."""
 _REPEAT_DELAYS = 2.0
 """An answer that takes this many times as long as the last one took is lost."""
 _LONGEST_FIRST_REPEAT_S, _LONGEST_FIRST_REPEAT_INTERVALS = 10.0, 3.0
-"""But no longer than this: the last one may have taken so long because the broker was away."""
+"""The longest first pause: the last answer may have been slow because the broker was away."""
 _LONGEST_RETRY_S = 1.0
 _MOST_UNANSWERED = 10
-"""After so many repetitions in a row, the coordinator is away."""
+"""After this many repetitions in a row, the coordinator counts as away."""
 _MOST_IGNORED = 100
-"""After so many repetitions without an answer, a coordinator is as if away, although it speaks."""
+"""After this many unanswered repetitions, a coordinator counts as away even if it is alive."""
 _SILENCE_S = 20.0
-"""Who is heard after so long a silence was away: coordinators speak every few seconds."""
+"""A coordinator silent for longer was away: coordinators send something every few seconds."""
 _LONGEST_PAUSE_S = 60.0
 """The longest pause between two messages to a coordinator that is away."""
 
@@ -96,7 +96,7 @@ class Checkpointer:
         return self._interval_s
 
     def set_interval(self, interval_s: float) -> None:
-        """Send checkpoints so often."""
+        """Set the interval between regular checkpoints."""
         self._interval_s = min(max(interval_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
         if self._regular_at < math.inf:
             self._regular_at = min(self._regular_at, _now() + self._interval_s)
@@ -124,9 +124,9 @@ class Checkpointer:
         self._wake()
 
     def on_answer(self, confirmed: Mapping[str, int], ends: Collection[str]) -> None:
-        """The coordinator has said which checkpoints it has dealt with, and which leases should end.
+        """The coordinator has confirmed checkpoints, and named leases that should end.
 
-        That answers the last message even if it does not confirm all of it, as for a lease that was taken
+        This answers the last message even if it does not confirm all of it, as for a lease that was taken
         back. The rest is repeated, and the next message may go.
         """
         self.on_heard(begins_anew=bool(confirmed or ends))
@@ -136,7 +136,7 @@ class Checkpointer:
             self._wake()
 
     def on_heard(self, *, begins_anew: bool = False) -> None:
-        """The coordinator has said something; what it has ignored is forgotten if all begins anew."""
+        """A message of the coordinator has arrived; if all begins anew, forget those that it ignored."""
         if begins_anew or _now() - self._heard_at >= _SILENCE_S:
             self._ignored = 0
         self._heard_at = _now()
@@ -162,7 +162,7 @@ class Checkpointer:
             is_repeat = self._plan_next()
             batch = self._source.collect(is_repeat=is_repeat)
             if batch is None:
-                # Nothing that is new says nothing of what is not confirmed yet.
+                # Unchanged leases may still have unconfirmed checkpoints.
                 if is_repeat:
                     self.on_all_confirmed()
                 continue
@@ -171,7 +171,7 @@ class Checkpointer:
             try:
                 await self._sink.send(batch)
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
-                self._unanswered -= is_repeat  # nobody was asked
+                self._unanswered -= is_repeat  # the message was not sent
                 self._ignored -= is_repeat
                 self._repeat_at = _now() + min(health.record_failure(error), _LONGEST_RETRY_S)
                 continue
@@ -197,7 +197,7 @@ class Checkpointer:
         return max(due, self._sent_at + (self._repeat_s if self._is_away else COALESCE_S))
 
     def _plan_next(self) -> bool:
-        """A message is due: plan when to send the next; whether this one repeats what is not confirmed."""
+        """Plan when to send the message after the one that is due; whether this one is a repeat."""
         self._sent_at = now = _now()
         self._requested_at = math.inf
         self._early_at = [at for at in self._early_at if at > now]
@@ -206,7 +206,7 @@ class Checkpointer:
         return self._repeat_at <= now
 
     def _plan_repeat(self, *, is_repeat: bool) -> None:
-        """A message is about to be sent: plan when to send what it says again."""
+        """Plan when to repeat the message that is about to be sent."""
         shortest_s = self._interval_s * _FIRST_REPEAT_SHARE
         if is_repeat:
             self._unanswered += 1

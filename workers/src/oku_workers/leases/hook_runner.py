@@ -1,4 +1,4 @@
-"""Calls the hooks that the coordinator orders, and tells what came of them until it says to forget them."""
+"""Calls the hooks that the coordinator orders, and repeats their results until it drops them."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 HookCaller = Callable[[HookAttempt, Spec, EngineContext, float], Awaitable[Returned]]
 """As `call_hook`."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 10.0
-"""Between two messages about what came of an attempt."""
+"""The pause between two reports of one attempt."""
 _MOST_REMEMBERED = 64
 
 
@@ -52,18 +52,18 @@ class HookRunner:
         self._clock = clock
         self._call = call
         self._held: dict[HookAttempt, asyncio.Task[None]] = {}
-        """The task of each calls the hook, and then tells what came of it."""
+        """The task of each attempt, which calls the hook and then reports the result."""
         self._newest: dict[tuple[str, Hook], int] = {}
-        """The highest attempt of each hook that was heard of; none up to it is begun any more."""
+        """The highest attempt of each hook received so far; it and lower ones are not started again."""
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def attempts(self) -> list[HookAttempt]:
-        """Those that are under way, and those of which it still tells what came of them."""
+        """The attempts that are under way or still report their result."""
         return list(self._held)
 
     def accept(self, order: CallHook) -> None:
-        """Call a hook, unless it was told so before."""
+        """Call a hook, unless it was ordered before."""
         attempt = order.attempt
         if order.incarnation != self._worker.incarnation or self._clock.now() > order.start_by:
             return
@@ -74,7 +74,7 @@ class HookRunner:
         task.add_done_callback(lambda _: self._held.pop(attempt, None))
 
     def drop(self, order: DropHooks) -> None:
-        """Forget attempts; what is under way of them is killed."""
+        """Forget attempts, and kill their hooks that are still running."""
         if order.incarnation != self._worker.incarnation:
             return
         for attempt in order.attempts:
@@ -94,7 +94,7 @@ class HookRunner:
         await cancel_tasks(self._ending)
 
     def _remember(self, attempt: HookAttempt) -> bool:
-        """Remember an attempt; whether it is newer than those that were heard of."""
+        """Remember an attempt; whether it is newer than all received before."""
         hook = (attempt.run, attempt.hook)
         newest = self._newest.pop(hook, 0)
         self._newest[hook] = max(newest, attempt.number)
@@ -127,14 +127,14 @@ class HookRunner:
             return _build_report(attempt, Returned(error=str(error)), is_lost=True)
         except EngineError as error:
             return _build_report(attempt, Returned(error=str(error)))
-        except Exception as error:  # noqa: BLE001  # it is logged, and told
+        except Exception as error:  # noqa: BLE001  # it is logged and reported
             _log.exception("%s could not be called", attempt, extra={"run": attempt.run})
             return _build_report(attempt, Returned(error=f"{type(error).__name__}: {error}"), is_lost=True)
         finally:
             self._engines.sources.release(attempt)
 
     async def _keep_telling(self, report: HookReport) -> None:
-        """Tell what came of an attempt until it is dropped: messages may be lost, and so may answers."""
+        """Report the result of an attempt until it is dropped: messages and answers may be lost."""
         pause_s = _FIRST_PAUSE_S
         while True:
             batch = CheckpointBatch(
@@ -145,7 +145,7 @@ class HookRunner:
             )
             try:
                 await self._sink.send(batch)
-            except Exception as error:  # noqa: BLE001  # the broker is away; it is told again
+            except Exception as error:  # noqa: BLE001  # the broker is away; the report is repeated
                 _log.warning("what came of %s cannot be told yet: %s", report.attempt, error)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

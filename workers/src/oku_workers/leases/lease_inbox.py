@@ -14,9 +14,9 @@ from oku_core.process.clock import SteadyClock
 from oku_core.spec.spec import Spec
 
 MOST_SPECS = 4
-"""Of so many runs a worker remembers the spec."""
+"""How many runs a worker remembers the specs of."""
 REMEMBERED_S = 3600.0
-"""So long a worker refuses a lease that was ended before it came, and says nothing of one that is lost."""
+"""How long a worker refuses a lease that was ended before it arrived, and stays silent about a lost one."""
 LATEST_S = 60.0
 """A lease that is sent again may be in time for so much longer: its sender only estimates this clock."""
 
@@ -42,7 +42,7 @@ class Arrival(NamedTuple):
 
 
 class LeaseInbox:
-    """Remembers what has arrived.
+    """Remembers which leases have arrived.
 
     Args:
         incarnation: the id of this process.
@@ -57,7 +57,7 @@ class LeaseInbox:
         self._ended: dict[str, float] = {}
         """Leases that were ended before they came, each with such a time."""
         self._lost: dict[str, float] = {}
-        """Leases of which nobody can say what was sent, each with such a time."""
+        """Leases with unknown counts, each with the Unix time until which it is remembered."""
         self._specs: dict[str, tuple[Spec, SetupData]] = {}
         self._stopped: dict[str, int] = {}
         self.is_leaving = False
@@ -85,20 +85,21 @@ class LeaseInbox:
         return arrivals
 
     def refuse_unknown(self, lease: str) -> bool:
-        """Refuse a lease from now on; False if it is known, and so nothing is to be said about it."""
+        """Refuse a lease from now on; False if it is known, and needs no report."""
         if lease in self._known or lease in self._ended or lease in self._lost:
             return False
         self._ended[lease] = self._clock.now() + REMEMBERED_S
         return True
 
     def record_loss(self, lease: str) -> None:
-        """Nobody can say what was sent of a lease: report nothing, however late it is asked for."""
+        """Report nothing of this lease from now on: its counts are unknown."""
         self._lost[lease] = self._clock.now() + REMEMBERED_S
 
     def record_end(self, lease: str) -> None:
-        """The end of a lease is confirmed: say nothing of it to a coordinator that asks for it still.
+        """Report nothing of a confirmed lease to a coordinator that still asks for it.
 
-        It was another one that confirmed it, or it was not believed. Nobody may hear that nothing was taken.
+        Another coordinator confirmed it, or this one rejected it. A report that nothing was taken would be
+        wrong.
         """
         until = max(self._known.pop(lease, 0.0), self._clock.now() + LATEST_S)
         self._known[lease] = until

@@ -1,8 +1,8 @@
 """Runs the leases of a worker, all of them in one event loop.
 
-A lease comes in by `take`, becomes an execution that the engine is fed with, and is told of by checkpoints
-until the coordinator has confirmed the final one. `control` and `stop` are what the coordinator decides
-meanwhile: how far a lease may go, where it ends, and which checkpoints need not be repeated.
+A lease arrives through `accept` and becomes an execution in the feed of the engine. Checkpoints report it
+until the coordinator has confirmed the final one. `control` and `stop` carry out the coordinator's decisions:
+how far a lease may go, where it ends, and which checkpoints need not be repeated.
 """
 
 import asyncio
@@ -46,18 +46,18 @@ _MOST_SCHEDULES = 4
 
 
 class LeaseRunner:
-    """Has the leases in hand; belongs to the thread of the event loop.
+    """Holds the leases of this process; belongs to the thread of the event loop.
 
     Args:
-        parts: what its process gives it.
+        parts: supplied by its process.
         engines: sends the requests.
         meter: measures meanwhile.
 
     Attributes:
         hooks: calls those.
         recorder: as in the parts.
-        may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
-            way from there any more.
+        may_leave: whether the coordinator knows that this worker is about to leave, and has sent it its last
+            message.
     """
 
     def __init__(self, parts: WorkerParts, engines: EngineSwitch, meter: WorkerMeter | None = None) -> None:
@@ -82,7 +82,7 @@ class LeaseRunner:
         )
         self._run_log = RunLog()
         self._current = ""
-        """The run that has its turn: the coordinator has said so, or has given leases of it since."""
+        """The run whose turn it is: named by the coordinator, or by the leases received since."""
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self.may_leave = False
@@ -208,7 +208,7 @@ class LeaseRunner:
         """End every lease early, also those that come from now on."""
         self._inbox.is_leaving = True
         self.hooks.drop_all()
-        # The last word is to reach the broker, whoever is away.
+        # The last checkpoints must reach the broker, even if the coordinator is away.
         self._checkpointer.on_heard(begins_anew=True)
         self._stopper.stop_all(grace_s)
 
@@ -226,12 +226,12 @@ class LeaseRunner:
         self._engines.sources.set_address(address)
 
     def set_checkpoint_interval(self, interval_s: float) -> None:
-        """Send checkpoints so often from now on."""
+        """Set the interval between regular checkpoints."""
         self._checkpointer.on_heard()
         self._checkpointer.set_interval(interval_s)
 
     def on_heard(self) -> None:
-        """The coordinator has said something that was not new."""
+        """A message of the coordinator has arrived that contained nothing new."""
         self._checkpointer.on_heard()
 
     def set_current_run(self, run: str) -> None:
@@ -297,7 +297,7 @@ class LeaseRunner:
             lease.refusal = str(error)
             self._refuse(lease.run, lease.refusal)
         except Exception as error:  # noqa: BLE001  # it is logged
-            # Nobody can say what became of it; the coordinator misses it, and takes it back.
+            # The counts of the lease are unknown; the coordinator misses it and takes it back.
             context = _build_context(lease.execution.lease)
             _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
             error.__traceback__ = None  # its frames refer to the lease, and the lease to the error
@@ -309,14 +309,14 @@ class LeaseRunner:
             self._checkpointer.request(COALESCE_S)
 
     def _refuse(self, run: str, reason: str) -> None:
-        """Give back what is not begun of a run: it would meet the same error."""
+        """Give back all leases of a run that have not begun: they would meet the same error."""
         for lease in self._leases.values():
             if lease.run == run and lease.is_open and not lease.execution.taken:
                 lease.refusal = reason
                 self._engines.drain(lease.execution)
 
     def _decline(self, execution: Execution, refusal: str = "") -> None:
-        """Tell by a final checkpoint that nothing of a lease was taken, or will be."""
+        """Send a final checkpoint: nothing of the lease was or will be taken."""
         execution.shorten(0)
         lease = self._leases[execution.lease.id] = OpenLease(execution)
         lease.refusal = refusal

@@ -1,4 +1,4 @@
-"""Stops leases early, in two steps: they are drained at once, and what is left is cancelled after a grace.
+"""Stops leases early, in two steps: they are drained at once, and the rest is cancelled after a grace.
 
 A lease that is drained takes no further index, while its requests in flight may end. When it is cancelled,
 those that have not ended are dropped, and their indices given back.
@@ -26,7 +26,7 @@ class LeaseStopper:
         leases: those in hand, by id.
         engines: carry them out.
         watch: judges no window of a run that was stopped.
-        checkpointer: sends what has come of them.
+        checkpointer: sends their checkpoints.
     """
 
     leases: Mapping[str, OpenLease]

@@ -10,7 +10,7 @@ from oku_workers.executions.execution import Execution
 _log = logging.getLogger(__name__)
 
 _MOST_RUNS = 4
-"""What came of older ones is logged, whether they are over or not."""
+"""Older runs are logged, even if they are not over."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class _RunCounts:
 
 
 class RunLog:
-    """Counts what came of the leases of each run, and logs it when the run has lost its turn.
+    """Counts the outcomes of the leases of each run, and logs them when the run's turn is over.
 
     A run that was paused and resumed has a line for each time. Belongs to the thread of the event loop.
     """
@@ -55,7 +55,7 @@ class RunLog:
         self._runs: dict[str, _RunCounts] = {}
 
     def add(self, execution: Execution) -> None:
-        """A lease is over, whatever came of it."""
+        """Add a lease that is over."""
         if not execution.taken:
             return
         spec, run = execution.spec, execution.lease.run
@@ -68,10 +68,10 @@ class RunLog:
         return [run for run in self._runs if run != current]
 
     def end(self, run: str) -> None:
-        """Log what came of a run."""
+        """Log the outcomes of a run."""
         self._runs.pop(run).log(run)
 
     def close(self) -> None:
-        """Log what came of all runs: the worker ends."""
+        """Log the outcomes of all runs: the worker ends."""
         for run in tuple(self._runs):
             self.end(run)

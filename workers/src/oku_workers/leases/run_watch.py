@@ -12,12 +12,12 @@ from oku_workers.runs.engine_slot import EngineSlot
 
 _MOST_RUNS = 4
 _AWAY_S = 8.0
-"""For so long a coordinator may be away."""
+"""How long a coordinator may be away."""
 
 
 @dataclass
 class _Run:
-    """One run, with what is new of it since the last sample."""
+    """One run, with its changes since the last sample."""
 
     rate: RunMeter
     window: WindowMeter
@@ -46,7 +46,7 @@ class RunWatch:
         self.newest = ""
 
     def sample(self, now: float, leases: Mapping[Execution, OpenLease]) -> bool:
-        """Sample what is new; returns whether the first index of a run was taken.
+        """Sample the changes; returns whether the first index of a run was taken.
 
         Args:
             now: monotonic seconds.
@@ -95,7 +95,7 @@ class RunWatch:
         return run.in_flight if load is None else max(0, window - load.idle_users)
 
     def find_meter(self, name: str) -> RunMeter | None:
-        """What was measured of a run; None if nothing was, or not of late."""
+        """The measurements of a run; None if there are none, or none of late."""
         run = self._runs.get(name)
         return run.rate if run else None
 

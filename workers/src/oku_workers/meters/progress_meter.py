@@ -1,6 +1,6 @@
-"""What happened in the last second of each run: a difference of two measurements of its executions.
+"""Progress of the last second by run: a difference of two measurements of its executions.
 
-Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
+The hot path records nothing twice for this; once a second two histograms are subtracted.
 """
 
 import operator
@@ -26,18 +26,18 @@ from oku_workers.executions.tally import Tally
 
 _SHORTEST_S = 1e-6
 _STRETCH = 256
-"""So many buckets in a row are compared at once; they divide all buckets."""
+"""How many consecutive buckets are compared at once; it divides the number of buckets."""
 _NOTHING = [0] * _STRETCH
 
 
 @dataclass
 class ProgressDelta:
-    """What is new since the last measurement; the smallest and the largest time are bounds of their buckets.
+    """The changes since the last measurement; the smallest and the largest time are bounds of their buckets.
 
     Attributes:
         seconds: since then.
         cpu_share: processor time divided by that.
-        runs: what is new of each run that has an execution in hand, or had one.
+        runs: the changes of each run that has an execution in hand, or had one.
     """
 
     seconds: float
@@ -60,7 +60,7 @@ class _Times:
         """Of dense ones: the counts of some buckets in a row, by the first of them."""
 
     def add_stretch(self, at: int, new: list[int]) -> None:
-        """Add to some buckets in a row, from one on, what is new in each."""
+        """Add the new counts of consecutive buckets, from one on."""
         known = self._stretches.get(at)
         self._stretches[at] = new if known is None else list(map(operator.add, known, new))
 
@@ -174,7 +174,7 @@ class _News:
 
 @dataclass
 class _Seen:
-    """What was seen of an execution at the last measurement."""
+    """The state of an execution at the last measurement."""
 
     sent: int = 0
     tallies: defaultdict[Tally, _SeenTally] = field(default_factory=lambda: defaultdict(_SeenTally))
@@ -188,7 +188,7 @@ class ProgressMeter:
         self._clock = clock
         self._seen: dict[Execution, _Seen] = {}
         self._left: defaultdict[str, _News] = defaultdict(_News)
-        """By run, what is new of executions that have left since the last measurement."""
+        """By run, the changes of executions that have left since the last measurement."""
         self._cpu_s = self._at = 0.0
 
     def start(self) -> None:
@@ -202,12 +202,13 @@ class ProgressMeter:
     def measure(
         self, executions: Iterable[Execution], lags_s: Mapping[str, float], most_in_flight: int
     ) -> ProgressDelta:
-        """What happened since the last call of this.
+        """Measure the progress since the last call of this.
 
         Args:
             executions: those in hand.
-            lags_s: the largest lateness of the event loop by run; 0 for those that are not named.
-            most_in_flight: what is taken and not yet sent, or waits in another process, is not in flight.
+            lags_s: the largest lateness of the event loop by run; 0 for others.
+            most_in_flight: requests that are taken and not yet sent, or wait in another process, are not in
+                flight.
         """
         by_run, self._left = self._left, defaultdict(_News)
         for execution in executions:

@@ -1,11 +1,11 @@
 """How fast a worker is with a run, and whether it keeps its window full.
 
-The rate is that of answers while it had something to do. A worker that waits for leases, or for its last slow
-answers, is not slow: such time does not count.
+The rate counts answers while the worker had something to do. A worker that waits for leases, or for its last
+slow answers, is not slow: such time does not count.
 
-The window is judged in whole seconds in which the target answered, or was asked nothing; where it is seen
-what keeps a window from being full, in all. A second in which a worker had nothing to take is judged when it
-gets more of the same run: then something was there to be taken, by somebody.
+The window is judged in whole seconds in which the target answered, or was asked nothing; only over all of
+them does it show why a window is not full. A second without requests to take is judged when the worker gets
+more of the same run: then other workers had some to take.
 """
 
 from collections import deque
@@ -26,10 +26,10 @@ class _Sample(NamedTuple):
 
 
 class RunMeter:
-    """What this process has done of one run.
+    """The work of this process on one run.
 
-    The rate is that of the last five seconds of work, or longer, until a whole window has been answered:
-    answers of half a minute come in step.
+    The rate covers the last five seconds of work, or longer, until a whole window has been answered: answers
+    of half a minute come in step.
 
     Args:
         now: monotonic seconds.
@@ -56,7 +56,7 @@ class RunMeter:
     def sample(
         self, now: float, window: int, taken: int, ended: int, in_flight: int, *, has_work: bool
     ) -> None:
-        """Record what is new since the last sample.
+        """Record the changes since the last sample.
 
         Args:
             now: monotonic seconds.
@@ -105,12 +105,12 @@ class WindowMeter:
         self._watched_s = self._underfilled_s = 0.0
 
     def sample(self, now: float, window: int, filled: int, ended: int, *, has_untaken: bool) -> None:
-        """Record what is new since the last sample.
+        """Record the changes since the last sample.
 
         Args:
             now: monotonic seconds.
             window: how many requests may be in flight now.
-            filled: how many are, or are not for another reason than that there is nothing to take.
+            filled: how many are in flight, or are missing although there is something to take.
             ended: how many have ended since the last sample.
             has_untaken: whether the worker has anything left to take, now or once a limit allows it.
         """
@@ -147,7 +147,7 @@ class WindowMeter:
 
     def _judge(self, *, is_gap: bool) -> None:
         if self._needs_answers and self._flown and not self._ended:
-            return  # nobody can fill a window by a target that does not answer
+            return  # a target that does not answer can keep no window full
         lacking_s = self._seconds if self._flown < UNDERFILLED_SHARE * self._room else 0.0
         if is_gap and not self._is_stopped:
             self._gap_watched_s += self._seconds

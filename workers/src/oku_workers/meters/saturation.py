@@ -1,10 +1,9 @@
 """Finds the requests that ended while their worker was short of processor time, or its event loop was late.
 
-Whole seconds with requests in flight all the time are judged: a burst of 0.1 s, start-up and idle time say
-nothing about a latency. docs/metrics.md gives the reasons for the two limits.
+Whole seconds with requests in flight all the time are judged: a burst of 0.1 s, start-up and idle time do not
+affect a latency. docs/metrics.md gives the reasons for the two limits.
 
-How late an event loop is shows at a call that it was asked for: what it does at a certain time, it may do
-only when it is free.
+A scheduled call shows how late an event loop is: it runs only when the loop is free.
 """
 
 import asyncio
@@ -76,7 +75,7 @@ _NOTHING_KNOWN = _Strain(0.0, 0.0)
 
 
 class SaturationMeter:
-    """Judges what ended in each whole second, by a sample every 50 ms.
+    """Judges the requests that ended in each whole second, by a sample every 50 ms.
 
     Args:
         measure_busy_s: time that the worker ran or waited for a processor.
@@ -108,7 +107,7 @@ class SaturationMeter:
                 return
             share = (self._measure_busy_s() - self._busy_s) / (now - self._since)
             self._last = dict.fromkeys(runs, _Strain(min(share, 1.0), self._worst_late_s))
-        # Else a second begins: one that began with the work of another run says nothing of this one.
+        # Otherwise a second begins: one that began with another run does not apply to this one.
         for execution in executions:
             self.record_end(execution)
         self._runs = runs

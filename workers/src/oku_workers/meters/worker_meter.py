@@ -1,7 +1,7 @@
-"""What a worker measures of itself while it has leases.
+"""Measurements of a worker while it has leases.
 
-How late its event loop is, how busy its process, and whether somebody has set the machine's clock: each lease
-gets the worst of its time, and each progress what is new since the one before.
+They are the lateness of its event loop, the load of its process, and changes of the machine's clock. Each
+lease gets the worst of its time, and each progress the changes since the one before.
 """
 
 import logging
@@ -24,7 +24,7 @@ class RunSampler(Protocol):
     """Samples the runs of the leases in hand."""
 
     def sample_runs(self, now: float, leases: Mapping[Execution, OpenLease]) -> None:
-        """Sample what has changed; `now` is in monotonic seconds."""
+        """Sample the changes; `now` is in monotonic seconds."""
 
 
 class MeteredEngine(Protocol):
@@ -39,7 +39,7 @@ class MeteredEngine(Protocol):
 
 
 Gauge = Callable[[], float]
-"""Gives what is measured now."""
+"""Returns the current value of a measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class WorkerMeter:
             self._sampler.sample_runs(self.gauges.monotonic(), self._leases)
 
     def record_end(self, lease: OpenLease) -> None:
-        """Write into a lease that has ended, once, what was measured in its time."""
+        """Write the measurements of its time into a lease that has ended, once."""
         if lease.is_measured:
             return
         lease.is_measured = True
@@ -133,7 +133,7 @@ class WorkerMeter:
         self._record_lateness(execution, self._lag.late_s)
 
     def charge_cpu(self) -> None:
-        """Charge the processor time since the last call to the leases, by what has ended of each."""
+        """Charge the processor time since the last call to the leases, by their numbers of ended requests."""
         spent_s = self.gauges.cpu_s() - self._charged_cpu_s
         self._charged_cpu_s += spent_s
         new = {
@@ -147,7 +147,7 @@ class WorkerMeter:
             lease.cpu_s += spent_s * ended / total if total else spent_s / len(new)
 
     def take_progress(self, most_in_flight: int) -> ProgressDelta:
-        """What is new since the last call of this; no more is in flight than the engine says."""
+        """The changes since the last call of this; at most as many are in flight as the engine reports."""
         self._flush_counts()
         self._record_clock_step()
         late_s = self._lag.late_s  # a loop that has not called for a while is late now, too

@@ -33,7 +33,7 @@ _LOW_PARTS_OF_USER_CODE = 5
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
-    """What the engines of this worker get, whatever the run.
+    """Settings of the engines of this worker, the same for all runs.
 
     Attributes:
         local_address: what to send from; the system chooses unless given.

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class EngineListener(LimitRequester, Protocol):
-    """What wants to know what happens to the engine of a worker."""
+    """Is notified of the engine of a worker."""
 
     def on_kept(self) -> None:
         """A lease has come to its end and is kept open, as it may be the last."""
@@ -63,7 +63,7 @@ class EngineSwitch:
         self._changing = asyncio.Lock()
 
     def attach(self, listener: EngineListener) -> None:
-        """Have feeds ask a listener for higher limits, and tell it of the engine from now on."""
+        """Have feeds ask a listener for higher limits, and notify it of the engine from now on."""
         self._listener = self.slot.requester = listener
 
     async def serve(self, execution: Execution) -> None:
@@ -90,7 +90,7 @@ class EngineSwitch:
             self.sources.release(execution)
 
     def load_ahead(self, run: str, spec: Spec, setup: SetupData) -> None:
-        """Load the user code of a run, unless leases of another one are under way; told again, try again.
+        """Load the user code of a run, unless leases of another one are under way; each call tries again.
 
         Args:
             run: the run that is about to begin, or goes on.

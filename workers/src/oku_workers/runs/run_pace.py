@@ -1,7 +1,7 @@
 """The pace at which specs are carried out: windows, phases and shares, which change while they are.
 
-A plan says what a closed run that is bounded by time asks of a worker at each time. Its times are seconds of
-the run's activity, unless they are called Unix times.
+A plan gives the load of a worker at each time of a closed run that is bounded by time. Its times are seconds
+of the run's activity, unless they are called Unix times.
 """
 
 import logging
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _MOST_SPECS = 4
 
 Share = tuple[int, int]
-"""The place of a worker, from 0, among so many."""
+"""The place of a worker, from 0, and the number of workers."""
 _MOST_PACES = 4
 
 
@@ -108,12 +108,12 @@ def build_time_plan(spec: Spec) -> TimePlan:
 
 @dataclass(frozen=True)
 class RunPace:
-    """What changes while a spec is carried out."""
+    """The state that changes while a spec is carried out."""
 
     window: int
     """How many requests may be in flight here, as far as the system allows."""
     phase: str = ""
-    """What requests are counted in, unless due times tell it."""
+    """The phase that counts requests, unless due times decide it."""
     share: Share | None = None
     """Of a highest rate."""
 
@@ -139,7 +139,7 @@ class RunPaces:
         return limit_window(choose_window(spec) if pace is None else max(pace.window, 1), spec)
 
     def apply(self, spec: Spec, engine: EngineProtocol, feed: FeedProtocol) -> None:
-        """Set the pace of a spec, by default that of its own window."""
+        """Set the pace of a spec, by default its own window."""
         pace = self._paces.get(spec) or RunPace(choose_window(spec))
         window = limit_window(pace.window, spec)
         self._warn_of_lowered_window(describe_lowered_window(window, pace.window, spec))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NS_PER_S = 1_000_000_000
 _MOST_RUNS = 4
 _RAMP_S = 0.05
-"""A concurrency that changes is followed so often."""
+"""How often a changing concurrency is followed."""
 
 
 class RunEnder(Protocol):
@@ -48,7 +48,7 @@ class RunPacer:
         self._specs: dict[str, Spec] = {}
         """The closed runs, the newest last."""
         self._times: dict[str, RunTime] = {}
-        """Those of them that have a period."""
+        """The times of the closed runs that have a period."""
         self._timer: WakeTimer | None = None
         self._newest: tuple[str, ActivePeriod | None, int] = "", None, 0
         """The open run that had leases last, its period, and where the newest of its waves begins."""
@@ -80,7 +80,7 @@ class RunPacer:
         self.update()
 
     def share(self, share: Share) -> None:
-        """The coordinator has said which part of a run is this worker's."""
+        """Set this worker's share of the run, as assigned by the coordinator."""
         if share != self._share:
             self._share = share
             self.update()
@@ -91,7 +91,7 @@ class RunPacer:
         return time is not None and time.measure_s(self.read_now()) >= time.plan.end_s
 
     def update(self) -> None:
-        """Set what holds now, and update again when something else does."""
+        """Set the current pace, and plan the next update."""
         now = self.read_now()
         next_at = math.inf
         for run, spec in self._specs.items():
@@ -122,7 +122,7 @@ class RunPacer:
     ) -> None:
         """Set the window by the number of workers that share the newest wave.
 
-        What is dealt again of an older one has as many lanes as there were workers then.
+        Leases dealt again from an older wave have as many lanes as there were workers then.
         """
         newest = max(filter(None, waves), key=lambda wave: wave.begin, default=None)
         *known, begin = self._newest

@@ -71,7 +71,7 @@ class RunSources:
             self._files.prepare(files)
 
     def release(self, user: Hashable) -> None:
-        """Drop the files of a user: an execution, an attempt at a hook, or whatever `fetch` was given."""
+        """Drop the files of a user: an execution, an attempt at a hook, or another value given to `fetch`."""
         if self._files is not None:
             self._files.release(user)
 
@@ -134,7 +134,7 @@ class RunSources:
         return self._files is not None
 
     def list_visible_secrets(self, filled: FilledSpec, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """The secrets that user code can see: those of its spec, and those of its environment."""
+        """The secrets that user code can see: in its spec, and in its environment."""
         if not filled.spec.runs_user_code:
             return ()
         return (*filled.secrets, *self._sources.secrets.find_visible(environment))

@@ -1,1 +1,1 @@
-"""What takes most of a request's time in Python, compiled; without a compiler, Python does the same."""
+"""The hot path of a request, compiled; without a compiler, Python does the same."""

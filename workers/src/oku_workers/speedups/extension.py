@@ -1,4 +1,4 @@
-"""Whether what is compiled is here, and may be used.
+"""Whether the compiled extension is here, and may be used.
 
 It is compiled when Oku is built, if there is a C compiler; wheels of a platform have it compiled. Each part
 has its like in Python, in the module that chooses between the two. Nothing depends on the choice but the time

@@ -1,7 +1,8 @@
 """Asks the coordinator for its clock, where the worker has another one: directly, since queues delay.
 
 Several questions at first, then one every two seconds while there is work, and now and then without any, so
-that the worker can begin at once. Whoever does not answer is looked up anew: it may run elsewhere by now.
+that the worker can begin at once. An address that does not answer is looked up anew: the coordinator may run
+elsewhere by now.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from oku_workers.timing.coordinator_clock import ClockSample, CoordinatorClock
 _FIRST_QUESTIONS = 5
 _FIRST_INTERVAL_S, _INTERVAL_S, _IDLE_INTERVAL_S = 0.05, 2.0, 10.0
 _MOST_UNANSWERED = 5
-"""After so many questions without an answer it is told as a trouble, and the address is looked up anew."""
+"""After this many unanswered questions the trouble is reported, and the address is looked up anew."""
 
 
 class LeaseHolder(Protocol):
@@ -61,7 +62,7 @@ class ClockClient(asyncio.DatagramProtocol):
         await cancel_tasks([self._task])
 
     def on_notice(self) -> None:
-        """The coordinator has said whom to ask."""
+        """The coordinator has sent the address to ask."""
         self._noted.set()
 
     def datagram_received(self, data: bytes, _address: Any) -> None:
@@ -70,8 +71,8 @@ class ClockClient(asyncio.DatagramProtocol):
         try:
             answer = decode_clock_answer(self._signer, data)
         except RejectedMessageError:
-            return  # anybody may send anything; if no answer is true, that is told as a trouble
-        # A copy, or an answer to somebody else, has no question.
+            return  # anyone may send a datagram; if no answer is valid, that is a trouble
+        # A copy, or the answer to another process, has no question.
         if (asked_ns := self._asked.pop(answer.nonce, None)) is not None:
             self._asked.clear()
             self._clock.add_sample(answer.kernel, ClockSample(asked_ns, answer.monotonic_ns, answered_ns))
@@ -105,7 +106,7 @@ class ClockClient(asyncio.DatagramProtocol):
 
     @contextlib.asynccontextmanager
     async def _open(self, notice: ClockNotice) -> AsyncIterator[Callable[[], None]]:
-        """What asks a question, of one of the addresses of whom to ask."""
+        """A function that asks one of the notice's addresses."""
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(notice.host, notice.port, type=socket.SOCK_DGRAM)
         family, _, _, _, address = found[self._attempts % len(found)]

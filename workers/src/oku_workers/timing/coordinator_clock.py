@@ -1,12 +1,12 @@
-"""The clock of the coordinator, by which schedules count, as this worker knows it.
+"""The coordinator's clock, which schedules count by, as this worker knows it.
 
-In comes what the coordinator says of its clock; out go its time, the time of this machine's monotonic clock
-at which it shows a certain time, and by how much both may be wrong. Whoever shares the coordinator's kernel
+It turns the coordinator's notices into the coordinator's time, the time of this machine's monotonic clock at
+which it shows a certain time, and the bounds of both errors. A worker that shares the coordinator's kernel
 shares its monotonic clock, too, and knows it exactly. Others ask for it, and estimate how far it is ahead.
 
-Whoever asks another for its clock knows that it was read between the question and the answer, so that half of
-the round trip bounds the error (F. Cristian, "Probabilistic clock synchronization", 1989, section 3). From
-then on the two clocks drift apart.
+A process that asks another for its clock knows that it was read between the question and the answer, so that
+half of the round trip bounds the error (F. Cristian, "Probabilistic clock synchronization", 1989, section 3).
+From then on the two clocks drift apart.
 """
 
 import time
@@ -45,7 +45,7 @@ class ClockSample(NamedTuple):
     answered_ns: int
 
     def estimate(self, now_ns: int) -> "ClockEstimate":
-        """What it says at a later time."""
+        """The estimate at a later time."""
         middle_ns = (self.asked_ns + self.answered_ns) // 2
         drift_ns = (now_ns - self.asked_ns) * DRIFT_PPM // _PPM + 1
         half_trip_ns = (self.answered_ns - self.asked_ns) // 2 + 1
@@ -78,7 +78,7 @@ class ClockSamples:
         self._samples.append(sample)
 
     def estimate(self, now_ns: int) -> ClockEstimate | None:
-        """What the sample with the smallest bound says; None if there is no sample."""
+        """The estimate by the sample with the smallest bound; None if there is no sample."""
         estimates = (sample.estimate(now_ns) for sample in self._samples)
         return min(estimates, key=lambda estimate: estimate.bound_ns, default=None)
 
@@ -104,10 +104,10 @@ class SlewedOffset:
 
 
 class NoticeListener(Protocol):
-    """Waits for what the coordinator says of its clock."""
+    """Is notified of the coordinator's clock."""
 
     def on_notice(self) -> None:
-        """The coordinator has said something."""
+        """A notice has arrived."""
 
 
 class CoordinatorClock:
@@ -117,7 +117,7 @@ class CoordinatorClock:
         kernel: whose monotonic clock this process reads, as `fetch_kernel_id` names it.
 
     Attributes:
-        notice: what the coordinator said last of its clock; None if it has not said anything yet.
+        notice: the coordinator's newest notice of its clock; None before the first.
     """
 
     def __init__(self, kernel: str | None = None, monotonic_ns: ClockNs = time.monotonic_ns) -> None:
@@ -129,11 +129,11 @@ class CoordinatorClock:
         self._offset: SlewedOffset | None = None
 
     def attach(self, listener: NoticeListener) -> None:
-        """Tell a listener of each notice."""
+        """Notify a listener of each notice."""
         self._listener = listener
 
     def set_notice(self, notice: ClockNotice) -> None:
-        """Follow what the coordinator says of its clock."""
+        """Use a notice of the coordinator's clock."""
         before, self.notice = self.notice, notice
         if before is None or notice.kernel != before.kernel:
             self._samples = ClockSamples()
@@ -144,14 +144,14 @@ class CoordinatorClock:
             self._listener.on_notice()
 
     def add_sample(self, kernel: str, sample: ClockSample) -> None:
-        """The coordinator has told its monotonic clock."""
+        """Add a reading of the coordinator's monotonic clock."""
         if self.notice is not None and kernel == self.notice.kernel:
             self._samples.add(sample)
             self._follow()
 
     @property
     def must_ask(self) -> bool:
-        """Whether the clock can only be known from someone who tells it, and there is such a one."""
+        """Whether the clock can only be known by asking, and there is an address to ask."""
         return self.notice is not None and bool(self.notice.host) and not self._shares_kernel
 
     @property

@@ -1,4 +1,4 @@
-"""What a worker needs to be on time: clocks, and a timer that is more precise than the event loop's own.
+"""Tools of a worker for being on time: clocks, and a timer that is more precise than the event loop's own.
 
 The timers of uvloop are those of libuv, which counts whole milliseconds, and epoll waits no less than one.
 A timerfd (timerfd_create(2)) is a file that becomes readable at a time in nanoseconds, so the loop wakes as
@@ -142,7 +142,7 @@ class Timing:
     """The clocks of a worker and its timers; a simulation has its own."""
 
     coordinator_clock: CoordinatorClock = field(default_factory=CoordinatorClock)
-    """What schedules count by."""
+    """The clock that schedules count by."""
     monotonic_ns: ClockNs = time.monotonic_ns
     """The clock of timers."""
     build_timer: BuildTimer = PreciseTimer

@@ -112,7 +112,7 @@ class WaveDealer:
         """Account requests that are too late to send, and delete waves that are fully accounted."""
         with self.ledger.read() as t:
             dealing = waves.fetch_dealing(t, run.run)
-        past = plan.find_past(dealing, clock_s)
+        past = plan.find_overdue(dealing, clock_s)
         if past:
             with self.ledger.change(wall_now) as t:
                 unsent.account_not_dealt(t, run.run, past, wall_now)

@@ -64,7 +64,7 @@ class WavePlan:
             next_block = waves[-1].next_block
         return Deal(dropped=dropped, waves=waves, next_block=next_block, orders=orders)
 
-    def find_past(self, dealing: Dealing, clock_s: float) -> list[Range]:
+    def find_overdue(self, dealing: Dealing, clock_s: float) -> list[Range]:
         """The coordinates that no worker holds and that are too late to send."""
         pieces = cut_pieces(dealing.waves, dealing.pending)
         return [each for piece in pieces for each in split_at(self.schedule, piece, clock_s - self.late_s)[0]]

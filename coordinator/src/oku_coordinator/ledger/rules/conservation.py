@@ -38,10 +38,10 @@ def finish(transaction: Transaction) -> None:
         else:
             _check_changes(transaction, run, tally)
         if fetch_state(transaction, run) not in ACTIVE_STATES:
-            _leave(transaction, run)
+            _unload(transaction, run)
 
 
-def _leave(transaction: Transaction, run: str) -> None:
+def _unload(transaction: Transaction, run: str) -> None:
     """Unload the accounts of runs that get no more checkpoints.
 
     Two accounts of inactive runs stay: that of the given run, because its summary is due, and that of the run

@@ -76,7 +76,7 @@ def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:
         add_failed(transaction, lease.run, failed)
 
 
-def keep_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Sequence[Range]) -> None:
+def add_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Sequence[Range]) -> None:
     """Store requests of an open run that the coordinator has accounted by itself."""
     for wave, pieces in split_at_waves(sorted(ranges), schedule_table.fetch_waves(transaction, run)):
         add_failed(transaction, run, FailedRanges("", outcome, wave, pieces))

@@ -96,7 +96,7 @@ def end_time(transaction: Transaction, run: str, now: float) -> bool:
     record = fetch_run(transaction, run)
     if record.state not in SENDING_STATES or not record.spec.is_timed or has_open_leases(transaction, run):
         return record.state in FINAL_STATES
-    leave_rest_unused(transaction, run)
+    mark_rest_unused(transaction, run)
     enter_next_state(transaction, run, now)
     return run_table.fetch_state(transaction, run) in FINAL_STATES
 
@@ -135,7 +135,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if state in (RunState.COMPLETED, RunState.CANCELLED):
         forget_waves(transaction, run)
     if state == RunState.CANCELLED and record.spec.is_timed:
-        leave_rest_unused(transaction, run)
+        mark_rest_unused(transaction, run)
     _record_state(transaction, run, state, now, reason)
     transaction.touched.add(run)
     transaction.tallies.pop(run, None)  # so that all of it is checked
@@ -151,7 +151,7 @@ def _schedule_teardown(
         run_table.move_to_queue_end(transaction, record.run, now)
 
 
-def leave_rest_unused(transaction: Transaction, run: str) -> None:
+def mark_rest_unused(transaction: Transaction, run: str) -> None:
     """Mark pending requests as unused: the accounted ones were all of the run."""
     mark_pending_unused(transaction, run)
     run_table.set_requests(transaction, run, sum_lengths(transaction, run).accounted)

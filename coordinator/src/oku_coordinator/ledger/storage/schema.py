@@ -78,7 +78,7 @@ def _read_version(path: Path) -> int:
     if not tables and application_id == 0:
         return 0  # a coordinator was killed while it created the file
     if application_id == 0 and tables >= _TABLES_BEFORE:
-        raise UserError(f"{path}: made before Oku 0.1: {_describe_way_out(path)}")
+        raise UserError(f"{path}: made before Oku 0.1: {_describe_remedy(path)}")
     raise UserError(f"{path}: is not a ledger: it is the database of another program")
 
 
@@ -100,12 +100,12 @@ def _check_version(path: Path, version: int, *, read_only: bool) -> None:
     if version > VERSION:
         raise UserError(f"{is_version}: use the newer Oku that wrote it")
     if any(step not in UPGRADES for step in range(version, VERSION)):
-        raise UserError(f"{is_version}: {_describe_way_out(path)}")
+        raise UserError(f"{is_version}: {_describe_remedy(path)}")
     if read_only and version < VERSION:
         raise UserError(f"{is_version}: upgrade it with `oku runs`, or start a coordinator on it")
 
 
-def _describe_way_out(path: Path) -> str:
+def _describe_remedy(path: Path) -> str:
     # The folder of a local run can be moved; of a volume, only the contents can.
     return f"read it with the commit that wrote it, or move the contents of {path.absolute().parent} away"
 

@@ -206,7 +206,7 @@ class LedgerFile:
                 self._roll_back()
             self.storage.record_write()
 
-    def give_back(self) -> bool:
+    def free_pages(self) -> bool:
         """Return some free space to the file system; returns whether more may be left."""
         with self._mutex, self.storage.watching():
             before = self._count_free()

@@ -107,7 +107,7 @@ def end_attempt(transaction: Transaction, report: HookReport, state: HookState, 
     )  # fmt: skip
 
 
-def lose_attempts(transaction: Transaction, run: str) -> None:
+def mark_attempts_lost(transaction: Transaction, run: str) -> None:
     """Mark running attempts as lost."""
     transaction.execute(
         "UPDATE hooks SET state = ? WHERE run = ? AND state = ?", HookState.LOST, run, HookState.BEGUN

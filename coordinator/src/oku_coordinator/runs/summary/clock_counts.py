@@ -26,7 +26,7 @@ class ClockCount(NamedTuple):
     sent: float
     answered: float
 
-    def leave_out(self, dead_s: float) -> float:
+    def drop_dead_time(self, dead_s: float) -> float:
         """The seconds without an initial part in which no response could arrive."""
         return self.seconds - min(dead_s, _MOST_DEAD * self.seconds)
 

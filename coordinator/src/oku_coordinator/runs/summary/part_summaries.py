@@ -211,7 +211,7 @@ def measure_part_rates(account: Account, begin_s: float, end_s: float, counts: C
         return Rates(measure_sent_rps(account.outcomes, end_s - begin_s), round(answered, 1))
     found = counts.count(begin_s, end_s)
     fastest_s = account.histogram(Time.LATENCY).min_us / 1e6
-    open_s = found.seconds if begin_s else found.leave_out(fastest_s)
+    open_s = found.seconds if begin_s else found.drop_dead_time(fastest_s)
     return Rates(
         round(measure_rate(found.sent, found.seconds), 1), round(measure_rate(found.answered, open_s), 1)
     )

@@ -157,7 +157,7 @@ def _measure_inner(
     record = basis.record
     phases = _list_phases(threshold, record.spec)
     inner = basis.accounts.inner
-    meant = sorted(name for name in inner.names if _is_of(threshold, name, record.spec))
+    meant = sorted(name for name in inner.names if _covers_name(threshold, name, record.spec))
     parts = [_pick(inner, threshold, name) for name in meant]
     made, iterations = sum(part.accounted for part in parts), max(1, basis.accounts.accounted)
     return Measurement(
@@ -172,7 +172,7 @@ def _measure_inner(
     )
 
 
-def _is_of(threshold: Threshold, name: str, spec: Spec) -> bool:
+def _covers_name(threshold: Threshold, name: str, spec: Spec) -> bool:
     """Whether a threshold covers inner requests of a name; for a locustfile, also without the method."""
     if spec.engine is Engine.LOCUST and threshold.target == name.partition(" ")[2]:
         return True
@@ -180,7 +180,7 @@ def _is_of(threshold: Threshold, name: str, spec: Spec) -> bool:
 
 
 def _list_phases(threshold: Threshold, spec: Spec) -> list[PhaseTime]:
-    return [time for time in list_phase_times(spec) if _is_meant(threshold, time)]
+    return [time for time in list_phase_times(spec) if _covers_phase(threshold, time)]
 
 
 def _pick(accounts: PartAccounts, threshold: Threshold, name: str | None) -> Account:
@@ -239,7 +239,7 @@ def _ends_by_count(spec: Spec) -> bool:
     return len(list_phase_times(spec)) == 1 and not spec.is_timed
 
 
-def _is_meant(threshold: Threshold, time: PhaseTime) -> bool:
+def _covers_phase(threshold: Threshold, time: PhaseTime) -> bool:
     """Whether a threshold covers a phase; without a name, all but the warm-up, which is not measured."""
     return time.name == threshold.phase if threshold.phase is not None else time.name != WARM_UP
 

@@ -74,21 +74,6 @@ def test_urls_are_completed() -> None:
     assert [request.url for request in imported.requests] == ["http://a/", "http://b/"]
 
 
-def test_settings_become_keys_of_the_spec() -> None:
-    """What only says what curl does with an answer is named as ignored."""
-    imported = read_curl("curl -kL -m 2.5 -x p:3128 --cacert c.pem -H 'connection: Close' -o f -s h", str)
-    assert imported.settings == {
-        "cacert": "c.pem", "timeout": "2.5s", "proxy": "http://p:3128", "insecure": True, "keepalive": False,
-        "max-redirects": 50,
-    }  # fmt: skip
-    assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
-
-
-def test_a_time_of_zero_is_no_limit() -> None:
-    """A spec has none unless it says one."""
-    assert [read_curl(f"curl -m {time} h", str).settings for time in ("0", "0.0")] == [{}, {}]
-
-
 def test_a_certificate_has_no_password() -> None:
     """It is never written into a spec; a colon of a name has a backslash before it."""
     cases = {"c.pem": "c.pem", "c.pem:": "c.pem", r"a\:b.pem": "a:b.pem", r"a\b": r"a\b", "a\\": "a\\"}
@@ -100,15 +85,21 @@ def test_a_certificate_has_no_password() -> None:
         assert "secret" not in str(raised.value)
 
 
-def test_probes_of_tcp_are_no_matter_of_http() -> None:
-    """`--no-keepalive` of curl switches those off; connections are kept all the same."""
+def test_settings_become_keys_of_the_spec() -> None:
+    """Flags about the answer alone are named as ignored, and so is `--no-keepalive`, a matter of TCP; a
+    time of zero is no limit.
+    """
+    imported = read_curl("curl -kL -m 2.5 -x p:3128 --cacert c.pem -H 'connection: Close' -o f -s h", str)
+    assert imported.settings == {
+        "cacert": "c.pem", "timeout": "2.5s", "proxy": "http://p:3128", "insecure": True, "keepalive": False,
+        "max-redirects": 50,
+    }  # fmt: skip
+    assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
+    assert [read_curl(f"curl -m {time} h", str).settings for time in ("0", "0.0")] == [{}, {}]
     imported = read_curl("curl --no-keepalive -H 'Connection: keep-alive' h", str)
     assert imported.settings == {}
     assert imported.notes == ["Ignored, as it does not change what is sent: --no-keepalive."]
-
-
-def test_headers_that_a_spec_cannot_say_are_named() -> None:
-    """Those that are left out, and those that Oku sends in any case."""
+    # Headers that a spec cannot say are named.
     flags = "-d x -H Content-Type: -e ';auto'"
     flags += (
         " -H 'Expect: 100-continue' -H 'transfer-encoding: chunked' -H Accept: -H X-None: -A '' -H 'TE: a'"
@@ -157,40 +148,26 @@ def test_trailers_are_asked_for_over_http2(flags: str, headers: list[tuple[str, 
     assert request.headers == headers
 
 
-def test_what_cannot_be_spoken_is_said() -> None:
-    """It is not among what changes nothing."""
+def test_a_version_that_cannot_be_spoken_is_named() -> None:
+    """HTTP/3 is not spoken, no connection is upgraded, and HTTP/2 gives way to keys that exclude it."""
     imported = read_curl("curl -s --http3 http://h/", str)
     assert imported.notes == [
         "Ignored, as it does not change what is sent: --silent.",
         "Not sent as HTTP/3, which Oku does not speak: --http3.",
     ]
-
-
-@pytest.mark.parametrize(
-    ("command", "notes"),
-    [
+    for command, notes in [
         ("--http2 https://h/", []),
         ("--http2-prior-knowledge http://h/", []),
         (
             "--http2 h",
             ["In clear text, HTTP/2 is spoken from the beginning, as with --http2-prior-knowledge."],
         ),
-    ],
-)
-def test_a_connection_is_not_upgraded(command: str, notes: list[str]) -> None:
-    """With `--http2` and no TLS, curl would ask for that; the target may know nothing else."""
-    assert read_curl(f"curl {command}", str).notes == notes
-
-
-@pytest.mark.parametrize(
-    ("flags", "key"),
-    [("-L", "max-redirects"), ("-x p:1", "proxy"), ("-H 'Connection: close'", "keepalive")],
-)
-def test_http2_gives_way_to_what_it_cannot_be_combined_with(flags: str, key: str) -> None:
-    """The spec runs, and says why it is HTTP/1.1."""
-    imported = read_curl(f"curl --http2 -k {flags} https://h/", str)
-    assert imported.settings.keys() == {"insecure", key}
-    assert imported.notes == [f"Sent as HTTP/1.1, for HTTP/2 cannot be combined with {key}: --http2."]
+    ]:
+        assert read_curl(f"curl {command}", str).notes == notes
+    for flags, key in [("-L", "max-redirects"), ("-x p:1", "proxy"), ("-H 'Connection: close'", "keepalive")]:
+        imported = read_curl(f"curl --http2 -k {flags} https://h/", str)
+        assert imported.settings.keys() == {"insecure", key}
+        assert imported.notes == [f"Sent as HTTP/1.1, for HTTP/2 cannot be combined with {key}: --http2."]
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_the_version_of_a_request_is_taken_where_its_answer_has_none() -> None:
     assert imported.settings == {"http2": True}
 
 
-def test_the_first_page_is_where_a_redirection_ends() -> None:
-    """A recording may begin with another scheme or another host; the scheme alone does not matter."""
+def test_only_the_first_page_s_host_is_taken() -> None:
+    """The first page is where a redirection ends; trackers and assets are left out, and named."""
     page, api = entry("https://shop.test/"), entry("https://shop.test/api")
     (request,) = read(entry("http://old.test/", status=301), page).requests
     assert request.url == "https://shop.test/"
@@ -78,10 +78,6 @@ def test_the_first_page_is_where_a_redirection_ends() -> None:
     assert [each.url for each in imported.requests] == [
         "http://shop.test/", "https://shop.test/", "https://shop.test/api",
     ]  # fmt: skip
-
-
-def test_only_the_first_page_s_host_is_taken() -> None:
-    """Nobody wants to load-test somebody's trackers; what is left out is said."""
     entries = [
         entry("http://h/"),
         entry("https://t/x"),
@@ -108,16 +104,14 @@ def test_statuses_are_those_of_the_recording(statuses: list[int], expected: list
     assert request.statuses == expected
 
 
-def test_a_body_is_taken_over() -> None:
-    """One that is missing or differs is noted."""
+def test_what_a_request_has_beside_its_headers_is_taken_over() -> None:
+    """The first of its bodies with its type, its cookies and its query, unless its headers and its URL
+    have these.
+    """
     bodies: list[dict[str, Any]] = [{"postData": {"text": text}} for text in ("a", "b")]
     (request,) = read(*(entry("http://h/", "POST", **body) for body in bodies)).requests
     assert request.body == "a"
     assert request.notes == ["it was sent with several bodies; this is the first"]
-
-
-def test_what_a_request_has_beside_its_headers_is_taken_over() -> None:
-    """The type of its body, its cookies and its query, unless its headers and its URL have these."""
     cookies = [{"name": "a", "value": "1"}, {"name": "b", "value": "2="}]
     posted = {"mimeType": "text/x", "text": "y"}
     query = [{"name": "q", "value": "a b"}]
@@ -137,22 +131,9 @@ def test_what_a_request_has_beside_its_headers_is_taken_over() -> None:
     assert request.headers == [("content-type", "text/z"), ("Cookie", "c=3; d=4")]
 
 
-def test_connections_that_were_closed_are_closed() -> None:
-    """If that was so for all requests."""
-    closing = entry("http://h/a", headers=[{"name": "Connection", "value": "close"}])
-    assert read(closing).settings == {"keepalive": False}
-    assert read(closing, entry("http://h/b")).settings == {}
-
-
-def test_web_sockets_are_left_out() -> None:
-    """They are no requests that could be sent again."""
-    imported = read(entry("wss://x/"), entry("http://h/"), entry("http://h/ws", status=101))
-    assert imported.notes == ["Left out: 2 web sockets."]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_no_har_file_is_said() -> None:
+    """In one line; so is a choice that leaves no request."""
+    for content, message in [
         (b"no", "is not JSON: Expecting value"),
         (b"[]", "it has no log.entries"),
         (b"{}", "it has no log.entries"),
@@ -165,22 +146,22 @@ def test_web_sockets_are_left_out() -> None:
             b'{"log": {"entries": [{"request": {"method": "GET", "url": "ws://h/"}}]}}',
             "no request is left of 1: 1 web sockets",
         ),
-    ],
-)
-def test_what_is_no_har_file_is_said(content: bytes, message: str) -> None:
-    """In one line."""
-    with pytest.raises(ValueError, match=message):
-        read_har(content, ALL)
-
-
-def test_it_is_said_when_nothing_is_left() -> None:
-    """And why."""
+    ]:
+        with pytest.raises(ValueError, match=message):
+            read_har(content, ALL)
     with pytest.raises(ValueError, match="no request is left of 1: 1 not included"):
         read(entry("http://h/"), choice=HarChoice(include=["x"]))
 
 
-def test_what_is_of_another_kind_than_har_has_is_passed_over() -> None:
-    """The request is taken without it."""
+def test_web_sockets_are_left_out() -> None:
+    """They are no requests that could be sent again."""
+    imported = read(entry("wss://x/"), entry("http://h/"), entry("http://h/ws", status=101))
+    assert imported.notes == ["Left out: 2 web sockets."]
+    # What is of another kind than har has is passed over. The request is taken without it.
     odd = {"request": {"method": "GET", "url": "http://h/", "headers": 1}, "response": {"status": [200]}}
     (request,) = read(odd).requests
     assert (request.url, request.headers, request.statuses) == ("http://h/", [], [])
+    # Connections that were closed are closed. If that was so for all requests.
+    closing = entry("http://h/a", headers=[{"name": "Connection", "value": "close"}])
+    assert read(closing).settings == {"keepalive": False}
+    assert read(closing, entry("http://h/b")).settings == {}

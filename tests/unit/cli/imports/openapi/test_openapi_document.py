@@ -92,14 +92,10 @@ def test_a_parameter_may_be_a_document() -> None:
     assert unquote(request.url) == 'http://h/v1/a?p0={"a":7}&p1="x y"&p2=[1,"a"]'
 
 
-def test_each_item_of_a_list_is_a_field_of_a_form() -> None:
-    """So forms send lists, unless something else is said."""
+def test_an_encoding_says_how_a_field_of_a_form_is_written() -> None:
+    """Else each item of a list is a field; a form without fields is sent only if there must be one."""
     content = {"application/x-www-form-urlencoded": {"example": {"a": [1, 2], "b": "c"}}}
     assert read({"/a": {"post": {"requestBody": {"content": content}}}})[0].body == "a=1&a=2&b=c"
-
-
-def test_an_encoding_says_how_a_field_of_a_form_is_written() -> None:
-    """A field without one is as before; a form without fields is sent only if there must be one."""
     fields = {"metadata": {"order": "6 7"}, "tags": ["a", "b"], "plain": {"x": 1}, "path": "a/b"}
     encoding = {
         "metadata": {"style": "deepObject", "explode": True},
@@ -141,26 +137,19 @@ def test_credentials_are_left_to_a_person(scheme: dict[str, Any], credential: Ne
     assert (second.headers, second.url, second.credentials) == ([], "http://h/v1/a", [])
 
 
-@pytest.mark.parametrize(
-    ("scheme", "note"),
-    [
+def test_credentials_that_cannot_be_sent_are_named() -> None:
+    """Rather than that another kind is sent; the variable of basic credentials holds base64."""
+    for scheme, note in [
         ({"type": "mutualTLS"}, "needs a client certificate (my-key): give --cert and --key"),
         (
             {"type": "http", "scheme": "digest"},
             "needs the credentials my-key (digest), which Oku cannot send",
         ),
         ({}, "needs the credentials my-key (unknown), which Oku cannot send"),
-    ],
-)
-def test_credentials_that_cannot_be_sent_are_named(scheme: dict[str, Any], note: str) -> None:
-    """Rather than that another kind is sent."""
-    schemes = {"securitySchemes": {"my-key": scheme}}
-    (request,) = read({"/a": {"get": {}}}, security=[{"my-key": []}], components=schemes)
-    assert (request.credentials, request.notes) == ([], [note])
-
-
-def test_basic_credentials_are_base64() -> None:
-    """Nobody would guess that of a variable."""
+    ]:
+        schemes = {"securitySchemes": {"my-key": scheme}}
+        (request,) = read({"/a": {"get": {}}}, security=[{"my-key": []}], components=schemes)
+        assert (request.credentials, request.notes) == ([], [note])
     schemes = {"securitySchemes": {"b": {"type": "http", "scheme": "basic"}}}
     (request,) = read({"/a": {"get": {}}}, security=[{"b": []}], components=schemes)
     assert request.notes == ["needs the credentials b; their variable holds base64 of user:password"]
@@ -182,14 +171,6 @@ def test_deletes_are_left_out_unless_they_are_asked_for() -> None:
     assert ([each.method for each in imported.requests], imported.notes) == (["GET", "DELETE"] * 7, [])
     with pytest.raises(ValueError, match="it has only DELETE operations; --deletes includes them"):
         read({"/a": {"delete": {}}})
-
-
-def test_what_is_not_in_the_document_is_named() -> None:
-    """A value is made up, as if nothing were known of it."""
-    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/None"}}}}
-    document = {"openapi": "3.1.0", "servers": SERVERS, "paths": {"/a": {"post": {"requestBody": body}}}}
-    imported = read_openapi(json.dumps(document).encode())
-    assert imported.notes == ["Not in the document, but referred to: #/components/schemas/None."]
 
 
 def test_scalars_are_those_of_yaml_1_2() -> None:
@@ -215,26 +196,16 @@ def test_scalars_are_those_of_yaml_1_2() -> None:
     assert request.body == '{"v": "1.10", "n": 1.1, "l": ["1", "no"]}'
 
 
-def test_a_path_may_have_variables_that_are_no_parameters() -> None:
-    """They are sent as they are, and named."""
+def test_what_is_not_in_the_document_is_named() -> None:
+    """A value is made up, as if nothing were known of it."""
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/None"}}}}
+    document = {"openapi": "3.1.0", "servers": SERVERS, "paths": {"/a": {"post": {"requestBody": body}}}}
+    imported = read_openapi(json.dumps(document).encode())
+    assert imported.notes == ["Not in the document, but referred to: #/components/schemas/None."]
+    # A path may have variables that are no parameters. They are sent as they are, and named.
     (request,) = read({"/a/{b}": {"get": {}}})
     assert request.url == "http://h/v1/a/{b}"
     assert request.notes == ["/a/{b} has a variable that is no parameter: put a value in its place"]
-
-
-def test_a_date_without_quotes_is_text() -> None:
-    """YAML would make it a date, which neither JSON nor a URL has."""
-    content = b"""
-openapi: 3.0.0
-servers: [{url: http://h}]
-paths:
-  /a:
-    post:
-      parameters: [{name: from, in: query, example: 2026-01-01}]
-      requestBody: {content: {application/json: {example: {day: 2026-01-01}}}}
-"""
-    (request,) = read_openapi(content).requests
-    assert (request.url, request.body) == ("http://h/a?from=2026-01-01", '{"day": "2026-01-01"}')
 
 
 @pytest.mark.parametrize(
@@ -318,8 +289,8 @@ def test_an_example_of_schemas_that_multiply_is_cut(item: Callable[[str], dict[s
     assert len(request.body or "") < 20_000
 
 
-def test_an_alias_and_a_merge_are_understood() -> None:
-    """A document may say what its operations share but once."""
+def test_yaml_is_read_as_its_author_means_it() -> None:
+    """An alias and a merge stand for what operations share, and a date without quotes is text."""
     content = (
         HEAD
         + b"""
@@ -331,3 +302,14 @@ paths:
     )
     first, second = read_openapi(content).requests
     assert (first.statuses, second.statuses, second.name) == ([201], [201], "b")
+    content = b"""
+openapi: 3.0.0
+servers: [{url: http://h}]
+paths:
+  /a:
+    post:
+      parameters: [{name: from, in: query, example: 2026-01-01}]
+      requestBody: {content: {application/json: {example: {day: 2026-01-01}}}}
+"""
+    (request,) = read_openapi(content).requests
+    assert (request.url, request.body) == ("http://h/a?from=2026-01-01", '{"day": "2026-01-01"}')

@@ -135,16 +135,12 @@ def test_references() -> None:
     assert [ExampleMaker(resolve).make(schema, "x") for schema, _ in cases] == [value for _, value in cases]
 
 
-def test_examples_of_a_holder() -> None:
-    """The first one counts; one that is elsewhere is named."""
+def test_examples_that_are_missing_or_made_up_are_noted() -> None:
+    """The first example counts; a pattern cannot be filled, and a schema that contains itself ends."""
     maker = ExampleMaker(lambda value: SCHEMAS["Id"] if "$ref" in value else value)
     assert maker.find({"examples": {"a": {"value": 3}, "b": {"value": 4}}}) == 3
     assert maker.find({"examples": {"a": {"externalValue": "http://h/a"}}, "enum": [5]}) == 5
     assert maker.notes == ["its example a is not in the document: http://h/a"]
-
-
-def test_what_is_made_up_is_noted() -> None:
-    """A pattern cannot be filled, a schema that contains itself ends."""
     maker = ExampleMaker(lambda value: value)
     schema: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {}}
     schema["properties"]["a"] = schema

@@ -32,22 +32,16 @@ def read(*arguments: str, **environment: str) -> SpecFiles:
     return found[0]
 
 
-def test_no_file_may_be_named_unless_a_folder_is_given() -> None:
+def test_folders_with_files_are_allowed_by_flags_or_by_a_variable() -> None:
     """An empty variable gives no folder either."""
     assert read() == read(OKU_FILES_DIR="") == SpecFiles()
-
-
-def test_several_folders_by_flags_or_by_variable() -> None:
-    """A variable lists them as PATH does."""
+    # Several folders by flags or by variable. A variable lists them as PATH does.
     folders = SpecFiles((Path("/a"), Path("/b")))
     assert read("--files-dir", "/a", "--files-dir", "/b") == read(OKU_FILES_DIR="/a:/b") == folders
-
-
-@pytest.mark.parametrize("folder", ["", "certs", "."])
-def test_a_folder_has_its_full_path(folder: str) -> None:
-    """Nobody wants to allow the working directory of a service; `/a::/b` must not do so."""
-    with pytest.raises(UserError, match=r"--files-dir: .* is not the full path of a folder"):
-        read("--files-dir", folder)
+    for folder in ["", "certs", "."]:
+        # A folder has its full path.
+        with pytest.raises(UserError, match=r"--files-dir: .* is not the full path of a folder"):
+            read("--files-dir", folder)
 
 
 def read_secrets(*arguments: str, has_variables: bool = True, **environment: str) -> SecretSource:
@@ -65,34 +59,25 @@ def read_secrets(*arguments: str, has_variables: bool = True, **environment: str
     return found[0]
 
 
-def test_no_secret_may_be_named_unless_it_is_allowed(tmp_path: Path) -> None:
+def test_secrets_are_allowed_by_name_and_by_folder(tmp_path: Path) -> None:
     """Variables are allowed by name, files by their folder."""
     assert read_secrets() == read_secrets(OKU_ALLOW_ENV="", OKU_SECRETS_DIR="") == SecretSource()
     allowed = SecretSource(("A", "B_1"), tmp_path)
     assert read_secrets("--allow-env", "A", "--allow-env", "B_1", "--secrets-dir", str(tmp_path)) == allowed
     assert read_secrets(OKU_ALLOW_ENV="A B_1", OKU_SECRETS_DIR=str(tmp_path)) == allowed
-
-
-def test_a_run_of_ones_own_is_told_by_flags_alone(tmp_path: Path) -> None:
-    """The shell is the same for the next spec, which may be somebody else's."""
+    # A run of ones own is told by flags alone.
     given = read_secrets(has_variables=False, OKU_ALLOW_ENV="A", OKU_SECRETS_DIR=str(tmp_path))
     assert given == SecretSource()
-
-
-@pytest.mark.parametrize("name", ["OKU_BROKER_URL", "OKU_TOKEN", "CELERY_BROKER_URL"])
-def test_settings_of_its_own_are_not_secrets_for_targets(name: str) -> None:
-    """Nobody wants to send the password of the broker to a target."""
-    with pytest.raises(UserError, match=f"--allow-env: {name} is a setting of Oku's own"):
-        read_secrets("--allow-env", name)
-
-
-def test_what_cannot_be_allowed_is_told(tmp_path: Path) -> None:
-    """The error comes before anything is started."""
+    # What cannot be allowed is told. The error comes before anything is started.
     for name in ("", "A-B", "A=b", "1", "*"):
         with pytest.raises(UserError, match=r"--allow-env: .* is not the name of a variable"):
             read_secrets("--allow-env", name)
     with pytest.raises(UserError, match=r"--secrets-dir: .* is not a folder here"):
         read_secrets("--secrets-dir", str(tmp_path / "none"))
+    for name in ["OKU_BROKER_URL", "OKU_TOKEN", "CELERY_BROKER_URL"]:
+        # Settings of its own are not secrets for targets.
+        with pytest.raises(UserError, match=f"--allow-env: {name} is a setting of Oku's own"):
+            read_secrets("--allow-env", name)
 
 
 def read_confinement(*arguments: str, serves_others: bool, **environment: str) -> Confinement:
@@ -110,7 +95,7 @@ def read_confinement(*arguments: str, serves_others: bool, **environment: str) -
     return found[0]
 
 
-def test_a_worker_confines_user_code_unless_told_otherwise() -> None:
+def test_user_code_is_confined_as_its_owner_says() -> None:
     """By flags, or by the variables that a chart sets."""
     assert read_confinement(serves_others=True) is Confinement.ON
     assert read_confinement("--no-confine-user-code", serves_others=True) is Confinement.OFF
@@ -122,18 +107,12 @@ def test_a_worker_confines_user_code_unless_told_otherwise() -> None:
     ):
         variables = {"OKU_CONFINE_USER_CODE": confines, "OKU_REQUIRE_CONFINEMENT": requires}
         assert read_confinement(serves_others=True, **variables) is expected, variables
-
-
-def test_a_run_of_ones_own_code_is_confined_on_request() -> None:
-    """On the command line alone: a variable would be forgotten."""
+    # A run of ones own code is confined on request.
     assert read_confinement(serves_others=False) is Confinement.OFF
     assert read_confinement("--confine-user-code", serves_others=False) is Confinement.ON
     assert read_confinement("--require-confinement", serves_others=False) is Confinement.REQUIRED
     assert read_confinement(serves_others=False, OKU_CONFINE_USER_CODE="true") is Confinement.OFF
-
-
-def test_what_contradicts_itself_is_refused() -> None:
-    """Nothing is guessed."""
+    # What contradicts itself is refused. Nothing is guessed.
     for given in ({"OKU_CONFINE_USER_CODE": "false"}, {}):
         flags = ["--require-confinement", *([] if given else ["--no-confine-user-code"])]
         with pytest.raises(UserError, match=r"^--require-confinement: cannot be combined"):
@@ -155,17 +134,14 @@ def read_flags(*arguments: str, **environment: str) -> dict[str, Any]:
     return found
 
 
-def test_by_default_user_code_sees_nothing_and_has_no_limit() -> None:
+def test_the_limits_of_user_code_are_an_operators() -> None:
     """Limits are for an operator to say."""
     assert read_flags() == {
         "user_code_memory": 0,
         "user_code_niceness": 0,
         "inherited_variables": (),
     }
-
-
-def test_flags_and_variables_say_the_same() -> None:
-    """A variable separates names by blanks."""
+    # Flags and variables say the same. A variable separates names by blanks.
     flags = ("--user-code-memory", "1.5GB", "--user-code-niceness", "5")
     by_flags = read_flags(*flags, "--inherit-env", "REGION", "--inherit-env", "*")
     by_variables = read_flags(
@@ -177,17 +153,11 @@ def test_flags_and_variables_say_the_same() -> None:
         "user_code_niceness": 5,
         "inherited_variables": ("REGION", "*"),
     }
-
-
-@pytest.mark.parametrize("size", ["127MB", "1", "much"])
-def test_a_limit_that_no_interpreter_fits_into_is_refused(size: str) -> None:
-    """Nothing could be loaded."""
-    with pytest.raises(UserError, match=r"^--user-code-memory: "):
-        read_flags("--user-code-memory", size)
-
-
-@pytest.mark.parametrize("name", ["OKU_BROKER_URL", "OKU_MESSAGE_KEY", "CELERY_X", "A-B", "", "A*"])
-def test_a_name_that_no_user_code_may_see_is_refused(name: str) -> None:
-    """Neither a setting of Oku's own, nor what is not a name."""
-    with pytest.raises(UserError, match=r"^--inherit-env: "):
-        read_flags("--inherit-env", name)
+    # Limits and names that cannot be are refused. Nothing could be loaded.
+    for size in ["127MB", "1", "much"]:
+        with pytest.raises(UserError, match=r"^--user-code-memory: "):
+            read_flags("--user-code-memory", size)
+    for name in ["OKU_BROKER_URL", "OKU_MESSAGE_KEY", "CELERY_X", "A-B", "", "A*"]:
+        # A name that no user code may see is refused. Neither a setting of Oku's own, nor what is not a name.
+        with pytest.raises(UserError, match=r"^--inherit-env: "):
+            read_flags("--inherit-env", name)

@@ -23,16 +23,6 @@ def test_the_key_is_in_the_variable_or_in_a_file(tmp_path: Path, monkeypatch: py
     assert read_message_key(None) == KEY.encode()
 
 
-def test_without_a_key_the_line_says_how_to_make_one() -> None:
-    """Neither the coordinator nor a worker starts."""
-    with pytest.raises(UserError) as caught:
-        read_message_key(None)
-    assert str(caught.value) == (
-        "--message-key-file (OKU_MESSAGE_KEY): is missing; make one for coordinator and workers: "
-        "export OKU_MESSAGE_KEY=$(openssl rand -hex 32)"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "weakness"),
     [
@@ -57,16 +47,20 @@ def test_a_key_that_is_easy_to_guess_is_refused_and_not_shown(
     assert not text.strip() or text not in str(caught.value)
 
 
-def test_file_and_variable_do_not_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would not be clear which one applies."""
-    monkeypatch.setenv(VARIABLE, KEY)
-    with pytest.raises(UserError, match=r"^--message-key-file: cannot be combined with OKU_MESSAGE_KEY$"):
-        read_message_key(tmp_path / "key")
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """The error has the operating system's reason."""
+def test_a_key_that_cannot_be_read_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the coordinator nor a worker starts."""
+    with pytest.raises(UserError) as caught:
+        read_message_key(None)
+    assert str(caught.value) == (
+        "--message-key-file (OKU_MESSAGE_KEY): is missing; make one for coordinator and workers: "
+        "export OKU_MESSAGE_KEY=$(openssl rand -hex 32)"
+    )
+    # A file that cannot be read is named. The error has the operating system's reason.
     with pytest.raises(UserError, match=r"^--message-key-file: .*/none: No such file or directory$"):
         read_message_key(tmp_path / "none")
     with pytest.raises(UserError, match=r"Is a directory$"):
         read_message_key(tmp_path)
+    # File and variable do not go together. It would not be clear which one applies.
+    monkeypatch.setenv(VARIABLE, KEY)
+    with pytest.raises(UserError, match=r"^--message-key-file: cannot be combined with OKU_MESSAGE_KEY$"):
+        read_message_key(tmp_path / "key")

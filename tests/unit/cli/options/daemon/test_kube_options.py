@@ -26,14 +26,11 @@ def read(*flags: str, **environment: str) -> KubeSettings | None:
     return picked[0]
 
 
-def test_without_a_deployment_of_workers_nothing_is_scaled() -> None:
+def test_workers_are_scaled_where_a_deployment_is_named() -> None:
     """Other settings do not change that."""
     assert read() is None
     assert read("--kube-namespace", "n", OKU_KUBE_MAX_WORKERS="5") is None
-
-
-def test_all_of_it_comes_from_the_environment() -> None:
-    """Charts set variables only."""
+    # All of it comes from the environment. Charts set variables only.
     settings = read(
         "--server-url", "http://s:8080",
         OKU_KUBE_WORKERS="w", OKU_KUBE_SERVERS="s", OKU_KUBE_NAMESPACE="n", OKU_KUBE_MAX_WORKERS="50",
@@ -43,10 +40,7 @@ def test_all_of_it_comes_from_the_environment() -> None:
         namespace="n", workers="w", servers="s", default_workers=4, max_workers=50, min_servers=1,
         max_servers=6, idle_s=300.0,
     )  # fmt: skip
-
-
-def test_an_empty_variable_is_none_given() -> None:
-    """Charts set variables to nothing."""
+    # An empty variable is none given. Charts set variables to nothing.
     assert read(OKU_KUBE_WORKERS="", OKU_KUBE_SERVERS="") is None
 
 

@@ -5,22 +5,6 @@ from oku_coordinator.settings import RetentionRule
 from oku_core.errors import UserError
 
 
-def test_variables_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables that are set are passed on, empty ones are not."""
-    monkeypatch.setenv("OKU_KEEP_RUNS", "100")
-    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
-    monkeypatch.setenv("OKU_KEEP_KEYS", "2h")
-    assert read_retention_variables() == {
-        "OKU_KEEP_RUNS": "100",
-        "OKU_KEEP_FOR": "30d",
-        "OKU_KEEP_KEYS": "2h",
-    }
-    monkeypatch.setenv("OKU_KEEP_RUNS", "")
-    monkeypatch.setenv("OKU_KEEP_KEYS", "")
-    monkeypatch.delenv("OKU_KEEP_FOR")
-    assert read_retention_variables() == {}
-
-
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
@@ -39,8 +23,21 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, v
     assert str(refused.value).startswith(said)
 
 
-def test_a_data_folder_keeps_its_keys_as_long_as_a_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For 30 days, unless the variable says otherwise."""
+def test_variables_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables that are set are passed on, empty ones are not."""
+    monkeypatch.setenv("OKU_KEEP_RUNS", "100")
+    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
+    monkeypatch.setenv("OKU_KEEP_KEYS", "2h")
+    assert read_retention_variables() == {
+        "OKU_KEEP_RUNS": "100",
+        "OKU_KEEP_FOR": "30d",
+        "OKU_KEEP_KEYS": "2h",
+    }
+    monkeypatch.setenv("OKU_KEEP_RUNS", "")
+    monkeypatch.setenv("OKU_KEEP_KEYS", "")
+    monkeypatch.delenv("OKU_KEEP_FOR")
+    assert read_retention_variables() == {}
+    # A data folder keeps its keys as long as a coordinator.
     for value, kept_s in ((None, 30 * 86_400.0), ("", 30 * 86_400.0), ("2h", 7200.0)):
         if value is not None:
             monkeypatch.setenv("OKU_KEEP_KEYS", value)

@@ -71,33 +71,21 @@ def test_paths_are_those_from_the_folder_of_the_scenario(folder: Path) -> None:
     ):
         spec = read(source)
         assert [code.path for code in spec.include] == ["helpers.py", "files/a.json", "files/b.txt"]
-
-
-def test_a_file_that_is_imported_and_included_comes_once() -> None:
-    """Two files of one path are none."""
+    # A file that is imported and included comes once. Two files of one path are none.
     spec = read({"scenario": "scenario.py", "include": ["helpers.py", "files/a.json", "files"]})
     assert [code.path for code in spec.include] == ["helpers.py", "files/a.json", "files/b.txt"]
-
-
-def test_a_locustfile_is_told_by_what_it_imports() -> None:
-    """Nobody has to say so."""
+    # A locustfile is told by what it imports. Nobody has to say so.
     spec = read({"scenario": "locustfile.py", "users": "200", "iterations": "1M", "user-classes": ["A"]})
     assert (spec.engine, spec.requests, spec.concurrency, spec.hooks) == (Engine.LOCUST, 10**6, 200, ())
     assert spec.shares_concurrency
-
-
-def test_a_flag_overrides_the_scenario_of_a_file() -> None:
-    """What the one in the file is does not matter."""
+    # A flag overrides the scenario of a file. What the one in the file is does not matter.
     file = Source("spec.yaml", {"scenario": "none.py", "users": 7})
     spec = read(file, {"scenario": "plain.py"})
     assert spec.scenario is not None
     assert (spec.scenario.path, spec.include, spec.concurrency) == ("plain.py", (), 7)
     included = read(Source("spec.yaml", {"scenario": "plain.py", "include": "files"}), {"include": "ids.csv"})
     assert [code.path for code in included.include] == ["ids.csv"]
-
-
-def test_a_spec_of_a_run_is_taken_as_it_is() -> None:
-    """Its files are with the coordinator; its engine and hooks stand in it."""
+    # A spec of a run is taken as it is.
     spec = read({"scenario": "scenario.py"})
     mapping = build_mapping(spec)
     assert parse_spec(*read_code(read_files([Source("again", mapping)])).sources) == spec
@@ -197,16 +185,13 @@ def test_a_loop_of_links_is_told_in_one_line(folder: Path) -> None:
     assert read_fault(Source("spec.yaml", {"scenario": "loop.py"})).startswith("spec.yaml: scenario: loop.py")
 
 
-def test_all_columns_of_data_count_as_used() -> None:
+def test_all_columns_of_data_count_as_used(folder: Path) -> None:
     """Nobody knows what user code reads; its texts have no placeholders."""
     spec = read({"scenario": "rows.py", "data": "ids.csv", "header": "X: {nothing}"})
     assert spec.data is not None
     assert (spec.requests, spec.data.columns) == (2, ("id", "name"))
     assert read_fault({"scenario": "rows.py", "data": "ids.jsonl"}) == "ids.jsonl:2: has no x"
-
-
-def test_a_locustfile_finds_modules_where_the_command_is_called(folder: Path) -> None:
-    """As with Locust; a spec file, which may be somebody else's, may not name what is there."""
+    # A locustfile finds modules where the command is called.
     (folder / "load").mkdir()
     (folder / "load" / "locustfile.py").write_text("import locust, helpers")
     spec = read({"scenario": "load/locustfile.py"})

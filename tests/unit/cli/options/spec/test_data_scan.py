@@ -56,10 +56,7 @@ def test_only_the_last_source_of_data_counts(folder: Path) -> None:
     ]
     with scanned(read_files(sources)) as read:
         assert parse_spec(*read.sources).requests == 100
-
-
-def test_a_spec_that_was_scanned_is_taken_as_it_is(folder: Path) -> None:
-    """So the spec of a run can be submitted again."""
+    # A spec that was scanned is taken as it is. So the spec of a run can be submitted again.
     with scanned(read_files([Source(None, {"url": "http://h/{sku}", "data": "skus.csv"})])) as read:
         spec = parse_spec(*read.sources)
     with scanned(read_files([Source("again", build_mapping(spec))])) as again:
@@ -115,15 +112,12 @@ def test_what_is_wrong_with_data_is_said_in_one_line(
     assert read_fault(Source("spec.yaml", values)).startswith(fault)
 
 
-def test_a_body_that_is_written_as_a_file_of_a_run_is_refused(folder: Path) -> None:
+def test_a_file_that_may_not_be_named_is_refused(folder: Path) -> None:
     """It names a file that is not uploaded."""
     body = f"@@sha256:{'a' * 64}:3:x"
     fault = read_fault(Source(None, {"url": "http://h/{sku}", "data": "skus.csv", "body": body}))
     assert fault == "body @x cannot be used: it is not here; @ and its path name a file"
-
-
-def test_a_link_does_not_lead_out_of_the_folder_of_a_spec_file(folder: Path) -> None:
-    """The file of somebody else can bring links as well."""
+    # A link does not lead out of the folder of a spec file.
     (folder / "below" / "link.csv").symlink_to(folder / "skus.csv")
     (folder / "below" / "spec.yaml").touch()
     fault = read_fault(Source("below/spec.yaml", {"url": "http://h/{sku}", "data": "link.csv"}))

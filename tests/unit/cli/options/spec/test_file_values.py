@@ -54,12 +54,6 @@ def test_a_file_may_be_named_from_anywhere(folder: Path, monkeypatch: pytest.Mon
     assert [read("@./a@b c"), read(f"@{folder}/a@b c"), read("@~/a@b c")] == ["x", "x", "x"]
 
 
-def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its bytes are kept, too."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\r\n")))
-    assert read("@-") == "a\r\n"
-
-
 @pytest.mark.parametrize(
     ("written", "body"), [("@@", "@"), ("@@me: hi", "@me: hi"), ("a@b", "a@b"), ("", "")]
 )
@@ -67,12 +61,6 @@ def test_a_body_may_begin_with_the_sign(written: str, body: str) -> None:
     """It is written twice, as a flag and in a file."""
     assert read(written) == body
     assert parse_spec(*read_files([Source("spec.yaml", {"body": written})]).sources).body == body
-
-
-@pytest.mark.parametrize("body", [None, 5, ["@body"]])
-def test_what_is_not_text_is_left_to_the_parser(body: object) -> None:
-    """It says what is wrong."""
-    assert "is not text" in read_fault(body)
 
 
 def test_a_spec_file_names_files_beside_it_only(folder: Path) -> None:
@@ -88,10 +76,7 @@ def test_a_spec_file_names_files_beside_it_only(folder: Path) -> None:
             read_files([Source("below/spec.yaml", {"body": f"@{name}"})])
         assert "is not in the folder of the spec file or below it" in str(caught.value)
     assert str(caught.value).endswith("; only the command line may name such a file, with --body")
-
-
-def test_bodies_of_targets_are_read(folder: Path) -> None:
-    """As that of a spec is; a dash is a file like others, as several bodies cannot come from one stream."""
+    # Bodies of targets are read.
     (folder / "order").write_text('{"sku": "{i}"}\n')
     (folder / "-").write_text("dash")
     targets = [
@@ -109,53 +94,22 @@ def test_bodies_of_targets_are_read(folder: Path) -> None:
     )
 
 
-def test_bodies_that_are_long_together_become_files(folder: Path) -> None:
-    """A spec has 1 MiB for all of them."""
-    (folder / "half").write_text("x" * (600 << 10))
-    targets = [{"url": f"/{name}", "body": "@half"} for name in "abc"]
-    read = read_files([Source("spec.yaml", {"targets": targets})])
-    bodies = [target.body for target in parse_spec(*read.sources).targets]
-    assert bodies == ["x" * (600 << 10), *(str(file.reference) for file in read.files)]
-    assert len(read.files) == 2
-
-
-def test_a_body_that_is_not_text_becomes_a_file(folder: Path) -> None:
-    """A spec is text, but any file can be sent."""
-    (folder / "message.bin").write_bytes(b"\0\0\0\0\xff")
-    read = read_files([Source(None, {"body": "@message.bin"})])
-    [file] = read.files
-    assert parse_spec(*read.sources).body == str(file.reference)
-    assert file.reference.size == 5
-
-
-def test_standard_input_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service manager may have started the command without one."""
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes are kept, too."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\r\n")))
+    assert read("@-") == "a\r\n"
+    # Standard input may be closed. A service manager may have started the command without one.
     monkeypatch.setattr(sys, "stdin", None)
     assert read_fault("@-") == "--body: @-: is closed"
-
-
-def test_standard_input_is_read_once() -> None:
-    """It cannot be the spec and its body."""
+    # Standard input is read once. It cannot be the spec and its body.
     assert read_fault("x", "@-", label="standard input") == "--body: @-: standard input is the spec already"
 
 
-def test_a_file_that_cannot_be_a_body_is_refused_in_one_line(folder: Path) -> None:
-    """The line names the flag, the file and what is wrong with it."""
-    with (folder / "large").open("wb") as large:
-        large.truncate(MOST_BODY_BYTES + 1)
-    (folder / "folder").mkdir()
-    os.mkfifo(folder / "pipe")
-
-    assert read_fault("@~nobody-of-this-name/x").endswith(": No such file or directory")
-    assert read_fault("@none") == "--body: @none: No such file or directory"
-    assert read_fault("@") == "--body: @: No such file or directory"
-    assert read_fault("@folder") == "--body: @folder: Is a directory"
-    assert read_fault("@pipe") == "--body: @pipe: is neither a regular file nor - for standard input"
-    assert read_fault("@large") == "--body: @large: is larger than 64 MiB"
-
-
-def test_a_file_that_is_not_a_mapping_is_left_to_the_parser() -> None:
+def test_what_is_not_text_is_left_to_the_parser() -> None:
     """It says what is wrong."""
+    for body in [None, 5, ["@body"]]:
+        assert "is not text" in read_fault(body)
+    # A file that is not a mapping is left to the parser. It says what is wrong.
     values: Any = ["body"]
     source = Source("spec.yaml", values)
     assert read_files([source]).sources == [source]
@@ -179,17 +133,27 @@ def test_a_certificate_with_the_mark_goes_along(run_folder: Path) -> None:
     assert spec.cert == "/certs/client.pem"
     assert [file.reference for file in read.files] == [named]
     assert build_file_finder(read.files)(named.digest) == run_folder / "ca.pem"
-
-
-def test_a_path_that_begins_with_the_mark_is_written_with_two(run_folder: Path) -> None:
-    """As a body that begins with it is."""
+    # A path that begins with the mark is written with two. As a body that begins with it is.
     read = read_files([Source(None, {"url": "https://a/", "cacert": "@@odd.pem"})])
     assert parse_spec(*read.sources).cacert == "@odd.pem"
     assert read.files == []
 
 
-def test_a_long_body_becomes_a_file(run_folder: Path) -> None:
-    """A short one stays in the spec, as does the type that its content tells."""
+def test_long_bodies_and_bytes_become_files(folder: Path, run_folder: Path) -> None:
+    """A spec has 1 MiB for all of them."""
+    (folder / "half").write_text("x" * (600 << 10))
+    targets = [{"url": f"/{name}", "body": "@half"} for name in "abc"]
+    read = read_files([Source("spec.yaml", {"targets": targets})])
+    bodies = [target.body for target in parse_spec(*read.sources).targets]
+    assert bodies == ["x" * (600 << 10), *(str(file.reference) for file in read.files)]
+    assert len(read.files) == 2
+    # A body that is not text becomes a file. A spec is text, but any file can be sent.
+    (folder / "message.bin").write_bytes(b"\0\0\0\0\xff")
+    read = read_files([Source(None, {"body": "@message.bin"})])
+    [file] = read.files
+    assert parse_spec(*read.sources).body == str(file.reference)
+    assert file.reference.size == 5
+    # A long body becomes a file. A short one stays in the spec, as does the type that its content tells.
     (run_folder / "short.json").write_text('{"i": {i}}')
     (run_folder / "long.json").write_text(f'{{"text": "{"x" * (1 << 20)}"}}')
     read = read_files([Source(None, {"url": "http://a/", "body": "@short.json"})])
@@ -213,17 +177,25 @@ def test_a_spec_file_names_files_of_the_run_beside_it_only(run_folder: Path) -> 
         "below/spec.yaml: key: ../ca.pem is not in the folder of the spec file or below it; "
         "only the command line may name such a file, with --key"
     )
-
-
-def test_of_a_key_only_the_last_value_is_read(run_folder: Path) -> None:
-    """The file of one that is overridden need not be there."""
+    # Of a key only the last value is read. The file of one that is overridden need not be there.
     (run_folder / "ca.pem").write_text("a")
     sources = [Source("spec.yaml", {"cacert": "@none.pem"}), Source(None, {"cacert": "@ca.pem"})]
     assert len(read_files(sources).files) == 1
 
 
-def test_what_is_wrong_with_a_file_is_said_in_one_line(run_folder: Path) -> None:
-    """It is missing, too large, or has a placeholder that cannot be."""
+def test_a_file_that_cannot_be_sent_is_refused_in_one_line(folder: Path, run_folder: Path) -> None:
+    """The line names the flag, the file and what is wrong with it."""
+    with (folder / "large").open("wb") as large:
+        large.truncate(MOST_BODY_BYTES + 1)
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    assert read_fault("@~nobody-of-this-name/x").endswith(": No such file or directory")
+    assert read_fault("@none") == "--body: @none: No such file or directory"
+    assert read_fault("@") == "--body: @: No such file or directory"
+    assert read_fault("@folder") == "--body: @folder: Is a directory"
+    assert read_fault("@pipe") == "--body: @pipe: is neither a regular file nor - for standard input"
+    assert read_fault("@large") == "--body: @large: is larger than 64 MiB"
+    # What is wrong with a file is said in one line.
     with (run_folder / "large.pem").open("wb") as large:
         large.truncate((1 << 20) + 1)
     (run_folder / "body").write_text("{env:1} " + "x" * (1 << 20))

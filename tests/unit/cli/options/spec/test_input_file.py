@@ -108,10 +108,7 @@ def test_the_folder_is_where_names_begin(folder: Path) -> None:
     code = read(StreamedSpec("standard input", {"scenario": "fine.py"}, files_dir=Path("allowed")))
     assert code.scenario is not None
     assert code.scenario.path == "fine.py"
-
-
-def test_a_flag_replaces_what_may_not_be_named(folder: Path) -> None:
-    """Of a key only the last value counts."""
+    # A flag replaces what may not be named. Of a key only the last value counts.
     streamed = StreamedSpec("standard input", {"url": "http://h/", "body": "@secret.py"})
     found = read_files([streamed, Source(None, {"body": "text"})])
     assert parse_spec(*found.sources).body == "text"

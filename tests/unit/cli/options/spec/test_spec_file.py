@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
@@ -98,21 +98,6 @@ def test_what_a_spec_cannot_be_is_refused_at_once(tmp_path: Path, text: str, mes
     assert len(told) < len(str(path)) + 600
 
 
-def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
-    """YAML would turn 010 into 8, 1.10 into 1.1 and no into false, and refuse a date as the name."""
-    path = tmp_path / "spec.yaml"
-    path.write_text(
-        "requests: 010\nname: 2020-01-01\nbody: no\ntimeout: 1_0\nexpect_status: [200, 404]\n"
-        "header: {X-Version: 1.10, X-Id: 007, X-On: on}\ninsecure: true\nconcurrency: 1k\n"
-    )
-    assert read(path) == Spec(
-        requests=10, name="2020-01-01", method="POST", body="no", timeout_s=10.0,
-        expect_status=parse_expect_status("200,404"),
-        headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]),
-        insecure=True, concurrency=1000,
-    )  # fmt: skip
-
-
 def test_a_json_body_is_read_as_yaml_is_written(tmp_path: Path) -> None:
     """A number in quotes is text, and so is what YAML 1.1 would take for something else."""
     path = tmp_path / "spec.yaml"
@@ -128,9 +113,19 @@ def test_a_json_body_is_read_as_yaml_is_written(tmp_path: Path) -> None:
     assert read(path.with_suffix(".json")).targets[0].body == '{"n":1,"m":"1"}'
 
 
-def test_a_scalar_without_quotes_can_be_sent_to_workers(tmp_path: Path) -> None:
-    """Where it stood in the file is forgotten once it is read."""
+def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
+    """YAML would turn 010 into 8, 1.10 into 1.1 and no into false, and refuse a date as the name."""
     path = tmp_path / "spec.yaml"
+    path.write_text(
+        "requests: 010\nname: 2020-01-01\nbody: no\ntimeout: 1_0\nexpect_status: [200, 404]\n"
+        "header: {X-Version: 1.10, X-Id: 007, X-On: on}\ninsecure: true\nconcurrency: 1k\n"
+    )
+    assert read(path) == Spec(
+        requests=10, name="2020-01-01", method="POST", body="no", timeout_s=10.0,
+        expect_status=parse_expect_status("200,404"),
+        headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]), insecure=True, concurrency=1000,
+    )  # fmt: skip
+    # A scalar without quotes can be sent to workers.
     path.write_text(
         "base-url: http://h\ncacert: ca.pem\nexpect-body: ok\nexpect-json: /a=1\n"
         "targets: [{name: a, url: /, body: text, method: put, header: {A: b}}]\n"
@@ -141,6 +136,7 @@ def test_a_scalar_without_quotes_can_be_sent_to_workers(tmp_path: Path) -> None:
     assert decode_spec(encode_spec(read(path))) == read(path)
 
 
+@settings(max_examples=30)
 @given(specs())
 def test_a_spec_comes_back_from_yaml_and_from_json(spec: Spec) -> None:
     """A spec that other programs have written is read unchanged."""
@@ -163,20 +159,17 @@ def test_any_bytes_are_read_or_refused_in_a_line(content: bytes) -> None:
     assert len(told.splitlines()) <= 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_mark_of_the_encoding_is_understood(tmp_path: Path, encoding: str) -> None:
+def test_a_mark_of_the_encoding_is_understood(tmp_path: Path) -> None:
     """Editors and shells of Windows write one."""
-    path = tmp_path / "spec.yaml"
-    path.write_text("name: 億\n", encoding=encoding)
-    assert read(path).name == "億"
-
-
-@pytest.mark.parametrize("text", ["", "---\n", "# nothing yet\n", "{}", "null"])
-def test_a_file_with_nothing_in_it_says_nothing(tmp_path: Path, text: str) -> None:
-    """An empty file changes nothing."""
-    path = tmp_path / "spec.yaml"
-    path.write_text(text)
-    assert read(path) == Spec()
+    for encoding in ["utf-8-sig", "utf-16"]:
+        path = tmp_path / "spec.yaml"
+        path.write_text("name: 億\n", encoding=encoding)
+        assert read(path).name == "億"
+    for text in ["", "---\n", "# nothing yet\n", "{}", "null"]:
+        # A file with nothing in it says nothing. An empty file changes nothing.
+        path = tmp_path / "spec.yaml"
+        path.write_text(text)
+        assert read(path) == Spec()
 
 
 def test_a_file_called_json_is_json(tmp_path: Path) -> None:
@@ -188,28 +181,22 @@ def test_a_file_called_json_is_json(tmp_path: Path) -> None:
     assert read_fault(path) == f"{path}: requests: is given twice"
 
 
-def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_may_be_a_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     """A spec can be read from a pipe."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 7")))
     assert parse_spec(read_spec_file("-")).requests == 7
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 0")))
     with pytest.raises(SpecError, match=r"^standard input: requests: 0 is not at least 1$"):
         parse_spec(read_spec_file("-"))
-
-
-@pytest.mark.parametrize("text", ['{\n\t"requests": 5, "name": "\\ud83d\\ude00"}', "{requests: 5, name: 😀}"])
-def test_standard_input_is_yaml_or_json(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """No name says which of them it is."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert parse_spec(read_spec_file("-")) == Spec(requests=5, name="😀")
-
-
-@pytest.mark.parametrize("text", ["", " \n"])
-def test_standard_input_with_nothing_in_it_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """The program that was to write the spec has failed; the run of all defaults is not what was meant."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    with pytest.raises(UserError, match=r"^standard input: is empty, a spec is expected$"):
-        read_spec_file("-")
+    for text in ['{\n\t"requests": 5, "name": "\\ud83d\\ude00"}', "{requests: 5, name: 😀}"]:
+        # Standard input is yaml or json. No name says which of them it is.
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert parse_spec(read_spec_file("-")) == Spec(requests=5, name="😀")
+    for text in ["", " \n"]:
+        # Standard input with nothing in it is refused.
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        with pytest.raises(UserError, match=r"^standard input: is empty, a spec is expected$"):
+            read_spec_file("-")
 
 
 def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:

@@ -24,41 +24,6 @@ def list_words(*arguments: str) -> list[str]:
     return [str(item.value) for item in complete(*arguments)]
 
 
-def test_words_of_which_there_are_few_are_offered() -> None:
-    """Engines, methods, arrivals, and what commands choose from."""
-    assert list_words("run", "--arrivals", "p") == ["poisson"]
-    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "nghttp2", "python", "locust"]
-    assert list_words("run", "--engine", "h") == ["httptools"]
-    assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
-    assert list_words("completion", "") == ["bash", "zsh", "fish"]
-    assert "--grafana" in list_words("run", "--gra")
-
-
-def test_completing_a_command_does_nothing_of_it() -> None:
-    """The levels of logs are what they were."""
-    before = logging.getLogger("oku_core").level
-    assert list_words("worker", "--log-format", "json", "--log-level", "w") == ["warning"]
-    assert logging.getLogger("oku_core").level == before
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "sp"),
-        ("run", "--cacert", "sp"),
-        ("run", "--scenario", "sp"),
-        ("run", "--include", "sp"),
-        ("run", "--summary-json", "sp"),
-        ("run", "--loki-ca", "sp"),
-        ("report", "latest", "-o", "sp"),
-        ("report", "latest", "--csv", "sp"),
-    ],
-)
-def test_files_are_left_to_the_shell(arguments: tuple[str, ...]) -> None:
-    """It knows how to walk through folders."""
-    assert [(item.value, item.type) for item in complete(*arguments)] == [("sp", "file")]
-
-
 def test_names_of_a_locustfile_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the one that stands in the command; one that is not there, or not written to its end, has none."""
     monkeypatch.chdir(tmp_path)
@@ -76,8 +41,31 @@ def test_names_of_a_locustfile_are_offered(tmp_path: Path, monkeypatch: pytest.M
         assert list_words("run", other, "--user-class", "") == []
 
 
-def test_folders_are_left_to_the_shell() -> None:
-    """No files are offered for them."""
+def test_completion_offers_words_and_leaves_files_to_the_shell() -> None:
+    """Engines, methods, arrivals, and what commands choose from."""
+    assert list_words("run", "--arrivals", "p") == ["poisson"]
+    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "nghttp2", "python", "locust"]
+    assert list_words("run", "--engine", "h") == ["httptools"]
+    assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
+    assert list_words("completion", "") == ["bash", "zsh", "fish"]
+    assert "--grafana" in list_words("run", "--gra")
+    # Completing a command does nothing of it. The levels of logs are what they were.
+    before = logging.getLogger("oku_core").level
+    assert list_words("worker", "--log-format", "json", "--log-level", "w") == ["warning"]
+    assert logging.getLogger("oku_core").level == before
+    for arguments in [
+        ("run", "sp"),
+        ("run", "--cacert", "sp"),
+        ("run", "--scenario", "sp"),
+        ("run", "--include", "sp"),
+        ("run", "--summary-json", "sp"),
+        ("run", "--loki-ca", "sp"),
+        ("report", "latest", "-o", "sp"),
+        ("report", "latest", "--csv", "sp"),
+    ]:
+        # Files are left to the shell. It knows how to walk through folders.
+        assert [(item.value, item.type) for item in complete(*arguments)] == [("sp", "file")]
+    # Folders are left to the shell. No files are offered for them.
     assert [item.type for item in complete("show", "--data-dir", "d")] == ["dir"]
 
 
@@ -98,26 +86,6 @@ def test_the_file_of_a_body_is_offered(tmp_path: Path, monkeypatch: pytest.Monke
     assert list_words("run", "-d", f"@{tmp_path}/a") == [f"@{tmp_path}/a.json"]
     assert list_words("run", "-d", "@nowhere/") == []
     assert list_words("run", "-d", "text") == []
-
-
-def test_every_field_of_a_spec_is_a_flag_of_the_same_name() -> None:
-    """One table makes flags and keys; where they differ, it says so."""
-    flags = {option for parameter in command.params for option in parameter.opts}
-
-    assert {f"--{field.long_flag}" for field in FIELDS if not field.file_only} <= flags
-    assert not flags & {f"--{field.long_flag}" for field in FIELDS if field.file_only}
-    assert [field.key for field in FIELDS if field.file_only] == ["targets", "hooks"]
-    assert {field.key: field.long_flag for field in FIELDS if field.flag} == {
-        "stages": "stage", "keepalive": "no-keepalive", "thresholds": "threshold",
-        "user-classes": "user-class", "tags": "tag", "exclude-tags": "exclude-tag",
-    }  # fmt: skip
-
-
-def test_a_flag_of_a_switch_says_the_opposite_of_its_default() -> None:
-    """`--no-keepalive` is `keepalive: false` in a file."""
-    context = command.make_context("run", ["--no-keepalive", "--insecure", "--stage", "1m:5/s"])
-
-    assert pick_spec_values(context.params) == {"stages": ("1m:5/s",), "insecure": True, "keepalive": False}
 
 
 def test_what_is_expected_of_answers_can_be_said_with_flags() -> None:
@@ -167,8 +135,20 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
     )
 
 
-def test_only_what_was_given_overrides_a_file() -> None:
-    """A flag that was left out has no value."""
+def test_every_field_of_a_spec_is_a_flag_of_the_same_name() -> None:
+    """One table makes flags and keys; where they differ, it says so."""
+    flags = {option for parameter in command.params for option in parameter.opts}
+    assert {f"--{field.long_flag}" for field in FIELDS if not field.file_only} <= flags
+    assert not flags & {f"--{field.long_flag}" for field in FIELDS if field.file_only}
+    assert [field.key for field in FIELDS if field.file_only] == ["targets", "hooks"]
+    assert {field.key: field.long_flag for field in FIELDS if field.flag} == {
+        "stages": "stage", "keepalive": "no-keepalive", "thresholds": "threshold",
+        "user-classes": "user-class", "tags": "tag", "exclude-tags": "exclude-tag",
+    }  # fmt: skip
+    # A flag of a switch says the opposite of its default.
+    context = command.make_context("run", ["--no-keepalive", "--insecure", "--stage", "1m:5/s"])
+    assert pick_spec_values(context.params) == {"stages": ("1m:5/s",), "insecure": True, "keepalive": False}
+    # Only what was given overrides a file. A flag that was left out has no value.
     options: dict[str, Any] = {
         field.key.replace("-", "_"): () if field.repeatable else None
         for field in FIELDS
@@ -176,6 +156,5 @@ def test_only_what_was_given_overrides_a_file() -> None:
     }
     options["requests"], options["url"] = "5", ("http://h/",)
     options["other"] = "x"
-
     assert pick_spec_values(options) == {"requests": "5", "url": ("http://h/",)}
     assert options == {"other": "x"}

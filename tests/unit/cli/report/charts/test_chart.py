@@ -39,33 +39,21 @@ def test_a_chart_says_what_it_shows() -> None:
     assert (svg["role"], svg["aria-labelledby"]) == ("img", "c-title c-desc")
     for text in ("Rate <x>", "How it is read.", "It rises.", "per second", "10 s"):
         assert text in page.text
-
-
-def test_text_stands_outside_the_svg() -> None:
-    """The SVG is stretched, and text in it would be stretched with it."""
+    # Text stands outside the svg. The SVG is stretched, and text in it would be stretched with it.
     assert Page(build_chart(CHART)).find("text") == []
-
-
-def test_a_mark_shows_its_text() -> None:
-    """The text of an event is the title of its mark."""
+    # A mark shows its text. The text of an event is the title of its mark.
     (mark,) = Page(build_chart(CHART)).find("i")
     assert mark == {"class": "mark lost", "style": "left:25.00%", "title": "worker <1> is dead"}
-
-
-def test_ticks_that_need_room_have_classes_of_their_own() -> None:
-    """Small screens drop minor ticks; the first and the last one stay within the axis."""
+    # Ticks that need room have classes of their own.
     classes = [span.get("class") for span in Page(build_chart(CHART)).find("span")]
     assert classes[-3:] == ["first", "minor", "last"]
 
 
-def test_lines_go_up_from_the_bottom() -> None:
+def test_shapes_go_up_from_the_bottom() -> None:
     """Coordinates count from the bottom, but those of an SVG from the top."""
     assert 'd="M0 1000L500 0"' in draw_line([(0, 0), (0.5, 1)], "x")
     assert draw_area([(0, 1), (1, 1)], [(0, 0), (1, 0)], "x").count("L") == 3
-
-
-def test_boxes_that_look_the_same_are_drawn_once() -> None:
-    """Boxes that round to the same corners are drawn once, and an empty one keeps its least width."""
+    # Boxes that look the same are drawn once.
     drawn = draw_boxes([(0, 0.1, 0, 1), (0.0001, 0.1, 0, 1), (0.5, 0.5, 0, 1)], "x", snap=1, least=2)
     assert drawn.count("M") == 2
     assert "h2v1000" in drawn

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from tests.unit.cli.report.conftest import Page, make_lease
 
 from oku_cli.report.charts.coverage_chart import build_lease_chart, build_strips
@@ -25,10 +26,7 @@ def test_the_request_space_is_drawn_from_left_to_right(make_history: MakeHistory
     assert "600 accounted, 100 leased, 300 pending" in page.text
     classes = [rect["class"] for rect in page.find("rect")]
     assert classes == ["accounted"] * 30 + ["leased"] * 5 + ["pending"] * 15
-
-
-def test_what_a_time_left_over_comes_after_what_is_accounted(make_history: MakeHistory) -> None:
-    """The first number that is read is that of the account."""
+    # What a time left over comes after what is accounted.
     slices = [Slice(0, 900, SliceState.ACCOUNTED), Slice(900, 1000, SliceState.UNUSED)]
     assert "900 accounted, 100 unused." in Page(build_strips(make_history(slices=slices))).text
 
@@ -57,6 +55,7 @@ def test_leases_are_drawn_by_state(make_history: MakeHistory) -> None:
     assert chart.y.ticks[-1].label == "1k"
 
 
+@pytest.mark.heavy
 def test_a_chart_of_very_many_leases_stays_small(make_history: MakeHistory) -> None:
     """Its size is bounded, and the note says that a box may be several leases."""
     leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]

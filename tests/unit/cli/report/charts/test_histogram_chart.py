@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.histograms import make_latency
 from tests.unit.cli.report.charts.distributions import make
-from tests.unit.cli.report.conftest import Page, build_latency
+from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.charts.chart import build_chart
 from oku_cli.report.charts.histogram_chart import (
@@ -17,7 +18,7 @@ VALUES = st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30)
 @given(VALUES)
 def test_bars_hold_every_latency(values: list[int]) -> None:
     """Latencies beyond the last bar are counted as well."""
-    latency = build_latency(values)
+    latency = make_latency(values)
     bars = build_chart_bars(latency)
     assert sum(bars.counts) + bars.beyond == latency.total
     assert 1 <= len(bars.counts) <= MOST_BARS + 2
@@ -27,21 +28,18 @@ def test_bars_hold_every_latency(values: list[int]) -> None:
 @given(VALUES)
 def test_any_latencies_can_be_drawn(values: list[int]) -> None:
     """There is one number to read out for each position of the track."""
-    chart, track = build_histogram_chart(build_latency(values))
+    chart, track = build_histogram_chart(make_latency(values))
     assert Page(build_chart(chart)).faults == []
     assert len(track.x) == len(track.heads) == len(chart.series[0].values)
     assert track.x == sorted(track.x)
 
 
-def test_bars_are_not_narrower_than_the_resolution() -> None:
+def test_bars_are_as_wide_as_the_resolution() -> None:
     """Latencies of a second are known to half a millisecond."""
-    bars = build_chart_bars(build_latency([1_000_000 + 300 * i for i in range(10)]))
+    bars = build_chart_bars(make_latency([1_000_000 + 300 * i for i in range(10)]))
     assert bars.step_us >= 1000
-
-
-def test_outliers_are_in_the_note_but_not_drawn() -> None:
-    """One that took a minute would squeeze all others into one bar."""
-    chart, _ = build_histogram_chart(build_latency([1000 + i for i in range(2000)] + [60_000_000]))
+    # Outliers are in the note but not drawn. One that took a minute would squeeze all others into one bar.
+    chart, _ = build_histogram_chart(make_latency([1000 + i for i in range(2000)] + [60_000_000]))
     assert "Not drawn: 0.05 % above 3.1" in chart.note
     assert "up to 60.0 s" in chart.note
 
@@ -65,8 +63,5 @@ def test_an_overlay_has_round_numbers_on_its_axis() -> None:
     assert (track.heads[0], track.heads[12]) == ("4.47 ms to 5.01 ms", "17.8 ms to 20.0 ms")
     wide, _ = build_overlay_chart([make([1_000_000]), make([9], "lateness")])
     assert [tick.label for tick in wide.x.ticks] == ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"]
-
-
-def test_its_id_can_be_a_css_class() -> None:
-    """A name may have a space."""
+    # Its id can be a css class. A name may have a space.
     assert make([1], "response time").id == "response-time"

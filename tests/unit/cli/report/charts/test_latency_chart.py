@@ -1,6 +1,6 @@
-import pytest
+from tests.kit.histograms import make_latency
 from tests.unit.cli.report.charts.runs_over_time import build, read
-from tests.unit.cli.report.conftest import build_latency, make_sample
+from tests.unit.cli.report.conftest import make_sample
 
 from oku_cli.report.charts.chart import Chart, build_chart
 from oku_cli.report.charts.latency_chart import (
@@ -28,15 +28,9 @@ def test_quantiles_are_those_of_the_samples() -> None:
     assert read(chart)["max"] == [3, None, 2]
     assert [key.label for key in chart.ends] == ["p50", "p90", "p99", "p99.9", "max"]
     assert len(chart.shapes) == 10
-
-
-def test_without_answers_there_is_no_chart_of_latencies() -> None:
-    """Every connection may have been refused."""
+    # Without answers there is no chart of latencies. Every connection may have been refused.
     assert build_quantile_chart(build([make_sample(1, [])])) is None
-
-
-def test_latencies_of_zero_can_be_drawn() -> None:
-    """A logarithmic scale has no zero."""
+    # Latencies of zero can be drawn. A logarithmic scale has no zero.
     chart = build_quantile_chart(build([make_sample(1, [0]), make_sample(2, [0])]))
     assert chart is not None
     assert build_chart(chart)
@@ -45,7 +39,7 @@ def test_latencies_of_zero_can_be_drawn() -> None:
 def test_a_run_with_a_rate_compares_three_distributions() -> None:
     """The pointer reads out more of each than the line that is drawn."""
     sample = make_sample(
-        1, [2000], {Time.RESPONSE_TIME: build_latency([3000]), Time.LATENESS: build_latency([1000])}
+        1, [2000], {Time.RESPONSE_TIME: make_latency([3000]), Time.LATENESS: make_latency([1000])}
     )
     chart = build_due_chart(build([sample, make_sample(2, [])]))
     assert chart is not None
@@ -56,10 +50,7 @@ def test_a_run_with_a_rate_compares_three_distributions() -> None:
     ]  # fmt: skip
     assert len(values) == 9
     assert [key.label for key in chart.legend] == ["latency", "response time", "lateness"]
-
-
-def test_a_closed_run_has_nothing_to_compare() -> None:
-    """Its requests have no due times."""
+    # A closed run has nothing to compare. Its requests have no due times.
     assert build_due_chart(build([make_sample(1)])) is None
 
 
@@ -70,40 +61,25 @@ def build_map(samples: list[Sample]) -> Chart | None:
     return build_heatmap(samples, build_run_over_time(samples, timeline, []))
 
 
-def test_rows_have_the_bounds_of_the_lines_for_loki() -> None:
+def test_requests_are_drawn_at_their_time_and_latency() -> None:
     """The heatmap of the dashboard and that of the report show the same."""
-    latency = build_latency([5, 10, 11, 999, 1000, 12_345, 40_000, 40_100, 3_600_000_000])
+    latency = make_latency([5, 10, 11, 999, 1000, 12_345, 40_000, 40_100, 3_600_000_000])
     lines = {float(line["le"]): line["requests"] for line in build_latency_lines(latency)}
     assert {BOUNDS_MS[row]: count for row, count in count_by_row(latency).items()} == lines
-
-
-@pytest.mark.parametrize(("density", "level"), [(1, 0), (1000, LEVELS - 1), (31.7, LEVELS // 2)])
-def test_shades_are_logarithmic(density: float, level: int) -> None:
-    """The lowest rate has the weakest shade, the highest the strongest."""
-    assert choose_level(density, 1, 1000) == level
-
-
-def test_equal_rates_have_the_strongest_shade() -> None:
-    """There is nothing to compare them with."""
+    # Shades are logarithmic. The lowest rate has the weakest shade, the highest the strongest.
+    for density, level in [(1, 0), (1000, LEVELS - 1), (31.7, LEVELS // 2)]:
+        assert choose_level(density, 1, 1000) == level
+    # Equal rates have the strongest shade. There is nothing to compare them with.
     assert choose_level(3, 3, 3) == LEVELS - 1
-
-
-def test_requests_are_drawn_at_their_time_and_latency() -> None:
-    """Rows reach from the lowest latency that occurred to the highest."""
+    # Requests are drawn at their time and latency.
     chart = build_map([make_sample(1, [1000] * 50), make_sample(2, [1000] * 50 + [100_000])])
     assert chart is not None
     assert [shape.count("M") for shape in chart.shapes] == [1, 2]
     assert "Most requests took 800 µs to 1.00 ms; the slowest up to 100 ms" in chart.description
     assert chart.y.ticks[-1].label == "100 ms"
-
-
-def test_a_run_without_answers_has_no_heatmap() -> None:
-    """It has no latencies."""
+    # A run without answers has no heatmap. It has no latencies.
     assert build_map([make_sample(1, [])]) is None
-
-
-def test_a_single_latency_makes_a_heatmap() -> None:
-    """The heatmap has one row and one column."""
+    # A single latency makes a heatmap. The heatmap has one row and one column.
     chart = build_map([make_sample(1, [1000])])
     assert chart is not None
     assert len(chart.shapes) == 1

@@ -17,21 +17,15 @@ def test_the_rate_is_shown_by_outcome() -> None:
     assert read(chart) == {"ok": [100, 25], "timeout": [3, 0]}
     assert [key.label for key in chart.legend] == ["ok", "timeout"]
     assert "from 25/s to 103/s" in chart.description
-
-
-def test_requests_that_were_not_ok_have_a_scale_of_their_own() -> None:
-    """If all were `ok`, there is no such chart."""
+    # Requests that were not ok have a scale of their own. If all were `ok`, there is no such chart.
     assert build_trouble_chart(build([make_sample(1)])) is None
-    chart = build_trouble_chart(
+    trouble = build_trouble_chart(
         build([make_sample(1, outcomes=make_counts(9000, timeout=3, disconnected=1)), make_sample(2)])
     )
-    assert chart is not None
-    assert read(chart) == {"timeout": [3, 0], "disconnected": [1, 0]}
-    assert chart.y.ticks[-1].label in ("4", "5")
-
-
-def test_the_note_says_how_long_most_steps_are() -> None:
-    """A single late sample does not change that."""
+    assert trouble is not None
+    assert read(trouble) == {"timeout": [3, 0], "disconnected": [1, 0]}
+    assert trouble.y.ticks[-1].label in ("4", "5")
+    # The note says how long most steps are. A single late sample does not change that.
     seconds = [make_sample(at) for at in (1, 2, 3)]
     assert build_rate_chart(build(seconds)).note.endswith("; second by second.")
     assert build_rate_chart(build([*seconds, make_sample(8, seconds=5.0)])).note.endswith(
@@ -39,6 +33,21 @@ def test_the_note_says_how_long_most_steps_are() -> None:
     )
     long = [make_sample(at, seconds=4.0) for at in (4, 8, 12)]
     assert build_rate_chart(build(long)).note.endswith("; in steps of 4 s.")
+
+
+def test_what_was_sent_is_a_rate_of_the_time_in_which_requests_were_due() -> None:
+    """A second in which the schedule began or ended is not off the plan because of that."""
+    samples = [
+        make_sample(second, requests_sent=sent) for second, sent in ((1, 50), (2, 100), (3, 25), (4, 0))
+    ]
+    plan = make_plan(RunPeriod(START + 0.5, 0.0), rate="100/s", duration="1750ms")
+    assert read(build_rate_chart(build(samples, plan)))["sent"] == [100, 100, 100, None]
+    # Late requests are sent after the end.
+    samples = [make_sample(second, requests_sent=50) for second in (1, 2)]
+    plan = make_plan(rate="100/s", duration="1s", late="send")
+    assert read(build_rate_chart(build(samples, plan))) == {
+        "ok": [1, 1], "sent": [50, 50], "plan": [100, None],
+    }  # fmt: skip
 
 
 def test_the_plan_lies_behind_the_rate() -> None:
@@ -52,36 +61,12 @@ def test_the_plan_lies_behind_the_rate() -> None:
     assert [key.label for key in chart.legend] == ["ok", "sent", "plan"]
     classes = [shape.partition('class="')[2].partition('"')[0] for shape in chart.shapes]
     assert classes == ["area plan", "area ok", "line total", "line plan", "line sent"]
-
-
-def test_what_was_sent_is_a_rate_of_the_time_in_which_requests_were_due() -> None:
-    """A second in which the schedule began or ended is not off the plan because of that."""
-    samples = [
-        make_sample(second, requests_sent=sent) for second, sent in ((1, 50), (2, 100), (3, 25), (4, 0))
-    ]
-    plan = make_plan(RunPeriod(START + 0.5, 0.0), rate="100/s", duration="1750ms")
-    assert read(build_rate_chart(build(samples, plan)))["sent"] == [100, 100, 100, None]
-
-
-def test_late_requests_are_sent_after_the_end() -> None:
-    """If every request is sent, the run may take longer than its plan."""
-    samples = [make_sample(second, requests_sent=50) for second in (1, 2)]
-    plan = make_plan(rate="100/s", duration="1s", late="send")
-    assert read(build_rate_chart(build(samples, plan))) == {
-        "ok": [1, 1], "sent": [50, 50], "plan": [100, None],
-    }  # fmt: skip
-
-
-def test_the_plan_fits_into_the_chart() -> None:
-    """A target that is down does not make the scale that of what came of the plan."""
+    # The plan fits into the chart.
     over_time = build([make_sample(1, outcomes=make_counts(1))], make_plan(rate="900/s", duration="1s"))
     chart = build_rate_chart(over_time)
     assert chart.y.ticks[-1].label == "1k"
     assert build_chart(chart)
-
-
-def test_a_closed_run_may_have_a_limit() -> None:
-    """It has neither a plan of its rate nor a line of what was sent."""
+    # A closed run may have a limit. It has neither a plan of its rate nor a line of what was sent.
     chart = build_rate_chart(build([make_sample(1)], make_plan(requests=10, **{"max-rate": "5/s"})))
     assert read(chart) == {"ok": [1], "most allowed": [5]}
 
@@ -92,10 +77,7 @@ def test_the_load_can_be_read_out() -> None:
         build([make_sample(1, in_flight=20.0, lag_s=0.002), make_sample(2, in_flight=0.0)])
     )
     assert read(chart) == {"in flight": [20, 0], "workers": [2, 2], "worst event loop lag": [2, 0]}
-
-
-def test_what_nobody_saw_is_a_gap() -> None:
-    """The counts of a second are known although no coordinator was there, its load is not."""
+    # What nobody saw is a gap.
     unseen = make_sample(2, (), outcomes=make_counts(7), in_flight=None, workers=None, lag_s=None)
     over_time = build([make_sample(1, in_flight=20.0, lag_s=0.002), unseen, make_sample(3, in_flight=4.0)])
     assert read(build_in_flight_chart(over_time)) == {
@@ -114,17 +96,11 @@ def test_stages_of_concurrency_lie_behind() -> None:
     assert read(chart)["plan"] == [10, 30]
     assert [key.label for key in chart.legend] == ["in flight", "plan"]
     assert "plan" not in read(build_rate_chart(over_time))
-
-
-def test_a_constant_concurrency_has_no_plan() -> None:
-    """It needs no legend either."""
+    # A constant concurrency has no plan. It needs no legend either.
     chart = build_in_flight_chart(build([make_sample(1)], make_plan(duration="10s")))
     assert list(read(chart)) == ["in flight", "workers", "worst event loop lag"]
     assert chart.legend == []
-
-
-def test_the_most_that_is_allowed_is_shown_where_it_is_near() -> None:
-    """A rate may have 2 s of itself in flight, over all workers; what is far below need not know."""
+    # The most that is allowed is shown where it is near.
     plan = make_plan(rate="100/s", duration="9s")
     near = build_in_flight_chart(build([make_sample(1, in_flight=150.0), make_sample(2, workers=None)], plan))
     assert read(near)["most allowed"] == [200, None]

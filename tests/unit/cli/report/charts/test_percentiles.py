@@ -19,24 +19,6 @@ def test_any_distribution_can_be_drawn(values: list[int]) -> None:
     assert track.x == sorted(track.x)
 
 
-def test_percentiles_reach_as_far_as_there_are_requests() -> None:
-    """With 10,000 requests, 99.99 % is the last percentile that is known."""
-    chart, track = build_percentile_chart([make(range(1000, 11_000))])
-    assert [tick.label for tick in chart.x.ticks] == ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]
-    assert [round(tick.at, 3) for tick in chart.x.ticks] == [0, 0.25, 0.5, 0.75, 1]
-    assert track.x[-1] == 1000
-    assert track.heads[:2] + track.heads[-2:] == ["0 %", "10 %", "99.92188 %", "100 %"]
-    assert chart.description.startswith("latency: p50 6.00 ms, p90 10.0 ms")
-
-
-def test_a_long_tail_has_a_logarithmic_scale() -> None:
-    """On a linear one, everything else would be a flat line."""
-    flat, _ = build_percentile_chart([make([1000, 2000])])
-    steep, _ = build_percentile_chart([make([1000] * 9 + [1_000_000])])
-    assert "is linear" in flat.note
-    assert "is logarithmic" in steep.note
-
-
 @given(VALUES, VALUES)
 def test_several_distributions_share_a_percentile_chart(first: list[int], second: list[int]) -> None:
     """Each is read out at the percentiles of the first, and a legend tells them apart."""
@@ -47,8 +29,20 @@ def test_several_distributions_share_a_percentile_chart(first: list[int], second
     assert {len(series.values) for series in chart.series} == {len(track.x)}
 
 
-def test_distributions_that_are_far_apart_have_a_logarithmic_scale() -> None:
-    """Latenesses are a hundredth of latencies, if all is well."""
+def test_percentiles_reach_as_far_as_there_are_requests() -> None:
+    """With 10,000 requests, 99.99 % is the last percentile that is known."""
+    chart, track = build_percentile_chart([make(range(1000, 11_000))])
+    assert [tick.label for tick in chart.x.ticks] == ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]
+    assert [round(tick.at, 3) for tick in chart.x.ticks] == [0, 0.25, 0.5, 0.75, 1]
+    assert track.x[-1] == 1000
+    assert track.heads[:2] + track.heads[-2:] == ["0 %", "10 %", "99.92188 %", "100 %"]
+    assert chart.description.startswith("latency: p50 6.00 ms, p90 10.0 ms")
+    # A long tail has a logarithmic scale. On a linear one, everything else would be a flat line.
+    flat, _ = build_percentile_chart([make([1000, 2000])])
+    steep, _ = build_percentile_chart([make([1000] * 9 + [1_000_000])])
+    assert "is linear" in flat.note
+    assert "is logarithmic" in steep.note
+    # Distributions that are far apart have a logarithmic scale.
     chart, _ = build_percentile_chart([make([50_000] * 9), make([100] * 9, "lateness")])
     assert "The time scale is logarithmic" in chart.note
     assert chart.y.ticks[0].label == "100 µs"

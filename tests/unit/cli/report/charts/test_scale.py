@@ -40,23 +40,17 @@ def test_positions_go_from_0_to_1() -> None:
     plain, log = Scale(low=0, high=200), Scale(low=1, high=100, is_log=True)
     assert (plain.place(50), plain.place(-1), plain.place(300)) == (0.25, 0.0, 1.0)
     assert log.place(10) == pytest.approx(0.5)
-
-
-def test_zeros_have_a_scale() -> None:
-    """A chart of nothing but zeros can be drawn."""
+    # Zeros have a scale. A chart of nothing but zeros can be drawn.
     scale, numbers = build_linear_scale(0)
     assert scale.high > 0
     assert len(numbers) >= 2
 
 
-@pytest.mark.parametrize(("least", "step"), [(0.9, 1), (1, 1), (1.1, 2), (2.5, 5), (6, 10), (0.03, 0.05)])
-def test_a_step_is_1_2_or_5_times_a_power_of_ten(least: float, step: float) -> None:
+def test_steps_and_labels_are_round() -> None:
     """The smallest one that is large enough is chosen."""
-    assert choose_step(least) == pytest.approx(step)
-
-
-def test_labels_of_an_axis_are_short() -> None:
-    """They have the unit that makes them shortest."""
+    for least, step in [(0.9, 1), (1, 1), (1.1, 2), (2.5, 5), (6, 10), (0.03, 0.05)]:
+        assert choose_step(least) == pytest.approx(step)
+    # Labels of an axis are short. They have the unit that makes them shortest.
     written = [format_compact(number) for number in (0, 950, 12_000, 1_500_000, 2e9, 1e12)]
     assert written == ["0", "950", "12k", "1.5M", "2G", "1T"]
     assert [format_axis_latency(ms) for ms in (0, 0.2, 5, 2000)] == ["0", "200 µs", "5 ms", "2 s"]

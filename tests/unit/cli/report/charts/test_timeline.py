@@ -23,10 +23,7 @@ def test_positions_are_proportional_to_time() -> None:
     """Times outside the timeline are clamped to its ends."""
     timeline = build((0, 100))
     assert [timeline.place(START + at) for at in (-5, 0, 25, 100, 999)] == [0, 0, 0.25, 1, 1]
-
-
-def test_a_pause_is_a_narrow_band_however_long_it_was() -> None:
-    """A time within the pause has its position within the band."""
+    # A pause is a narrow band however long it was.
     timeline = build((0, 100), (100_000, 100_100))
     ((left, right),) = timeline.pauses
     assert right - left == pytest.approx(0.03)
@@ -34,10 +31,7 @@ def test_a_pause_is_a_narrow_band_however_long_it_was() -> None:
     assert timeline.place(START + 100_000) == pytest.approx(right)
     assert left < timeline.place(START + 50_000) < right
     assert timeline.place(START + 100_100) == pytest.approx(1)
-
-
-def test_many_pauses_leave_room_for_the_run() -> None:
-    """Together they take less than a third of the width."""
+    # Many pauses leave room for the run. Together they take less than a third of the width.
     timeline = build(*((1000 * n, 1000 * n + 10) for n in range(50)))
     assert sum(right - left for left, right in timeline.pauses) <= 0.31
 
@@ -57,10 +51,7 @@ def test_samples_define_the_spans() -> None:
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert timeline.spans == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
-
-
-def test_without_samples_closed_leases_define_the_spans() -> None:
-    """The time at which a lost lease was taken back says little."""
+    # Without samples closed leases define the spans.
     leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
     timeline = build_timeline([], band_leases(leases).bands)
     assert timeline is not None
@@ -68,16 +59,13 @@ def test_without_samples_closed_leases_define_the_spans() -> None:
     assert build_timeline([], band_leases(leases[1:]).bands) is None
 
 
-def test_few_samples_are_shown_as_they_are() -> None:
+def test_samples_become_columns_and_no_request_is_lost() -> None:
     """Each sample is a column."""
     samples = [make_sample(second) for second in range(1, 100)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert build_columns(samples, timeline) == samples
-
-
-def test_many_samples_become_columns_and_no_request_is_lost() -> None:
-    """The counts of merged samples are added up."""
+    # Many samples become columns and no request is lost. The counts of merged samples are added up.
     samples = [make_sample(second, [1000, 2000]) for second in range(1, 3601)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -85,10 +73,7 @@ def test_many_samples_become_columns_and_no_request_is_lost() -> None:
     assert MOST_COLUMNS / 4 < len(columns) <= MOST_COLUMNS + 1
     assert sum(column.requests_ended for column in columns) == 7200
     assert sum(column.seconds for column in columns) == pytest.approx(3600)
-
-
-def test_a_short_remainder_is_merged_into_the_column_before() -> None:
-    """A tenth of a second says nothing about the rate."""
+    # A short remainder is merged into the column before. A tenth of a second says nothing about the rate.
     samples = [make_sample(1), make_sample(2), make_sample(2.1, seconds=0.1)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -153,10 +138,7 @@ def test_the_axis_begins_with_the_clock_of_the_run() -> None:
     assert [(each.at - START, each.seconds) for each in clipped] == [(3, 0.75), (4, 1.0)]
     assert clip_start(samples, START - 9) == samples
     assert clip_start(samples[:2], START + 2.25) == []
-
-
-def test_a_fraction_of_a_second_belongs_to_the_next_one() -> None:
-    """A few requests in 20 ms are no rate."""
+    # A fraction of a second belongs to the next one. A few requests in 20 ms are no rate.
     first, second = clip_start([make_sample(1), make_sample(2), make_sample(3)], START + 0.875)
     assert (first.seconds, first.outcomes[0], second.outcomes[0]) == (1.125, 2, 1)
     (only,) = clip_start([make_sample(1)], START + 0.875)

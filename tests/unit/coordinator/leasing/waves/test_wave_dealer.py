@@ -1,116 +1,135 @@
-from tests.kit.coordinators.open_world import RUN, OpenWorld
+from typing import Any
+
+from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.batches import pause_interrupted
-from oku_coordinator.ledger.rules.lifecycle import change_state
-from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
-from oku_coordinator.ledger.tables.schedule_table import fetch_periods
+from oku_coordinator.ledger.rules.lifecycle import create_run
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_current_run
+from oku_coordinator.ledger.tables.schedule_table import fetch_period
 from oku_coordinator.ledger.tables.slice_table import count_pending
-from oku_core.accounting.outcome import Outcome, build_outcome_counts
-from oku_core.accounting.run_state import RunState
+from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.progress import Progress
+from oku_core.spec.parser import Source, parse_spec
 
 
-def count(world: OpenWorld) -> dict[str, int]:
-    """The outcomes of the run that are not zero."""
-    return {name: number for name, number in build_outcome_counts(world.run.outcomes).items() if number}
+class World:
+    """A run with a rate, which a coordinator deals out every half second; no worker has done anything yet."""
+
+    def __init__(self, ledger: Ledger, **spec: Any) -> None:
+        self.ledger = ledger
+        self.now = 1000.0
+        self.broker = BrokerTwin()
+        self.clock_bounds_s: dict[str, float | None] = {}
+        """Of the workers that speak."""
+        self.start_coordinator()
+        change(ledger, create_run, "r1", parse_spec(Source(None, {"url": "http://h/", **spec})), self.now)
+
+    def start_coordinator(self) -> None:
+        """Forget all that is not in the ledger."""
+        self.roster = Roster(5.0)
+        self.active_runs = build_active_runs(self.ledger, self.broker, self.roster, lambda: self.now)
+
+    def join(self, *workers: str) -> None:
+        """From now on these workers speak."""
+        self.clock_bounds_s |= dict.fromkeys(workers, 0.0)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Workers speak, and the coordinator does what there is to do."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now += 0.5
+            for worker, bound_s in self.clock_bounds_s.items():
+                progress = Progress(worker=worker, incarnation=worker, at=self.now, clock_bound_s=bound_s)
+                self.roster.record(progress, self.now, self.now)
+            self.roster.remove_silent(self.now)
+            self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
+            await self.active_runs.advance(self.now, self.now)
+
+    def list_lengths(self, worker: str) -> list[int]:
+        """How many requests are in each lease of a worker."""
+        return [lease.length for lease in read(self.ledger, fetch_fleet, "r1").get(worker, [])]
+
+    @property
+    def pending(self) -> int:
+        """How many requests nobody has."""
+        return read(self.ledger, count_pending, "r1")
 
 
-async def test_the_first_requests_are_dealt_before_they_are_due(ledger: Ledger) -> None:
-    """So is everything for the next ten seconds: a coordinator that is away leaves no gap."""
-    world = OpenWorld(ledger, rate="50/s", duration="60s")
+async def test_ten_seconds_are_dealt_before_they_are_due(ledger: Ledger) -> None:
+    """A coordinator that is away leaves no gap."""
+    world = World(ledger, rate="50/s", duration="60s")
     world.join("a", "b")
-    await world.step()
-    assert read(ledger, count_pending, RUN) == 3000 - 500
-    assert world.period.starts_at > world.now + 1
-    for _ in range(10):
-        await world.step()
-        assert all(due_at <= sent_at for _, due_at, sent_at in world.sent)
-    assert read(ledger, count_pending, RUN) == 3000 - 700
-    assert [lease.wave for lease in read(ledger, fetch_open_leases, RUN)][-2:] == [600, 600]
+    await world.pass_time(0.5)
+    assert world.pending == 3000 - 500
+    period = read(ledger, fetch_period, "r1")
+    assert period is not None
+    assert period.starts_at > world.now + 1
+    await world.pass_time(5.0)
+    assert world.pending == 3000 - 700
+    assert [lease.wave for lease in read(ledger, fetch_open_leases, "r1")][-2:] == [600, 600]
 
 
 async def test_a_coordinator_that_has_just_started_deals_less_ahead(ledger: Ledger) -> None:
     """It may not have heard of all workers yet; three seconds later it has."""
-    world = OpenWorld(ledger, rate="50/s", duration="60s")
+    world = World(ledger, rate="50/s", duration="60s")
     world.join("a", "b")
-    await world.step()
-    assert read(ledger, count_pending, RUN) == 3000 - 500
-    world.restart()
-    for _ in range(5):
-        await world.step()
-        assert read(ledger, count_pending, RUN) == 3000 - 500
-    await world.run_for(1.5)
-    assert read(ledger, count_pending, RUN) < 3000 - 500
+    await world.pass_time(0.5)
+    world.start_coordinator()
+    await world.pass_time(2.5)
+    assert world.pending == 3000 - 500
+    await world.pass_time(1.5)
+    assert world.pending < 3000 - 500
 
 
 async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledger) -> None:
     """What is dealt already stays where it is."""
-    world = OpenWorld(ledger, rate="60/s", duration="60s")
+    world = World(ledger, rate="60/s", duration="20s")
     world.join("a")
-    await world.step()
+    await world.pass_time(0.5)
     world.join("b", "c")
-    await world.step()
-    assert not world.workers["b"].leases
-    await world.step(1.5)
-    assert {len(held.dues) for held in world.workers["b"].leases.values()} == {40}
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 3600}
-
-
-async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(ledger: Ledger) -> None:
-    """What may have been sent after it is sent again, at its time."""
-    world = OpenWorld(ledger, rate="100/s", duration="20s")
-    world.join("a", "b")
-    await world.run_for(6.5)
-    pause_interrupted(ledger, world.now + 100)
-    world.now += 200
-    for worker in world.workers.values():
-        worker.leases.clear()
-    assert world.run.state == RunState.PAUSED
-    change(ledger, change_state, RUN, RunState.PENDING, world.now)
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 2000}
-    assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
+    await world.pass_time(0.5)
+    assert world.list_lengths("b") == []
+    await world.pass_time(1.5)
+    assert set(world.list_lengths("b")) == {40}
 
 
 async def test_a_worker_that_does_not_know_the_clock_gets_nothing(ledger: Ledger) -> None:
-    """Until it knows when its requests are due; others send everything meanwhile."""
-    world = OpenWorld(ledger, rate="60/s", duration="30s")
-    world.join("a", "b")
-    world.workers["b"].clock_bound_s = None
-    await world.run_for(6)
-    assert world.workers["a"].leases
-    assert not world.workers["b"].leases
-    world.workers["b"].clock_bound_s = 0.02
-    await world.step(2.5)
-    assert world.workers["b"].leases
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 1800}
+    """Until it knows when its requests are due."""
+    world = World(ledger, rate="60/s", duration="20s")
+    world.clock_bounds_s = {"a": 0.0, "b": None}
+    await world.pass_time(6.0)
+    assert world.list_lengths("a")
+    assert world.list_lengths("b") == []
+    world.clock_bounds_s["b"] = 0.02
+    await world.pass_time(2.5)
+    assert world.list_lengths("b")
 
 
 async def test_who_is_heard_first_again_does_not_get_everything(ledger: Ledger) -> None:
     """After all were silent, the others may come a moment later."""
-    world = OpenWorld(ledger, rate="60/s", duration="40s")
+    world = World(ledger, rate="60/s", duration="40s")
     world.join("a")
-    await world.run_for(4)
-    world.kill("a")
-    await world.step(12)
-    await world.step()
+    await world.pass_time(4.0)
+    world.clock_bounds_s.clear()
+    await world.pass_time(12.0)
     world.join("b")
-    await world.step()
+    await world.pass_time(0.5)
+    assert sum(world.list_lengths("b")) < 10 * 60
     world.join("c")
-    await world.run_for(4)
-    assert world.workers["c"].leases
+    await world.pass_time(4.0)
+    assert world.list_lengths("c")
 
 
 async def test_a_schedule_does_not_begin_while_the_broker_is_away(ledger: Ledger) -> None:
     """Its first requests would be due before anybody had them."""
-    world = OpenWorld(ledger, rate="50/s", duration="10s")
+    world = World(ledger, rate="50/s", duration="10s")
     world.broker.answers = False
     world.join("a", "b")
-    await world.run_for(4)
-    assert read(ledger, fetch_periods, RUN) == []
+    await world.pass_time(4.0)
+    assert read(ledger, fetch_period, "r1") is None
     world.broker.answers = True
-    await world.run_until(RunState.COMPLETED)
-    assert count(world) == {Outcome.OK: 500}
+    await world.pass_time(0.5)
+    assert read(ledger, fetch_period, "r1") is not None

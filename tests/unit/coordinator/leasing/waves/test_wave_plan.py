@@ -70,7 +70,7 @@ class Run:
 
     def account_past(self) -> set[int]:
         """Account what nobody has and can't be sent any more; gives it."""
-        past = set(_list(self.plan.find_past(self.dealing, self.clock_s)))
+        past = set(_list(self.plan.find_overdue(self.dealing, self.clock_s)))
         assert past <= self.pending
         self.pending -= past
         self.done |= past

@@ -1,5 +1,6 @@
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,29 +82,27 @@ def assert_breach(ledger: Ledger, raw: sqlite3.Connection, batches: list[Checkpo
     assert read(ledger, fetch_snapshot, "r1").breach == caught.value.detail
 
 
+@pytest.mark.parametrize("is_reopened", [False, True], ids=["in memory", "opened again"])
 @pytest.mark.parametrize("tampering", ALL_TAMPERINGS.values(), ids=ALL_TAMPERINGS)
 def test_a_breach_ends_the_run_and_repairs_nothing(
-    ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply, tampering: str
-) -> None:
-    """The next change is rolled back as a whole and raises, and the run fails with the reason."""
-    done, out, other = deal(), deal(), deal()
-    apply([make_batch(done), begin(other)], 5.0)
-    assert raw.execute(tampering).rowcount == 1
-    assert_breach(ledger, raw, [make_batch(out)])
+    path: Path, ledger: Ledger, raw: sqlite3.Connection, deal: Deal, tampering: str,
+    *, is_reopened: bool,
+) -> None:  # fmt: skip
+    """The next change is rolled back as a whole and raises, and the run fails with the reason.
 
-
-@pytest.mark.parametrize("tampering", ALL_TAMPERINGS.values(), ids=ALL_TAMPERINGS)
-def test_a_breach_that_came_while_nobody_looked_is_found(
-    path: Path, raw: sqlite3.Connection, ledger: Ledger, deal: Deal, make_batch: MakeBatch, tampering: str
-) -> None:
-    """A coordinator that comes back does not take what it finds for granted."""
+    A coordinator that comes back does not take what it finds for granted, either.
+    """
     done, out, other = deal(), deal(), deal()
-    apply_batches(ledger, [make_batch(done), begin(other)], 5.0)
-    ledger.close()
+    apply_batches(ledger, [build_batch(done, build_checkpoint(done)), begin(other)], 5.0)
+    last = build_batch(out, build_checkpoint(out))
+    if is_reopened:
+        ledger.close()
     assert raw.execute(tampering).rowcount == 1
-    again = Ledger(path)
-    assert_breach(again, raw, [make_batch(out)])
-    again.close()
+    if not is_reopened:
+        assert_breach(ledger, raw, [last])
+        return
+    with closing(Ledger(path)) as again:
+        assert_breach(again, raw, [last])
 
 
 @pytest.mark.parametrize(

@@ -212,9 +212,7 @@ def begin(ledger: Ledger) -> Enter:
 
 def take(ledger: Ledger, run: str = "r1") -> LeaseRecord:
     """A worker gets a lease of up to a hundred requests."""
-    lease = deal_lease(ledger, run, 100, now=9.0)
-    assert lease is not None
-    return lease
+    return deal_lease(ledger, run, 100, now=9.0)
 
 
 def finish(ledger: Ledger, lease: LeaseRecord, done: int, times: tuple[float, float], now: float) -> None:
@@ -333,8 +331,6 @@ def test_when_the_time_is_over_the_rest_is_unused(
     """The run is completed with what is accounted, be it bounded by a number, too, or not."""
     begin_timed(ledger, **keys)
     first, second = deal_lease(ledger, "r1", 10, 2.0), deal_lease(ledger, "r1", 10, 2.0)
-    assert first is not None
-    assert second is not None
     apply_batches(ledger, [make_batch(first, done=10, in_flight=[4])], 10.0)
     assert not change(ledger, end_time, "r1", 11.0)
     assert check_ledger(ledger, "r1") == Lengths(pending=space - 19, leased=10, accounted=9)
@@ -361,7 +357,6 @@ def test_of_a_run_that_is_bounded_by_time_only_what_was_dealt_is_worth_showing(
     begin_timed(ledger)
     assert read(ledger, measure_extent, "r1") == 0
     lease = deal_lease(ledger, "r1", 10, 2.0)
-    assert lease is not None
     assert read(ledger, measure_extent, "r1") == 10
     apply_batches(ledger, [make_batch(lease, done=6)], 11.0)
     change(ledger, end_time, "r1", 12.0)
@@ -376,7 +371,6 @@ def test_a_run_that_is_being_paused_when_its_time_ends_is_paused(
     """It is completed once it is resumed and its clock says that its time is over."""
     begin_timed(ledger)
     lease = deal_lease(ledger, "r1", 10, 2.0)
-    assert lease is not None
     change(ledger, change_state, "r1", RunState.PAUSING, 9.0)
     assert not change(ledger, end_time, "r1", 11.0)
     assert read(ledger, fetch_run, "r1").state == RunState.PAUSING

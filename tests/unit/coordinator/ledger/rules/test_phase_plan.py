@@ -100,7 +100,6 @@ def test_a_checkpoint_with_a_phase_that_the_run_does_not_have_is_untrue(
     change(ledger, create_run, "r1", CLOSED, 0.0)
     change(ledger, start_run, "r1", 1.0)
     lease = deal_lease(ledger, "r1", 4, 2.0)
-    assert lease is not None
     first, second = (make_batch(lease).checkpoints[0].parts[0] for _ in range(2))
     wrong = [name(first, "cool-down")]
     assert apply_batches(ledger, [make_batch(lease, parts=wrong)], 4.0) == ["untrue"]

@@ -63,7 +63,6 @@ def run_all(ledger: Ledger, run: str, part: Part) -> None:
     """Make a run in one lease, of which this comes."""
     change(ledger, start_run, run, 1.0)
     lease = deal_lease(ledger, run, 1000, 2.0)
-    assert lease is not None
     verdicts = apply_batches(ledger, [build_batch(lease, build_checkpoint(lease, parts=[part]))], 5.0)
     assert verdicts == [MessageVerdict.CLOSED]
     assert read(ledger, fetch_run, run).state == RunState.COMPLETED
@@ -107,7 +106,6 @@ def test_a_retry_has_a_setup_of_its_own(ledger: Ledger) -> None:
         ledger, [CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])], 2.0
     )
     lease = deal_lease(ledger, "r1", 1000, 2.0)
-    assert lease is not None
     checkpoint = build_checkpoint(lease, parts=[build_failing_part(100, [3])])
     apply_batches(ledger, [build_batch(lease, checkpoint)], 5.0)
     assert change(ledger, create_retry, "r2", "r1", 6.0).spec.hooks == (Hook.SETUP,)

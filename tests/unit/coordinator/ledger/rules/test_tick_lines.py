@@ -43,9 +43,7 @@ def ledger(path: Path) -> Any:
 @pytest.fixture
 def lease(ledger: Ledger) -> LeaseRecord:
     """A lease of all requests of the run."""
-    lease = deal_lease(ledger, "r1", 1000, BEGIN)
-    assert lease is not None
-    return lease
+    return deal_lease(ledger, "r1", 1000, BEGIN)
 
 
 def build_growing(lease: LeaseRecord, sequence: int, *seconds: int, is_final: bool = False) -> Checkpoint:
@@ -158,7 +156,6 @@ def test_a_run_that_is_published_later_begins_then(path: Path) -> None:
     change(ledger, create_run, "r1", Spec(requests=1000), BEGIN)
     change(ledger, change_state, "r1", RunState.RUNNING, BEGIN)
     lease = deal_lease(ledger, "r1", 500, BEGIN)
-    assert lease is not None
     report(ledger, lease, 1.5, 1, 200, 300, is_final=True)
     tick(ledger, 1.0, 1.0)
     tick(ledger, 2.0, 2.0)

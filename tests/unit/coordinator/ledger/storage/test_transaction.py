@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, deal_lease
+from tests.kit.coordinators.leases import Apply, Deal, MakeBatch, apply_batches, deal_if_pending
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
@@ -85,7 +85,7 @@ def test_threads_take_turns(
     is_over = threading.Event()
 
     def deal() -> None:
-        while lease := deal_lease(ledger, "r1", 7, 2.0):
+        while lease := deal_if_pending(ledger, "r1", 7, 2.0):
             out.append(lease)
 
     def take_in() -> None:

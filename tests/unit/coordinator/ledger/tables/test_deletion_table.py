@@ -105,9 +105,7 @@ def test_nothing_is_left_of_a_deleted_run(path: Path, make_batch: MakeBatch) -> 
         with closing(open_ledger(file, publishes=True)) as ledger:
 
             def deal(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
-                lease = deal_lease(ledger, run, size, 2.0)
-                assert lease is not None
-                return lease
+                return deal_lease(ledger, run, size, 2.0)
 
             for run in ("r1", "r2"):
                 change(ledger, create_run, run, Spec(requests=100), 0.0)
@@ -206,9 +204,9 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
         change(ledger, begin_deletion, LONG_RUN)
         clear(ledger)
         steps = 1
-        while ledger.give_back():
+        while ledger.free_pages():
             steps += 1
-        assert not ledger.give_back()
+        assert not ledger.free_pages()
     assert 3 <= steps < 30
     assert path.stat().st_size < before / 5
 

@@ -105,29 +105,6 @@ def test_nothing_is_kept_without_a_loki(
     other.close()
 
 
-def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> None:
-    """They do not even when the clock does; another kind of lines has its own times."""
-    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
-    empty(ledger)
-    note(ledger, 5.0, 5.0, 3.0, 6.0)
-    second = 10**9
-    assert [line.at_ns for line in take(ledger)] == [5 * second, 5 * second + 1, 5 * second + 2, 6 * second]
-    keep(ledger, 5.0, {"a": 1}, {"a": 2})
-    assert [line.at_ns for line in take(ledger)[4:]] == [5 * second, 5 * second + 1]
-
-
-def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Ledger) -> None:
-    """They stay so when the coordinator is restarted, too."""
-    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
-    note(ledger, 5.0)
-    empty(ledger)
-    ledger.close()
-    reopened = Ledger(path, publishes=True)
-    note(reopened, 5.0)
-    assert [line.at_ns for line in take(reopened)] == [5 * 10**9 + 1]
-    reopened.close()
-
-
 def test_a_line_stays_until_it_is_removed(ledger: Ledger) -> None:
     """Whoever takes lines again gets the same ones, byte for byte."""
     change(ledger, create_run, "r1", Spec(requests=10, name="shop"), 0.0)

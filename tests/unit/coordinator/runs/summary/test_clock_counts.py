@@ -61,4 +61,4 @@ def test_before_the_first_answer_could_come_there_is_none() -> None:
     """At most half of the time is left out, however slow the target is."""
     counts = ClockCounts(Course([], [PeriodRecord(100.0, 0.0, 4.0)], math.inf), 4.0)
     found = counts.count(0.0, 4.0)
-    assert (found.leave_out(1.0), found.leave_out(9.0)) == (3.0, 2.0)
+    assert (found.drop_dead_time(1.0), found.drop_dead_time(9.0)) == (3.0, 2.0)

@@ -16,7 +16,6 @@ from oku_coordinator.ledger.storage.storage_health import StorageError, StorageF
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion
-from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.runs.summary.summaries import build_summary
 from oku_coordinator.telemetry.prometheus.recent_runs import MOST_NAMES, MOST_RUNS, SHOWN_S, RecentRuns
 from oku_core.accounting.run_state import RunState
@@ -45,9 +44,7 @@ class World:
         change(self.ledger, create_run, run, spec, self.now)
         change(self.ledger, change_state, run, RunState.RUNNING, self.now + queued_s)
         self.now += queued_s
-        lease = deal_lease(self.ledger, run, 10, self.now)
-        assert lease is not None
-        return lease
+        return deal_lease(self.ledger, run, 10, self.now)
 
     def complete(self, run: str, spec: Spec | None = None, **changes: object) -> None:
         """Let a run begin, and end at once."""
@@ -111,22 +108,6 @@ def test_a_run_is_shown_for_five_minutes_after_its_end(world: World) -> None:
     assert world.list_runs() == ["r2"]
     world.now += 0.1
     assert (world.list_runs(), world.recent.read_targets()) == ([], [])
-
-
-def test_no_figure_of_a_run_that_goes_on_falls(world: World) -> None:
-    """A paused run is shown, not its last tick from before the pause, and while it waits again it is not."""
-    lease = world.begin("r1")
-    world.recent.record_tick(make_tick("r1", accounted=4))
-    change(world.ledger, change_state, "r1", RunState.PAUSING, world.now)
-    apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, done=6))], world.now)
-    assert read_ledger(world.ledger, fetch_run, "r1").state == RunState.PAUSED
-    world.recent.record_tick(None)
-    accounted = [world.recent.read_runs()[0].requests[0]]
-    change(world.ledger, change_state, "r1", RunState.PENDING, world.now)
-    assert world.list_runs() == []
-    change(world.ledger, change_state, "r1", RunState.RUNNING, world.now)
-    accounted.append(world.recent.read_runs()[0].requests[0])
-    assert accounted == [6, 6]
 
 
 def test_at_most_twenty_runs_are_shown_the_active_ones_and_the_newest(world: World) -> None:

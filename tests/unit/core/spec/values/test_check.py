@@ -77,12 +77,6 @@ def test_an_invalid_status_is_named(value: object, fault: str) -> None:
     assert read_fault(value) == fault
 
 
-def test_a_status_knows_its_codes() -> None:
-    """It has one code or a hundred, and several statuses form a set."""
-    assert list(ExpectedStatus("404").codes) == [404]
-    assert list_codes(parse_expect_status("2xx,404,204")) == {*range(200, 300), 404}
-
-
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -90,8 +84,11 @@ DOCUMENTS = st.recursive(
 )
 
 
-def test_texts_are_one_or_a_list() -> None:
-    """A number counts as text, as it does as a flag."""
+def test_a_status_knows_its_codes() -> None:
+    """It has one code or a hundred, and several statuses form a set."""
+    assert list(ExpectedStatus("404").codes) == [404]
+    assert list_codes(parse_expect_status("2xx,404,204")) == {*range(200, 300), 404}
+    # Texts are one or a list. A number counts as text, as it does as a flag.
     assert parse_contained("ok") == ("ok",)
     assert parse_contained(["ok", 5, PlainScalar("010")]) == ("ok", "5", "010")
     assert {type(text) for text in parse_contained(PlainScalar("a"))} == {str}
@@ -148,23 +145,6 @@ def test_another_value_or_none_at_a_pointer_does_not_count(text: str, document: 
     assert not JsonValue(text).is_in(json.loads(document))
 
 
-@pytest.mark.parametrize("text", ["", "id", "id=17", "/id", "/a~=1", "/a~2=1", "$.id=1"])
-def test_what_has_no_pointer_is_refused(text: str) -> None:
-    """The line shows what one looks like."""
-    fault = "is not a JSON pointer and its value, such as /user/id=17"
-    with pytest.raises(ValueError, match=re.escape(fault)):
-        parse_json_values(text)
-
-
-@pytest.mark.parametrize("pointer", [f"/{'x' * 100}", "/a\nb", "/\u202e"])
-def test_a_pointer_fits_a_line(pointer: str) -> None:
-    """The reason of what fails a check names it."""
-    with pytest.raises(ValueError, match=r" is not a pointer of up to 100 printable characters$"):
-        JsonValue(f"{pointer}=1")
-    with pytest.raises(ValueError, match=r" is longer than 100 characters$"):
-        parse_expected_headers(f"{'x' * 101}:")
-
-
 @given(DOCUMENTS)
 def test_a_document_has_itself_as_its_value(document: object) -> None:
     """Written as a mapping of pointers, the value is the one that was written."""
@@ -180,38 +160,43 @@ def test_in_a_mapping_a_number_without_quotes_is_a_number() -> None:
     assert values == ("/a=17", '/b="17"', '/c="x"', "/d=null")
     with pytest.raises(ValueError, match=r"^/a=b has a = in it, which is not supported$"):
         parse_json_values({"/a=b": 1})
-
-
-def test_a_value_that_is_nested_too_deep_is_refused() -> None:
-    """Nobody's process ends with it."""
+    # What has no pointer is refused. The line shows what one looks like.
+    for text in ["", "id", "id=17", "/id", "/a~=1", "/a~2=1", "$.id=1"]:
+        fault = "is not a JSON pointer and its value, such as /user/id=17"
+        with pytest.raises(ValueError, match=re.escape(fault)):
+            parse_json_values(text)
+    for pointer in [f"/{'x' * 100}", "/a\nb", "/\u202e"]:
+        # A pointer fits a line. The reason of what fails a check names it.
+        with pytest.raises(ValueError, match=r" is not a pointer of up to 100 printable characters$"):
+            JsonValue(f"{pointer}=1")
+        with pytest.raises(ValueError, match=r" is longer than 100 characters$"):
+            parse_expected_headers(f"{'x' * 101}:")
+    # A value that is nested too deep is refused. Nobody's process ends with it.
     with pytest.raises(ValueError, match=r"is nested too deep$"):
         JsonValue(f"/a={'[' * 10_000}")
 
 
-@pytest.mark.parametrize(
-    ("text", "allowed", "refused"),
-    [
-        ("0", [0], [1]), ("= 5", [5], [4, 6]), ("<2kB", [0, 1999], [2000]), ("<= 1KiB", [1024], [1025]),
-        ("> 0", [1, 10**9], [0]), (" >=10 ", [10], [9]),
-    ],
-)  # fmt: skip
-def test_a_size_is_exact_or_a_bound(text: str, allowed: list[int], refused: list[int]) -> None:
+def test_a_size_is_exact_or_a_bound() -> None:
     """Sizes are written as everywhere."""
-    bound = SizeBound(text)
-    assert all(map(bound.holds, allowed))
-    assert not any(map(bound.holds, refused))
-    assert bound == text
-
-
-@pytest.mark.parametrize("text", ["", ">", ">=", "=> 5", "-1", "<= -1", "big", "1 kB 2", "1\n2", "≤ 5", True])
-def test_what_is_not_a_size_is_refused(text: object) -> None:
-    """The line shows the forms."""
-    with pytest.raises(ValueError, match=r"is not a size such as 1kB, > 0 or <= 10kB$|is not text"):
-        parse_sizes(text)
-
-
-def test_a_bound_that_nothing_keeps_is_refused() -> None:
-    """Every request would fail."""
+    cases: list[tuple[str, list[int], list[int]]] = [
+        ("0", [0], [1]),
+        ("= 5", [5], [4, 6]),
+        ("<2kB", [0, 1999], [2000]),
+        ("<= 1KiB", [1024], [1025]),
+        ("> 0", [1, 10**9], [0]),
+        (" >=10 ", [10], [9]),
+    ]
+    for text, allowed, refused in cases:
+        bound = SizeBound(text)
+        assert all(map(bound.holds, allowed))
+        assert not any(map(bound.holds, refused))
+        assert bound == text
+    # What is not a size is refused. The line shows the forms.
+    wrong: list[object] = ["", ">", ">=", "=> 5", "-1", "<= -1", "big", "1 kB 2", "1\n2", "≤ 5", True]
+    for size in wrong:
+        with pytest.raises(ValueError, match=r"is not a size such as 1kB, > 0 or <= 10kB$|is not text"):
+            parse_sizes(size)
+    # A bound that nothing keeps is refused. Every request would fail.
     with pytest.raises(ValueError, match=r"^< 0 allows no size at all$"):
         parse_sizes("< 0")
     assert parse_sizes([0, "> 0"]) == ("0", "> 0")

@@ -20,14 +20,6 @@ from oku_core.spec.values.file_reference import (
 DIGEST = "ab" * 32
 
 
-def test_a_reference_says_what_is_in_a_file_and_what_people_call_it() -> None:
-    """Its parts are read from its text, and a name may have colons."""
-    reference = FileRef(f"@sha256:{DIGEST}:12:a:b.pem")
-    assert (reference.digest, reference.size, reference.name) == (DIGEST, 12, "a:b.pem")
-    assert describe_file(reference) == "@a:b.pem"
-    assert describe_file("/certs/ca.pem") == "/certs/ca.pem"
-
-
 @given(st.text(), st.integers(0, 10**15 - 1))
 def test_any_name_of_a_file_makes_a_reference(name: str, size: int) -> None:
     """Characters that would leave the line, or look like a folder, are replaced."""
@@ -39,49 +31,46 @@ def test_any_name_of_a_file_makes_a_reference(name: str, size: int) -> None:
     assert "/" not in reference.name
 
 
-@pytest.mark.parametrize("text", [None, "", "/certs/ca.pem", "@ca.pem", "sha256:ab"])
-def test_other_texts_name_no_file_of_a_run(text: str | None) -> None:
-    """They are paths, or texts of their own."""
-    assert find_file_reference(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["@sha256:", f"@sha256:{DIGEST}", f"@sha256:{DIGEST}:x:n", f"@sha256:{DIGEST}:1:a/b", "@sha256:AB"],
-)
-def test_what_begins_like_a_reference_has_to_be_one(text: str) -> None:
+def test_what_begins_like_a_reference_has_to_be_one() -> None:
     """It would else be taken for a path, or be sent as a body."""
-    with pytest.raises(ValueError, match="is not of the form @sha256:DIGEST:SIZE:NAME"):
-        find_file_reference(text)
-
-
-def test_a_digest_is_in_lower_case_and_whole() -> None:
-    """So it can be the name of a file."""
-    assert is_digest(DIGEST)
-    assert not any(map(is_digest, ("", DIGEST.upper(), DIGEST[:-1], f"{DIGEST}\n", f"../{DIGEST}")))
+    for text in [
+        "@sha256:",
+        f"@sha256:{DIGEST}",
+        f"@sha256:{DIGEST}:x:n",
+        f"@sha256:{DIGEST}:1:a/b",
+        "@sha256:AB",
+    ]:
+        with pytest.raises(ValueError, match="is not of the form @sha256:DIGEST:SIZE:NAME"):
+            find_file_reference(text)
+    cases: list[str | None] = [None, "", "/certs/ca.pem", "@ca.pem", "sha256:ab"]
+    for other in cases:
+        # Other texts name no file of a run. They are paths, or texts of their own.
+        assert find_file_reference(other) is None
 
 
 CONTENT = b"what is in a file"
 
 
-def test_a_proof_is_an_hmac_that_other_programs_make_too() -> None:
-    """`openssl dgst -sha256 -hmac 'oku-file-proof'` writes this; the digest says nothing of it."""
+def test_a_reference_says_what_is_in_a_file_and_a_proof_is_an_hmac() -> None:
+    """Its parts are read from its text, and a name may have colons."""
+    reference = FileRef(f"@sha256:{DIGEST}:12:a:b.pem")
+    assert (reference.digest, reference.size, reference.name) == (DIGEST, 12, "a:b.pem")
+    assert describe_file(reference) == "@a:b.pem"
+    assert describe_file("/certs/ca.pem") == "/certs/ca.pem"
+    # A digest is in lower case and whole. So it can be the name of a file.
+    assert is_digest(DIGEST)
+    assert not any(map(is_digest, ("", DIGEST.upper(), DIGEST[:-1], f"{DIGEST}\n", f"../{DIGEST}")))
+    # A proof is an hmac that other programs make too.
     digest, proof = build_claim(CONTENT)
     assert digest == hashlib.sha256(CONTENT).hexdigest()
     assert proof == "8bd691913392d3b0b3c23206604a65fc251292dd45186c566013fd242392425b"
-
-
-def test_pieces_make_the_same_claim_as_the_whole() -> None:
-    """Also an empty file has one."""
+    # Pieces make the same claim as the whole. Also an empty file has one.
     found = FileHash()
     for piece in (CONTENT[:5], b"", CONTENT[5:]):
         found.update(piece)
     assert found.claim == build_claim(CONTENT)
     assert FileHash().claim == build_claim(b"")
-
-
-def test_what_is_no_claim_is_refused_without_showing_it() -> None:
-    """A proof that is nearly right may be someone's."""
+    # What is no claim is refused without showing it. A proof that is nearly right may be someone's.
     digest, proof = build_claim(CONTENT)
     assert FileClaim.read(digest, proof) == build_claim(CONTENT)
     for wrong in ("", proof.upper(), proof[:-1], f"{proof}0", f"{proof}\n", None, 7, [proof]):
@@ -96,32 +85,34 @@ def test_what_is_no_claim_is_refused_without_showing_it() -> None:
 CODE_DIGEST = "0" * 64
 
 
-@pytest.mark.parametrize("name", ["a.py", "a@sha256:b.py", "@sha256:"])
-def test_a_file_is_read_as_it_was_built(name: str) -> None:
-    """Whatever the user calls it."""
-    built = CodeFile.build("lib/a.py", FileRef.build(CODE_DIGEST, 3, name))
-    again = CodeFile(str(built))
-    assert (again.path, again.file.digest, again.file.name) == ("lib/a.py", CODE_DIGEST, name)
-
-
-@pytest.mark.parametrize("path", ["a.py", "lib/a.py", "größe.txt", "a b", "..a/b.."])
-def test_a_path_stays_in_its_folder(path: str) -> None:
+def test_a_path_stays_in_its_folder() -> None:
     """It may have folders."""
-    assert is_code_path(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["", "/a", "../a", "a/../b", ".", "./a", "a/", "a//b", "a\nb", "a\0", "a\udcff", "a@sha256:b", "a" * 401],
-)
-def test_any_other_path_is_refused(path: str) -> None:
-    """It would lead elsewhere, or could not be written down."""
-    assert not is_code_path(path)
-    with pytest.raises(ValueError, match=r"is not of the form"):
-        CodeFile(f"{path}@sha256:{CODE_DIGEST}:3:a")
-
-
-def test_two_files_cannot_have_one_path() -> None:
-    """One of them would be lost."""
+    for path in ["a.py", "lib/a.py", "größe.txt", "a b", "..a/b.."]:
+        assert is_code_path(path)
+    for path in [
+        "",
+        "/a",
+        "../a",
+        "a/../b",
+        ".",
+        "./a",
+        "a/",
+        "a//b",
+        "a\nb",
+        "a\0",
+        "a\udcff",
+        "a@sha256:b",
+        "a" * 401,
+    ]:
+        # Any other path is refused. It would lead elsewhere, or could not be written down.
+        assert not is_code_path(path)
+        with pytest.raises(ValueError, match=r"is not of the form"):
+            CodeFile(f"{path}@sha256:{CODE_DIGEST}:3:a")
+    for name in ["a.py", "a@sha256:b.py", "@sha256:"]:
+        # A file is read as it was built. Whatever the user calls it.
+        built = CodeFile.build("lib/a.py", FileRef.build(CODE_DIGEST, 3, name))
+        again = CodeFile(str(built))
+        assert (again.path, again.file.digest, again.file.name) == ("lib/a.py", CODE_DIGEST, name)
+    # Two files cannot have one path. One of them would be lost.
     with pytest.raises(ValueError, match="two files have the same path"):
         parse_code_files([f"a@sha256:{CODE_DIGEST}:3:a", f"a@sha256:{'1' * 64}:3:a"])

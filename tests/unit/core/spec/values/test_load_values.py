@@ -42,28 +42,21 @@ def test_a_stage_has_a_length_and_a_line(
     assert (stage, stage.name) == (text.strip(), "")
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [("soak=1m:5/s", "soak"), ("Ramp up=1m:5/s", "Ramp up"), ("a=b:c=1m:5/s", "a=b:c")]
-)
-def test_a_stage_may_have_a_name(text: str, name: str) -> None:
+def test_a_stage_may_have_a_name() -> None:
     """It stands before the last sign of equality, so that it may have others."""
-    assert StageText(text).name == name
-
-
-@pytest.mark.parametrize(
-    ("mapping", "text"),
-    [
+    for text, name in [("soak=1m:5/s", "soak"), ("Ramp up=1m:5/s", "Ramp up"), ("a=b:c=1m:5/s", "a=b:c")]:
+        assert StageText(text).name == name
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"name": "soak", "for": "10m", "rate": "5000/s"}, "soak=10m:5000/s"),
         ({"for": "1m", "concurrency": "0..200"}, "1m:0..200"),
         ({"rate": 5000, "for": 60}, "60:5000/s"),
         ({"rate": "0..5000", "for": "1m"}, "1m:0..5000/s"),
         ({"concurrency": 200, "for": 1.5}, "1.5:200"),
         ({"name": 7, "concurrency": 200, "for": "1m"}, "7=1m:200"),
-    ],
-)
-def test_a_mapping_is_another_way_to_write_a_stage(mapping: dict[str, Any], text: str) -> None:
-    """It is kept as the text that means the same, so that a spec has one form of it."""
-    assert parse_stages([mapping]) == parse_stages(mapping) == (text,)
+    ]
+    for mapping, text in cases:
+        # A mapping is another way to write a stage.
+        assert parse_stages([mapping]) == parse_stages(mapping) == (text,)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +132,9 @@ def test_whatever_is_written_gives_a_stage_or_one_line(value: object) -> None:
     assert message.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "duration_s"),
-    [
+def test_late_is_a_duration_or_never() -> None:
+    """With `send` there is no such duration."""
+    cases: list[tuple[object, str, float | None]] = [
         ("1s", "1s", 1.0),
         (" 20ms ", "20ms", 0.02),
         (2, "2", 2.0),
@@ -150,21 +143,14 @@ def test_whatever_is_written_gives_a_stage_or_one_line(value: object) -> None:
         ("1h", "1h", 3600.0),
         ("send", "send", None),
         ("Send", "send", None),
-    ],
-)
-def test_a_request_is_given_up_after_a_duration_or_never(
-    value: object, text: str, duration_s: float | None
-) -> None:
-    """With `send` there is no such duration."""
-    late = parse_late(value)
-    assert (late, late.duration_s) == (text, duration_s)
-
-
-@pytest.mark.parametrize("value", ["", "0s", "-1s", "2h", "never", "drop", "send 1s"])
-def test_anything_else_is_told_with_what_is_allowed(value: str) -> None:
-    """What is late at once could never be sent."""
-    with pytest.raises(ValueError, match=r" is neither a duration between 1ms and 1h nor send$"):
-        parse_late(value)
+    ]
+    for value, text, duration_s in cases:
+        late = parse_late(value)
+        assert (late, late.duration_s) == (text, duration_s)
+    for value in ["", "0s", "-1s", "2h", "never", "drop", "send 1s"]:
+        # Anything else is told with what is allowed. What is late at once could never be sent.
+        with pytest.raises(ValueError, match=r" is neither a duration between 1ms and 1h nor send$"):
+            parse_late(value)
 
 
 @given(st.text("0123456789.mshend ") | st.text() | st.floats() | st.integers() | st.none() | st.booleans())
@@ -180,9 +166,9 @@ def test_whatever_is_written_is_read_or_answered_in_one_line(value: object) -> N
     assert message.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
+def test_stop_when_down_is_a_duration_or_never() -> None:
+    """Never is 0, and so is 0."""
+    cases: list[tuple[object, float]] = [
         ("30s", 30.0),
         ("1s", 1.0),
         (90, 90.0),
@@ -192,15 +178,10 @@ def test_whatever_is_written_is_read_or_answered_in_one_line(value: object) -> N
         (0, 0.0),
         (0.0, 0.0),
         ("0s", 0.0),
-    ],
-)
-def test_a_duration_or_never_is_read(value: object, seconds: float) -> None:
-    """Never is 0, and so is 0."""
-    assert parse_stop_when_down(value) == seconds
-
-
-@pytest.mark.parametrize("value", ["500ms", "2h", "-1s", "soon", ""])
-def test_anything_else_is_refused(value: str) -> None:
-    """The line says what is allowed."""
-    with pytest.raises(ValueError, match="is neither a duration between 1s and 1h nor never"):
-        parse_stop_when_down(value)
+    ]
+    for value, seconds in cases:
+        assert parse_stop_when_down(value) == seconds
+    for value in ["500ms", "2h", "-1s", "soon", ""]:
+        # Anything else is refused. The line says what is allowed.
+        with pytest.raises(ValueError, match="is neither a duration between 1s and 1h nor never"):
+            parse_stop_when_down(value)

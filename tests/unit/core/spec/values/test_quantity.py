@@ -24,34 +24,6 @@ Parser = Callable[[object], float]
 PARSERS: list[Parser] = [parse_count, parse_duration_s, parse_size]
 
 
-@pytest.mark.parametrize(
-    ("value", "count"),
-    [
-        ("50000", 50_000),
-        ("1_000_000", 1_000_000),
-        ("1_0", 10),
-        ("1e6", 1_000_000),
-        ("1E+6", 1_000_000),
-        ("2.5e1", 25),
-        ("1M", 1_000_000),
-        ("1.5k", 1500),
-        ("2 G", 2 * 10**9),
-        ("1b", 10**9),
-        ("1T", 10**12),
-        (" 7 ", 7),
-        ("+7", 7),
-        ("-7", -7),
-        (7, 7),
-        (7.0, 7),
-        (1e15, 10**15),
-        ("1e400", 10**400),
-    ],
-)
-def test_a_count_is_read_in_every_usual_form(value: object, count: int) -> None:
-    """Digits, underscores, exponents and decimal units give the whole number that they mean."""
-    assert parse_count(value) == count
-
-
 @given(st.integers(min_value=-(10**60), max_value=10**60))
 def test_a_count_is_exact_at_any_size(count: int) -> None:
     """As a number, as text or with underscores, it loses no digit to a float."""
@@ -62,35 +34,6 @@ def test_a_count_is_exact_at_any_size(count: int) -> None:
 def test_a_count_with_a_decimal_point_is_exact(thousandths: int) -> None:
     """1.001M is exactly 1001000; a rounding error would make it a fraction."""
     assert parse_count(f"{thousandths // 1000}.{thousandths % 1000:03}k") == thousandths
-
-
-@pytest.mark.parametrize("value", ["1.5", 1.5, "1e-1", "0.0001k"])
-def test_a_count_is_whole(value: object) -> None:
-    """A fraction of a request is not rounded away."""
-    with pytest.raises(ValueError, match=f"^{value} is not a whole number$"):
-        parse_count(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("10s", 10.0),
-        ("10", 10.0),
-        (10, 10.0),
-        (0.1, 0.1),
-        (" 10 s ", 10.0),
-        ("500ms", 0.5),
-        ("3us", 3e-6),
-        ("3µs", 3e-6),
-        ("2m", 120.0),
-        ("1.5H", 5400.0),
-        ("1_000ms", 1.0),
-        ("-5s", -5.0),
-    ],
-)
-def test_a_duration_is_read_in_every_usual_form(value: object, seconds: float) -> None:
-    """Every unit gives seconds, a bare number means seconds, and the caller judges the sign."""
-    assert parse_duration_s(value) == seconds
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -115,9 +58,9 @@ def test_a_number_need_not_be_whole() -> None:
         parse_number("heavy", "a weight")
 
 
-@pytest.mark.parametrize(
-    ("value", "size"),
-    [
+def test_a_size_is_read_in_decimal_and_binary_units() -> None:
+    """One kB is 1000 bytes, and one KiB is 1024."""
+    cases: list[tuple[object, int]] = [
         ("1000", 1000),
         (0, 0),
         ("12B", 12),
@@ -131,18 +74,14 @@ def test_a_number_need_not_be_whole() -> None:
         ("3MiB", 3 * 2**20),
         ("3G", 3 * 10**9),
         ("3GiB", 3 * 2**30),
-    ],
-)
-def test_a_size_is_read_in_decimal_and_binary_units(value: object, size: int) -> None:
-    """One kB is 1000 bytes, and one KiB is 1024."""
-    assert parse_size(value) == size
-
-
-@pytest.mark.parametrize("value", [-1, "-1", "-4KiB"])
-def test_a_size_is_not_negative(value: object) -> None:
-    """No body is shorter than zero bytes."""
-    with pytest.raises(ValueError, match=f"^{value} is not at least 0$"):
-        parse_size(value)
+    ]
+    for value, size in cases:
+        assert parse_size(value) == size
+    other_cases: list[object] = [-1, "-1", "-4KiB"]
+    for value in other_cases:
+        # A size is not negative. No body is shorter than zero bytes.
+        with pytest.raises(ValueError, match=f"^{value} is not at least 0$"):
+            parse_size(value)
 
 
 @pytest.mark.parametrize("parse", PARSERS)
@@ -178,19 +117,65 @@ def test_an_invalid_quantity_is_named(parse: Parser, value: object, shown: str) 
         parse(value)
 
 
-@pytest.mark.parametrize("digits", [401, 5000])
-def test_a_text_of_more_than_400_digits_is_not_a_number(digits: int) -> None:
-    """No user means it, and Python refuses to parse the longest ones."""
-    assert parse_count("9" * 400) == 10**400 - 1
-    with pytest.raises(ValueError, match=r"^'9+\.\.\.9+' is not a number such as 50000"):
-        parse_count("9" * digits)
+def test_a_count_is_read_in_every_usual_form() -> None:
+    """Digits, underscores, exponents and decimal units give the whole number that they mean."""
+    cases: list[tuple[object, int]] = [
+        ("50000", 50_000),
+        ("1_000_000", 1_000_000),
+        ("1_0", 10),
+        ("1e6", 1_000_000),
+        ("1E+6", 1_000_000),
+        ("2.5e1", 25),
+        ("1M", 1_000_000),
+        ("1.5k", 1500),
+        ("2 G", 2 * 10**9),
+        ("1b", 10**9),
+        ("1T", 10**12),
+        (" 7 ", 7),
+        ("+7", 7),
+        ("-7", -7),
+        (7, 7),
+        (7.0, 7),
+        (1e15, 10**15),
+        ("1e400", 10**400),
+    ]
+    for value, count in cases:
+        assert parse_count(value) == count
+    other_cases: list[object] = ["1.5", 1.5, "1e-1", "0.0001k"]
+    for value in other_cases:
+        # A count is whole. A fraction of a request is not rounded away.
+        with pytest.raises(ValueError, match=f"^{value} is not a whole number$"):
+            parse_count(value)
+    for digits in [401, 5000]:
+        # A text of more than 400 digits is not a number.
+        assert parse_count("9" * 400) == 10**400 - 1
+        with pytest.raises(ValueError, match=r"^'9+\.\.\.9+' is not a number such as 50000"):
+            parse_count("9" * digits)
 
 
-@pytest.mark.parametrize("value", ["1e400", 10**400, "9" * 399])
-def test_a_duration_beyond_every_float_is_refused(value: object) -> None:
-    """A finite text never gives an infinite duration."""
-    with pytest.raises(ValueError, match="is not a duration such as 10s"):
-        parse_duration_s(value)
+def test_a_duration_is_read_in_every_usual_form() -> None:
+    """Every unit gives seconds, a bare number means seconds, and the caller judges the sign."""
+    cases: list[tuple[object, float]] = [
+        ("10s", 10.0),
+        ("10", 10.0),
+        (10, 10.0),
+        (0.1, 0.1),
+        (" 10 s ", 10.0),
+        ("500ms", 0.5),
+        ("3us", 3e-6),
+        ("3µs", 3e-6),
+        ("2m", 120.0),
+        ("1.5H", 5400.0),
+        ("1_000ms", 1.0),
+        ("-5s", -5.0),
+    ]
+    for value, seconds in cases:
+        assert parse_duration_s(value) == seconds
+    other_cases: list[object] = ["1e400", 10**400, "9" * 399]
+    for value in other_cases:
+        # A duration beyond every float is refused. A finite text never gives an infinite duration.
+        with pytest.raises(ValueError, match="is not a duration such as 10s"):
+            parse_duration_s(value)
 
 
 @pytest.mark.parametrize("parse", PARSERS)
@@ -261,9 +246,9 @@ def test_bytes_are_shown_in_decimal_units(count: float, text: str) -> None:
     assert format_bytes(count) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "per_second"),
-    [
+def test_a_rate_is_read_exactly_and_has_bounds() -> None:
+    """It is per second, minute or hour; a bare number is per second, as with hey and oha."""
+    cases: list[tuple[object, Fraction | int]] = [
         ("5000/s", 5000),
         ("300/m", 5),
         ("1.5k/s", 1500),
@@ -276,41 +261,42 @@ def test_bytes_are_shown_in_decimal_units(count: float, text: str) -> None:
         (7, 7),
         (0.5, Fraction(1, 2)),
         ("1G/s", MOST_PER_SECOND),
-    ],
-)
-def test_a_rate_is_read_exactly_in_every_usual_form(value: object, per_second: Fraction) -> None:
-    """It is per second, minute or hour; a bare number is per second, as with hey and oha."""
-    assert parse_rate(value).per_second == per_second
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["", "/s", "fast", "5000/", "5000/d", "5/s/s", "5 s", "1/0s", "٣/s", "nan", "5\n/s", True, None, [5], {}],
-)
-def test_what_is_not_a_rate_is_told_with_examples(value: object) -> None:
-    """The error shows the value as it was written."""
-    with pytest.raises(ValueError, match=r" is not a rate such as 5000/s, 300/m or 1\.5k/s$"):
-        parse_rate(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "fault"),
-    [
+    ]
+    for value, per_second in cases:
+        assert parse_rate(value).per_second == per_second
+    other_cases: list[object] = [
+        "",
+        "/s",
+        "fast",
+        "5000/",
+        "5000/d",
+        "5/s/s",
+        "5 s",
+        "1/0s",
+        "٣/s",
+        "nan",
+        "5\n/s",
+        True,
+        None,
+        [5],
+        {},
+    ]
+    for value in other_cases:
+        # What is not a rate is told with examples. The error shows the value as it was written.
+        with pytest.raises(ValueError, match=r" is not a rate such as 5000/s, 300/m or 1\.5k/s$"):
+            parse_rate(value)
+    # A rate has bounds. A run at no rate would never end, and no clock could tell higher ones apart.
+    more_cases: list[tuple[object, str]] = [
         ("0/s", "0/s is not more than 0/s"),
         (0, "0 is not more than 0/s"),
         ("-5/m", "-5/m is not at least 0/s"),
         ("1.1G/s", "1.1G/s is not at most 1_000_000_000/s"),
         ("1e400/h", "1e400/h is not at most 1_000_000_000/s"),
-    ],
-)
-def test_a_rate_has_bounds(value: object, fault: str) -> None:
-    """A run at no rate would never end, and no clock could tell higher ones apart."""
-    with pytest.raises(ValueError, match=f"^{fault}$"):
-        parse_rate(value)
-
-
-def test_a_rate_of_zero_can_be_a_part_of_something_else() -> None:
-    """A ramp begins there, or ends there."""
+    ]
+    for value, fault in more_cases:
+        with pytest.raises(ValueError, match=f"^{fault}$"):
+            parse_rate(value)
+    # A rate of zero can be a part of something else. A ramp begins there, or ends there.
     assert Rate("0/s").per_second == 0
 
 

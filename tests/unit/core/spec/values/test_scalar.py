@@ -13,15 +13,9 @@ from oku_core.spec.values.scalar import (
 )
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"])
-def test_text_is_any_text(text: str) -> None:
-    """A body may contain line breaks, braces and control characters."""
-    assert parse_text(text) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "fault"),
-    [
+def test_text_is_not_guessed() -> None:
+    """YAML may have changed what the user wrote: 1_000 would be sent as 1000."""
+    cases: list[tuple[object, str]] = [
         (None, "null is not text"),
         (True, "true is not text, put it in quotes"),
         (1_000, "1000 is not text, put it in quotes"),
@@ -29,62 +23,62 @@ def test_text_is_any_text(text: str) -> None:
         (["a"], "['a'] is not text"),
         ({"a": 1}, "{'a': 1} is not text"),
         ("\udcff", r"'\udcff' has characters that UTF-8 cannot encode"),
-    ],
-)
-def test_text_is_not_guessed(value: object, fault: str) -> None:
-    """YAML may have changed what the user wrote: 1_000 would be sent as 1000."""
-    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
-        parse_text(value)
-
-
-def test_text_that_stood_without_quotes_is_text() -> None:
-    """Only where JSON is written does it matter where it stood."""
+    ]
+    for value, fault in cases:
+        with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
+            parse_text(value)
+    # Text is any text. A body may contain line breaks, braces and control characters.
+    for text in ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"]:
+        assert parse_text(text) == text
+    # Text that stood without quotes is text. Only where JSON is written does it matter where it stood.
     assert type(parse_text(PlainScalar("a"))) is str
     assert type(parse_scalar(PlainScalar("7"))) is str
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("17", 17), ("-1", -1), ("-0", 0), ("1.10", 1.1), ("1e3", 1000.0), ("1E-2", 0.01),
-        ("9" * 400, 10**400 - 1),
-        ("010", "010"), ("+1", "+1"), (".5", ".5"), ("1.", "1."), ("1_000", "1_000"), ("0x1", "0x1"),
-        ("2020-01-01", "2020-01-01"), (".inf", ".inf"), ("no", "no"), ("٣", "٣"), ("", ""), ("1 ", "1 "),
-    ],
-)  # fmt: skip
-def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so(text: str, value: object) -> None:
+def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so() -> None:
     """In quotes it is text; so is what YAML 1.1 would take for octal, sexagesimal, a date or a switch."""
-    read = read_json_value(PlainScalar(text))
-    assert (read, type(read)) == (value, type(value))
-    assert read_json_value(text) == text
-
-
-def test_json_may_be_of_any_shape() -> None:
-    """Mappings, lists, and the constants of JSON stay what they are."""
-    value: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
-    assert read_json_value(value) == value
-    assert read_json_value((1, 2)) == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("value", "fault"),
-    [
+    cases: list[tuple[str, object]] = [
+        ("17", 17),
+        ("-1", -1),
+        ("-0", 0),
+        ("1.10", 1.1),
+        ("1e3", 1000.0),
+        ("1E-2", 0.01),
+        ("9" * 400, 10**400 - 1),
+        ("010", "010"),
+        ("+1", "+1"),
+        (".5", ".5"),
+        ("1.", "1."),
+        ("1_000", "1_000"),
+        ("0x1", "0x1"),
+        ("2020-01-01", "2020-01-01"),
+        (".inf", ".inf"),
+        ("no", "no"),
+        ("٣", "٣"),
+        ("", ""),
+        ("1 ", "1 "),
+    ]
+    for text, value in cases:
+        read = read_json_value(PlainScalar(text))
+        assert (read, type(read)) == (value, type(value))
+        assert read_json_value(text) == text
+    other_cases: list[tuple[object, str]] = [
         (float("nan"), "nan cannot be written as JSON"),
         ([float("-inf")], "-inf cannot be written as JSON"),
         (PlainScalar("1e400"), "1e400 is too large for a number"),
         ({1: 2}, "1 is not text, put it in quotes"),
         ({"a": "\udcff"}, r"'\udcff' has characters that UTF-8 cannot encode"),
         ({"a": {1, 2}}, "{1, 2} cannot be written as JSON"),
-    ],
-)
-def test_what_json_cannot_say_is_refused(value: object, fault: str) -> None:
-    """None of it is changed without a word."""
-    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
-        read_json_value(value)
-
-
-def test_json_is_not_nested_without_end() -> None:
-    """Nor has it numbers without end."""
+    ]
+    for value, fault in other_cases:
+        # What json cannot say is refused. None of it is changed without a word.
+        with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
+            read_json_value(value)
+    # Json may be of any shape. Mappings, lists, and the constants of JSON stay what they are.
+    document: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
+    assert read_json_value(document) == document
+    assert read_json_value((1, 2)) == [1, 2]
+    # Json is not nested without end. Nor has it numbers without end.
     deep: object = 1
     for _ in range(31):
         deep = [deep]
@@ -95,30 +89,21 @@ def test_json_is_not_nested_without_end() -> None:
         read_json_value(PlainScalar("1" * 401))
 
 
-@pytest.mark.parametrize("name", ["", "night run", "日本 7 %", "x" * LONGEST_NAME, "/{i}"])
-def test_a_name_is_a_printable_line(name: str) -> None:
+def test_a_name_is_a_printable_line() -> None:
     """It may be empty, and have up to a hundred characters."""
-    assert parse_name(name) == name
+    for name in ["", "night run", "日本 7 %", "x" * LONGEST_NAME, "/{i}"]:
+        assert parse_name(name) == name
+    for name in ["a\nb", "a\tb", "\x1b[31m", "x" * (LONGEST_NAME + 1), "a\u202eb"]:
+        # Nothing that would disturb a terminal is a name. Names are shown wherever figures are.
+        with pytest.raises(ValueError, match=r"is not a name of up to 100 printable characters$"):
+            parse_name(name)
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\tb", "\x1b[31m", "x" * (LONGEST_NAME + 1), "a\u202eb"])
-def test_nothing_that_would_disturb_a_terminal_is_a_name(name: str) -> None:
-    """Names are shown wherever figures are."""
-    with pytest.raises(ValueError, match=r"is not a name of up to 100 printable characters$"):
-        parse_name(name)
-
-
-@pytest.mark.parametrize(
-    ("value", "method"), [("GET", "GET"), ("get", "GET"), ("Post", "POST"), ("PURGE", "PURGE")]
-)
-def test_a_method_is_sent_in_capitals(value: str, method: str) -> None:
+def test_a_method_is_sent_in_capitals() -> None:
     """Users may write it in lower case, and unknown methods are accepted."""
-    assert parse_method(value) == method
-
-
-@pytest.mark.parametrize(
-    ("value", "fault"),
-    [
+    for value, method in [("GET", "GET"), ("get", "GET"), ("Post", "POST"), ("PURGE", "PURGE")]:
+        assert parse_method(value) == method
+    cases: list[tuple[object, str]] = [
         ("", "'' is not a method such as GET or POST"),
         ("GET /", "GET / is not a method such as GET or POST"),
         ("GET\r\n", r"'GET\r\n' is not a method such as GET or POST"),
@@ -128,9 +113,8 @@ def test_a_method_is_sent_in_capitals(value: str, method: str) -> None:
         (True, "true is not text, put it in quotes"),
         (None, "null is not text"),
         (["GET"], "['GET'] is not text"),
-    ],
-)
-def test_an_invalid_method_is_named(value: object, fault: str) -> None:
-    """Letters that are ASCII only in upper case, and what YAML makes of `on`, are not methods."""
-    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
-        parse_method(value)
+    ]
+    for wrong, fault in cases:
+        # An invalid method is named.
+        with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
+            parse_method(wrong)

@@ -31,14 +31,6 @@ CONTENTS = [b"", b"{i}", b"%d {i} %", bytes(range(256)), "{a} and 😀 {i}".enco
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_any_file_is_sent_as_it_is(content: bytes) -> None:
-    """Its text has one character for each byte, whatever its encoding."""
-    text = read_body(content)
-    assert len(text) == len(content) == measure_body(text)
-    assert write_body(text) == content
-
-
-@pytest.mark.parametrize("content", CONTENTS)
 def test_what_stands_in_for_placeholders_is_put_into_the_bytes_of_a_file(content: bytes) -> None:
     """The rest of them stays, also where braces have something else in them."""
     template = Template.parse(read_body(content), ("b",))
@@ -55,8 +47,13 @@ def test_what_stands_in_for_placeholders_is_put_into_the_bytes_of_a_file(content
     assert template.fixed_bytes == len(fixed)
 
 
-def test_a_text_is_written_in_utf_8() -> None:
-    """Lone surrogates are bytes that are not UTF-8."""
+def test_any_file_is_sent_as_it_is() -> None:
+    """Its text has one character for each byte, whatever its encoding."""
+    for content in CONTENTS:
+        text = read_body(content)
+        assert len(text) == len(content) == measure_body(text)
+        assert write_body(text) == content
+    # A text is written in utf 8. Lone surrogates are bytes that are not UTF-8.
     assert write_body("ü\udcff") == "ü".encode() + b"\xff"
     assert measure_body("ü\udcff") == 3
     assert not isinstance("ü", FileText)
@@ -95,14 +92,11 @@ def test_a_malformed_placeholder_of_a_secret_is_refused(
     assert "is not of the form {env:NAME} or {file:NAME}" in read_fault(parse, f"{start}{text}")
 
 
-@pytest.mark.parametrize("name", ["../key", ".hidden", "a/b", "", "x" * 254])
-def test_a_file_of_a_secret_is_in_its_folder(name: str) -> None:
+def test_a_file_of_a_secret_is_in_its_folder() -> None:
     """A secret is named by a file name, not by a path."""
-    assert "is not of the form" in read_fault(parse_body, f"{{file:{name}}}")
-
-
-def test_other_braces_of_a_body_stay() -> None:
-    """A body is often JSON."""
+    for name in ["../key", ".hidden", "a/b", "", "x" * 254]:
+        assert "is not of the form" in read_fault(parse_body, f"{{file:{name}}}")
+    # Other braces of a body stay. A body is often JSON.
     for body in ('{"env": 1}', "{env}", "{x:y}", "{ env:A }"):
         assert parse_body(body) == body
 
@@ -118,7 +112,7 @@ def test_text_of_others_stays_as_it_is_once_it_is_escaped(text: str) -> None:
     assert (escaped != text) == has_placeholders(text)
 
 
-def test_a_url_may_have_literal_text_in_path_and_query() -> None:
+def test_literal_text_is_sent_as_it_is_in_urls_and_bodies() -> None:
     """Its host and its user are never taken literally, and it may not hide a fragment."""
     [url] = parse_urls("http://h/{literal:i}?a={literal:env:A}&b={i}")
     assert (url.path, url.query) == ("/{literal:i}", "a={literal:env:A}&b={i}")
@@ -126,10 +120,7 @@ def test_a_url_may_have_literal_text_in_path_and_query() -> None:
         assert "has {literal: before its path" in read_fault(parse_urls, wrong)
     assert "has a fragment (#)" in read_fault(parse_urls, "http://h/{literal:#}")
     assert "unknown placeholder" in read_fault(parse_urls, "http://h/{literal:a")
-
-
-def test_the_length_of_a_body_is_what_is_sent() -> None:
-    """A mark of literal text is not."""
+    # The length of a body is what is sent. A mark of literal text is not.
     assert find_framing_fault(parse_headers("Content-Length: 3"), "{literal:i}") is None
     assert find_framing_fault(parse_headers("Content-Length: 11"), "{literal:i}") is not None
     assert find_body_type('{"a": "{literal:i}"}') == JSON_TYPE
@@ -167,35 +158,23 @@ class OneRow:
 
 
 @given(text=TEMPLATES, index=INDICES)
-def test_a_template_puts_the_index_in_every_place(text: str, index: int) -> None:
+def test_a_template_puts_index_and_values_in_their_places(text: str, index: int) -> None:
     """Each `{i}` becomes the index in plain digits, and all other braces stay where there is no data."""
     template, expected = Template.parse(text), text.replace("{i}", str(index))
     assert template.bind()(index) == expected
     assert template.bind_bytes()(index) == expected.encode()
-
-
-@given(text=TEMPLATES, index=INDICES)
-def test_a_template_puts_values_of_the_row_in_their_places(text: str, index: int) -> None:
-    """Each `{column}` becomes the value of the row, and what is no column stays."""
+    # A template puts values of the row in their places.
     template = Template.parse(text, ("sku", "price", "other"), AS_TEXT)
     expected = text.replace("{i}", str(index)).replace("{sku}", "a/b").replace("{price}", f"{index}.50")
     assert template.bind(OneRow())(index) == expected
     assert template.bind_bytes(OneRow())(index) == expected.encode()
-
-
-@given(text=TEMPLATES, index=INDICES)
-def test_the_values_of_a_template_fill_its_pattern(text: str, index: int) -> None:
-    """Whoever puts several templates together formats all of them at once."""
+    # The values of a template fill its pattern.
     template = Template.parse(text, ("sku", "price"), AS_TEXT)
     filled = template.build_pattern() % template.bind_values(OneRow())(index)
     assert filled == template.bind_bytes(OneRow())(index)
     every = Template(value for value in OneRow.values)
     assert every.bind_values(OneRow())(index) == OneRow().read(index)
-
-
-@given(text=TEMPLATES, index=INDICES)
-def test_a_constant_template_is_the_same_for_every_index(text: str, index: int) -> None:
-    """A template that is called constant does not change with the index, and every other one does."""
+    # A constant template is the same for every index.
     template = Template.parse(text)
     build = template.bind()
     assert template.is_constant == (build(index) == build(index + 1))
@@ -214,12 +193,9 @@ def test_a_template_says_what_it_needs_of_each_row() -> None:
     """The same column may stand in it more than once."""
     template = Template.parse("{a}{i}{b}{a}", ("a", "b"), IN_JSON)
     assert template.values == [Value("a", IN_JSON), Value("b", IN_JSON), Value("a", IN_JSON)]
-
-
-@pytest.mark.parametrize(("text", "first"), [("", ""), ("{i}", "0"), ("/{i}/{i}", "/0/0")])
-def test_the_first_index_is_zero(text: str, first: str) -> None:
-    """The request space begins at 0."""
-    assert Template.parse(text).bind()(0) == first
+    for text, first in [("", ""), ("{i}", "0"), ("/{i}/{i}", "/0/0")]:
+        # The first index is zero. The request space begins at 0.
+        assert Template.parse(text).bind()(0) == first
 
 
 @pytest.mark.parametrize("columns", [(), ("j",)])

@@ -73,17 +73,6 @@ def test_a_rate_is_limited_by_a_rate_or_by_the_plan(text: str, unit: FigureUnit,
     assert (threshold.kind, threshold.unit, threshold.limit) == (FigureKind.RATE, unit, limit)
 
 
-def test_a_threshold_may_be_about_a_target_a_phase_or_some_seconds_and_may_end_the_run() -> None:
-    """What is not said is: all targets, all phases but the warm-up, the whole of the time, and no abort."""
-    plain, scoped = Threshold("p99 < 1s"), Threshold('p99 of "add to cart" < 1s during steady')
-    recent = Threshold("rate >= 0.99 of plan over 10s during steady: abort")
-
-    assert (plain.target, plain.phase, plain.over_s, plain.aborts) == (None, None, None, False)
-    assert (scoped.target, scoped.phase) == ("add to cart", "steady")
-    assert (recent.over_s, recent.phase, recent.aborts) == (Fraction(10), "steady", True)
-    assert recent.comparison is ComparisonOperator.AT_LEAST
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -132,8 +121,15 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_allowed(text: str, err
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_may_have_one_threshold_or_a_list_and_yaml_reads_the_colon_as_a_mapping() -> None:
-    """All forms are read as the same text."""
+def test_a_threshold_may_be_about_a_target_a_phase_or_some_seconds_and_may_end_the_run() -> None:
+    """What is not said is: all targets, all phases but the warm-up, the whole of the time, and no abort."""
+    plain, scoped = Threshold("p99 < 1s"), Threshold('p99 of "add to cart" < 1s during steady')
+    recent = Threshold("rate >= 0.99 of plan over 10s during steady: abort")
+    assert (plain.target, plain.phase, plain.over_s, plain.aborts) == (None, None, None, False)
+    assert (scoped.target, scoped.phase) == ("add to cart", "steady")
+    assert (recent.over_s, recent.phase, recent.aborts) == (Fraction(10), "steady", True)
+    assert recent.comparison is ComparisonOperator.AT_LEAST
+    # A file may have one threshold or a list and yaml reads the colon as a mapping.
     assert parse_thresholds("ok >= 99%") == ("ok >= 99%",)
     assert parse_thresholds(["ok >= 99%", {"p99 < 1s": "abort"}]) == ("ok >= 99%", "p99 < 1s: abort")
     assert parse_thresholds([{"p99 < 1s": "abort"}])[0].aborts

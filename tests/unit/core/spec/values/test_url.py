@@ -107,27 +107,22 @@ def test_the_error_for_a_url_says_what_is_wrong(url: object, fault: str) -> None
     assert read_fault(url) == fault
 
 
-def test_a_url_has_its_parts() -> None:
-    """It is split once, for everyone who sends requests, and its text stays as the user wrote it."""
-    url = Url("HTTP://me:{env:P}@Example.COM:8080/a b/{i}?q={i}")
-    assert (url.scheme, url.authority, url.host) == ("http", "me:{env:P}@Example.COM:8080", "example.com")
-    assert (url.path, url.query) == ("/a b/{i}", "q={i}")
-    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
-        Url("http://[::1/")
-    assert (Url("http://h").path, Url("http://h").query, Url("/x").host) == ("", "", "")
-
-
-@pytest.mark.parametrize(
-    "url", ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]
-)
-def test_a_proxy_stays_as_it_was_written(url: str) -> None:
+def test_urls_of_proxies_bases_and_targets_stay_as_they_were_written() -> None:
     """It may have a user."""
-    assert parse_proxy(url) == url
+    for url in ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]:
+        assert parse_proxy(url) == url
+    for url in ["https://shop.example", "http://me:{env:P}@[::1]:8443/api/v1/", "http://h:1"]:
+        # A base url stays as it was written. It may have a user, a port and a path, and secrets in them.
+        assert parse_base_url(url) == url
+    for url in ["/", "/items/{i}?a={i}", "?q={env:Q}", "//a", "http://h/{i}", "HTTPS://h"]:
+        # A target has a path or a whole url. It stays as it was written.
+        assert parse_reference(url) == url
+        assert is_absolute(url) == (not url.startswith(("/", "?")))
 
 
-@pytest.mark.parametrize(
-    ("url", "fault"),
-    [
+def test_the_error_for_a_proxy_a_base_and_a_target_says_what_is_wrong() -> None:
+    """Proxies are reached by plain HTTP only, and nothing is requested from the proxy itself."""
+    cases: list[tuple[object, str]] = [
         ("https://h:3128", "https://h:3128 is not a proxy such as http://proxy.example:3128"),
         ("http://h/path", "http://h/path is not a proxy such as http://proxy.example:3128"),
         ("http://h/?q", "http://h/?q is not a proxy such as http://proxy.example:3128"),
@@ -135,52 +130,20 @@ def test_a_proxy_stays_as_it_was_written(url: str) -> None:
         ("h:3128", "h:3128 has no scheme, write http://h:3128"),
         ("http://h:3128/{i}", "http://h:3128/{i} is not a proxy such as http://proxy.example:3128"),
         (["http://h"], "['http://h'] is not text"),
-    ],
-)
-def test_an_invalid_proxy_is_named(url: object, fault: str) -> None:
-    """Proxies are reached by plain HTTP only, and nothing is requested from the proxy itself."""
-    assert read_fault(url, parse_proxy) == fault
-
-
-@pytest.mark.parametrize("host", ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"])
-def test_a_host_has_no_secret(host: str) -> None:
-    """Every resolver on the way would see it."""
-    assert "has a secret in its host" in read_fault(f"http://{host}/x@y")
-
-
-@pytest.mark.parametrize(
-    "url", ["https://shop.example", "http://me:{env:P}@[::1]:8443/api/v1/", "http://h:1"]
-)
-def test_a_base_url_stays_as_it_was_written(url: str) -> None:
-    """It may have a user, a port and a path, and secrets in them."""
-    assert parse_base_url(url) == url
-
-
-@pytest.mark.parametrize(
-    ("url", "fault"),
-    [
+    ]
+    for url, fault in cases:
+        assert read_fault(url, parse_proxy) == fault
+    other_cases: list[tuple[object, str]] = [
         ("shop", "shop has no scheme, write http://shop"),
         ("http://h/?a", "http://h/?a has ? in it; a base URL has scheme, host, port and path"),
         ("http://me:pw@h/?", "http://***@h/? has ? in it; a base URL has scheme, host, port and path"),
         ("http://h/{i}", "http://h/{i} has {i} in it; a base URL has scheme, host, port and path"),
         (["http://h/"], "['http://h/'] is not text"),
-    ],
-)
-def test_the_error_for_a_base_url_says_what_is_wrong(url: object, fault: str) -> None:
-    """Nothing can be put behind a query."""
-    assert read_fault(url, parse_base_url) == fault
-
-
-@pytest.mark.parametrize("url", ["/", "/items/{i}?a={i}", "?q={env:Q}", "//a", "http://h/{i}", "HTTPS://h"])
-def test_a_target_has_a_path_or_a_whole_url(url: str) -> None:
-    """It stays as it was written."""
-    assert parse_reference(url) == url
-    assert is_absolute(url) == (not url.startswith(("/", "?")))
-
-
-@pytest.mark.parametrize(
-    ("url", "fault"),
-    [
+    ]
+    for url, fault in other_cases:
+        # The error for a base url says what is wrong. Nothing can be put behind a query.
+        assert read_fault(url, parse_base_url) == fault
+    more_cases: list[tuple[object, str]] = [
         ("", "'' is neither a whole URL nor a path that begins with /"),
         ("items", "items is neither a whole URL nor a path that begins with /"),
         ("http:/h", "http:/h is neither a whole URL nor a path that begins with /"),
@@ -189,16 +152,21 @@ def test_a_target_has_a_path_or_a_whole_url(url: str) -> None:
         ("/a\r\nHost: x", r"'/a\r\nHost: x' contains whitespace or control characters"),
         ("http://{i}/", "http://{i}/ has {i} in its host; only path and query may have it"),
         (None, "null is not text"),
-    ],
-)
-def test_the_error_for_the_url_of_a_target_says_what_is_wrong(url: object, fault: str) -> None:
-    """It shows what the user wrote, and nothing that Oku has put before it."""
-    assert read_fault(url, parse_reference) == fault
+    ]
+    for url, fault in more_cases:
+        # The error for the url of a target says what is wrong.
+        assert read_fault(url, parse_reference) == fault
 
 
-@pytest.mark.parametrize(
-    ("base", "reference", "url"),
-    [
+def test_a_url_has_its_parts() -> None:
+    """It is split once, for everyone who sends requests, and its text stays as the user wrote it."""
+    url = Url("HTTP://me:{env:P}@Example.COM:8080/a b/{i}?q={i}")
+    assert (url.scheme, url.authority, url.host) == ("http", "me:{env:P}@Example.COM:8080", "example.com")
+    assert (url.path, url.query) == ("/a b/{i}", "q={i}")
+    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
+        Url("http://[::1/")
+    assert (Url("http://h").path, Url("http://h").query, Url("/x").host) == ("", "", "")
+    for base, reference, whole in [
         ("http://h", "/a", "http://h/a"),
         ("http://h/", "/a", "http://h/a"),
         ("http://h/api/", "/{i}?x", "http://h/api/{i}?x"),
@@ -207,16 +175,17 @@ def test_the_error_for_the_url_of_a_target_says_what_is_wrong(url: object, fault
         ("http://h/api", "?x=1", "http://h/api?x=1"),
         ("http://h/api", "//x", "http://h/api//x"),
         ("http://h/api", "https://other/", "https://other/"),
-    ],
-)
-def test_a_path_is_put_behind_the_base_url(base: str, reference: str, url: str) -> None:
-    """With one slash between them; a whole URL goes where it says."""
-    joined = join_url(Url(base), reference)
-    assert (joined, type(joined)) == (url, Url)
+    ]:
+        # A path is put behind the base url. With one slash between them; a whole URL goes where it says.
+        joined = join_url(Url(base), reference)
+        assert (joined, type(joined)) == (whole, Url)
 
 
-def test_a_host_has_at_most_253_characters() -> None:
-    """A longer one is refused before it is encoded, for that would take minutes."""
+def test_a_host_has_no_secret_and_at_most_253_characters() -> None:
+    """Every resolver on the way would see it."""
+    for host in ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"]:
+        assert "has a secret in its host" in read_fault(f"http://{host}/x@y")
+    # A host has at most 253 characters.
     longest = f"http://{'a.' * 126}b/"
     assert parse_urls(longest) == (longest,)
     for host in (f"{'a.' * 126}bc", "\u4e00\u4e01" * 30_000):

@@ -32,7 +32,7 @@ def test_each_end_has_its_reason() -> None:
     assert found == cases
 
 
-def test_an_end_is_reported_for_a_while() -> None:
+def test_an_end_is_reported_for_a_while_and_fits_into_a_message() -> None:
     """Progress may be lost; each has a number, by which it is known again."""
     now = 100.0
     ends = HostEnds(lambda: now)
@@ -44,10 +44,7 @@ def test_an_end_is_reported_for_a_while() -> None:
     assert [end.number for end in ends.list_latest()] == [2]
     now += REPORTED_S
     assert ends.list_latest() == []
-
-
-def test_ends_fit_into_a_message() -> None:
-    """This holds however often user code ends its process, and whatever it prints."""
+    # Ends fit into a message. This holds however often user code ends its process, and whatever it prints.
     ends = HostEnds()
     for number in range(3 * MOST_HOST_ENDS):
         ends.record("r1", ProcessEnd(HostEndReason.EXITED, f"{number}\n\t{'x' * 1000}"), number)

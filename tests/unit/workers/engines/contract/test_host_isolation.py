@@ -17,16 +17,10 @@ WORKERS = {
 def test_user_code_sees_only_what_says_where_things_are() -> None:
     """A name is harmless as a whole, and not by what it begins with."""
     assert choose_environment(WORKERS).keys() == {"PATH", "HOME", "LC_ALL", "TZ"}
-
-
-def test_user_code_sees_the_variables_that_are_named() -> None:
-    """A name that there is not is passed over."""
+    # User code sees the variables that are named. A name that there is not is passed over.
     seen = choose_environment(WORKERS, ["REGION", "ZONE"])
     assert seen == choose_environment(WORKERS) | {"REGION": "north"}
-
-
-def test_no_name_opens_the_settings_of_oku() -> None:
-    """Neither their own, nor all."""
+    # No name opens the settings of oku. Neither their own, nor all.
     names = ["OKU_MESSAGE_KEY", "CELERY_BROKER_URL", "*"]
     assert choose_environment(WORKERS, names) == {
         name: value for name, value in WORKERS.items() if not name.startswith(("OKU_", "CELERY_"))

@@ -31,37 +31,25 @@ def test_a_window_is_no_larger_than_requests_and_files(
     assert limit_window(choose_window(spec), spec) == expected
 
 
-def test_over_http2_a_file_is_that_of_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With as many streams as a connection may have; the number of streams means nothing otherwise."""
-    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 4 + FILES_BESIDE)
-    assert limit_window(1000, Spec(engine=Engine.NGHTTP2, streams=100)) == 400
-    assert limit_window(300, Spec(engine=Engine.NGHTTP2, streams=100)) == 300
-    assert limit_window(1000, Spec(streams=100)) == 4
-
-
-def test_workers_share_a_window_that_is_of_all_of_them() -> None:
+def test_workers_share_a_window_that_is_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its part, rounded up."""
     spec = Spec(concurrency=2000, shares_concurrency=True)
     assert [choose_window(spec, workers) for workers in (1, 3, 4000)] == [2000, 667, 1]
-
-
-def test_a_window_may_be_empty_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing but time or a share makes it so."""
-    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 10)
-    assert (limit_window(0, Spec()), limit_window(5, Spec())) == (0, 1)
-
-
-def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told in one line."""
+    # Only the system lowers a window in a way that is told. It is told in one line.
     monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
     assert describe_lowered_window(936, 936, Spec()) == ""
     assert describe_lowered_window(936, 2000, Spec()) == (
         "936 requests are in flight, not 2000: only 1000 open files are allowed"
     )
-
-
-def test_over_http2_a_spec_says_how_many_connections_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To each host; a window that needs more of them is lowered, and it is told."""
+    # A window may be empty for a time. Nothing but time or a share makes it so.
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 10)
+    assert (limit_window(0, Spec()), limit_window(5, Spec())) == (0, 1)
+    # Over http2 a file is that of several requests.
+    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 4 + FILES_BESIDE)
+    assert limit_window(1000, Spec(engine=Engine.NGHTTP2, streams=100)) == 400
+    assert limit_window(300, Spec(engine=Engine.NGHTTP2, streams=100)) == 300
+    assert limit_window(1000, Spec(streams=100)) == 4
+    # Over http2 a spec says how many connections there are.
     monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
     urls = parse_urls(["http://a/x", "http://a/y", "http://b/"])
     spec = Spec(urls=urls, engine=Engine.NGHTTP2, streams=10, connections=3)

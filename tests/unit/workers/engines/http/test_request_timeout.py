@@ -15,26 +15,19 @@ UNEXPECTED: Parsed = (UNEXPECTED_STATUS, 503, 5, "status 503")
 SECOND_NS = 10**9
 
 
-@pytest.mark.parametrize(
-    ("parsed", "latency_ns", "judged"),
-    [
+def test_an_answer_that_is_too_late_to_be_ok_is_no_answer_after_the_limit() -> None:
+    """Before that it has failed its check, unless it has failed anyway."""
+    cases: list[tuple[Parsed, int, Parsed]] = [
         (FINE, 2 * SECOND_NS, (FAILED_CHECK, 200, 5, CHECK_WITHIN)),
         (UNEXPECTED, 2 * SECOND_NS, UNEXPECTED),
         (FINE, 2 * SECOND_NS + 1, (TIMEOUT, 200, 5, "no answer within 2s")),
         (UNEXPECTED, 2 * SECOND_NS + 1, (TIMEOUT, 503, 5, "no answer within 2s")),
-    ],
-)
-def test_an_answer_that_is_too_late_to_be_ok_is_no_answer_after_the_limit(
-    parsed: Parsed, latency_ns: int, judged: Parsed
-) -> None:
-    """Before that it has failed its check, unless it has failed anyway."""
-    limit = RequestTimeout(2)
-    assert (limit.ns, limit.reason) == (2 * SECOND_NS, "no answer within 2s")
-    assert limit.judge(parsed, latency_ns) == judged
-
-
-def test_a_limit_may_be_a_part_of_a_second() -> None:
-    """It is told as one would write it."""
+    ]
+    for parsed, latency_ns, judged in cases:
+        limit = RequestTimeout(2)
+        assert (limit.ns, limit.reason) == (2 * SECOND_NS, "no answer within 2s")
+        assert limit.judge(parsed, latency_ns) == judged
+    # A limit may be a part of a second. It is told as one would write it.
     limit = RequestTimeout(0.0015)
     assert (limit.ns, limit.reason) == (1_500_000, "no answer within 0.0015s")
 

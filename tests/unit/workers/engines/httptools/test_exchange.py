@@ -274,7 +274,7 @@ def play(kind: Kind, scene: Scene, patch: pytest.MonkeyPatch) -> list[object]:
     return [*subject.told, site.close(), *leases.tell()]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(scenes)
 def test_both_do_the_same(kinds: tuple[Kind, Kind], scene: Scene) -> None:
     """Whatever comes: what is called and sent, and what is counted at the end of the turn."""

@@ -43,6 +43,7 @@ async def build_bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BuildBen
     yield build
     for bench in benches:
         await asyncio.wait_for(bench.engine.close(), 1)
+    for bench in benches:
         check_left(bench)
 
 
@@ -80,18 +81,6 @@ async def answer_all(bench: Nghttp2Bench, execution: Execution) -> None:
 
 
 # Connections and streams.
-
-
-async def test_a_connection_takes_the_next_request(bench: MultiplexedBench) -> None:
-    """It does so at once, also when that is of the next lease."""
-    bench.add((0, 4))
-    bench.add((4, 8))
-    await settle()
-    for number in range(5):
-        bench.answer(number)
-        await settle()
-        assert bench.sent == list(range(number + 4))
-    assert len(bench.open) == 1
 
 
 @pytest.mark.parametrize(
@@ -132,8 +121,19 @@ async def test_more_connections_are_made_where_a_server_allows_few_streams(
     assert caplog.messages == ["http://host allows 3 streams at a time on a connection, not 10"]
 
 
-async def test_a_limit_of_no_streams_is_kept(bench: MultiplexedBench) -> None:
-    """What has no stream is not taken, but for what a connection was made for; it goes on with the limit."""
+async def test_a_connection_takes_the_next_request(build_bench: BuildBench) -> None:
+    """It does so at once, also when that is of the next lease."""
+    bench = build_bench()
+    bench.add((0, 4))
+    bench.add((4, 8))
+    await settle()
+    for number in range(5):
+        bench.answer(number)
+        await settle()
+        assert bench.sent == list(range(number + 4))
+    assert len(bench.open) == 1
+    # A limit of no streams is kept.
+    bench = build_bench()
     bench.settings = {Setting.MAX_CONCURRENT_STREAMS: 0}
     execution = bench.add((0, 10))
     await settle()
@@ -142,10 +142,8 @@ async def test_a_limit_of_no_streams_is_kept(bench: MultiplexedBench) -> None:
         transport.session.change_settings({Setting.MAX_CONCURRENT_STREAMS: 10})
     await settle()
     assert (bench.sent, execution.in_flight) == ([0, 1, 2], 3)
-
-
-async def test_nothing_is_sent_before_the_server_has_said_what_it_allows(bench: MultiplexedBench) -> None:
-    """One request is taken for a connection that is not ready, and its time runs."""
+    # Nothing is sent before the server has said what it allows.
+    bench = build_bench()
     bench.settings = None
     execution = bench.add((0, 10))
     await settle()
@@ -155,7 +153,9 @@ async def test_nothing_is_sent_before_the_server_has_said_what_it_allows(bench: 
     assert (len(bench.open), bench.sent, execution.in_flight) == (1, [0, 1, 2], 3)
 
 
-async def test_connections_are_made_in_steps(build_bench: BuildBench) -> None:
+async def test_connections_are_made_in_steps(
+    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Requests that must wait for one are not taken."""
     bench = build_bench(concurrency=1000, streams=1)
     bench.may_connect.clear()
@@ -166,12 +166,7 @@ async def test_connections_are_made_in_steps(build_bench: BuildBench) -> None:
     while bench.engine.in_flight < 1000:
         await settle()
     assert len(bench.open) == 1000
-
-
-async def test_no_more_connections_are_made_than_there_may_be_files(
-    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of them has its streams all the same."""
+    # No more connections are made than there may be files. Each of them has its streams all the same.
     monkeypatch.setattr(engine_protocol, "read_open_files", lambda: FILES_BESIDE + 2)
     bench = build_bench(concurrency=100)
     bench.add((0, 1000))
@@ -254,15 +249,6 @@ async def test_closing_at_any_turn_of_the_event_loop_leaves_no_connection(
     assert set(execution.given_back) - set(execution.untouched) == set(bench.sent)
 
 
-async def test_an_idle_connection_waits_for_the_next_lease(bench: MultiplexedBench) -> None:
-    """It is used again."""
-    await answer_all(bench, bench.add((0, 5)))
-    assert bench.engine.in_flight == 0
-    execution = bench.add((5, 8))
-    await settle()
-    assert (execution.in_flight, len(bench.open)) == (3, 1)
-
-
 @pytest.mark.parametrize("error", [None, ConnectionResetError()])
 async def test_an_idle_connection_that_ends_counts_as_nothing(
     bench: MultiplexedBench, error: Exception | None
@@ -288,8 +274,16 @@ async def test_idle_connections_are_swept_by_a_limit_of_their_own(build_bench: B
     assert bench.open[0].is_aborted
 
 
-async def test_how_long_connecting_took_is_noted_once(bench: MultiplexedBench) -> None:
-    """With the first request on the connection, whatever becomes of it."""
+async def test_an_idle_connection_waits_for_the_next_lease(build_bench: BuildBench) -> None:
+    """It is used again."""
+    bench = build_bench()
+    await answer_all(bench, bench.add((0, 5)))
+    assert bench.engine.in_flight == 0
+    execution = bench.add((5, 8))
+    await settle()
+    assert (execution.in_flight, len(bench.open)) == (3, 1)
+    # How long connecting took is noted once.
+    bench = build_bench()
     execution = bench.add((0, 20))
     await answer_all(bench, execution)
     [tally] = execution.tallies
@@ -320,8 +314,9 @@ async def test_waiting_for_a_connection_counts_towards_the_limit(
     assert (following.in_flight, bench.sent[-1:]) == (3, [3])
 
 
-async def test_a_timeout_leaves_its_connection(bench: MultiplexedBench) -> None:
+async def test_a_timeout_leaves_its_connection(build_bench: BuildBench) -> None:
     """The stream is reset, and the next request takes its place, as long as anything comes."""
+    bench = build_bench()
     execution = bench.add((0, 100))
     await settle()
     bench.advance(1000)
@@ -334,10 +329,8 @@ async def test_a_timeout_leaves_its_connection(bench: MultiplexedBench) -> None:
     resets = {stream.reset for stream in bench.open[0].session.streams.values()} - {None}
     assert resets == {ErrorCode.CANCEL}
     assert (bench.sent, execution.in_flight) == ([0, 1, 2, 3, 4, 5], 3)
-
-
-async def test_a_connection_of_which_nothing_comes_gets_no_further_requests(bench: MultiplexedBench) -> None:
-    """Nobody may be there any more."""
+    # A connection of which nothing comes gets no further requests. Nobody may be there any more.
+    bench = build_bench()
     execution = bench.add((0, 100))
     await settle()
     bench.advance(10)
@@ -352,8 +345,9 @@ async def test_a_connection_of_which_nothing_comes_gets_no_further_requests(benc
     assert bench.open[0].is_aborted
 
 
-async def test_a_cut_resets_streams_and_keeps_the_connection(bench: MultiplexedBench) -> None:
+async def test_a_cut_resets_streams_and_keeps_the_connection(build_bench: BuildBench) -> None:
     """The server learns of it, and what follows goes on where it was."""
+    bench = build_bench()
     first = bench.add((0, 3))
     await settle()
     second = bench.add((3, 6))
@@ -363,10 +357,8 @@ async def test_a_cut_resets_streams_and_keeps_the_connection(bench: MultiplexedB
     assert (second.in_flight, len(bench.open)) == (3, 1)
     resets = [stream.reset for stream in bench.open[0].session.streams.values()]
     assert resets == [ErrorCode.CANCEL] * 3 + [None] * 3
-
-
-async def test_what_had_no_stream_is_given_back_as_untouched(bench: MultiplexedBench) -> None:
-    """Nobody has seen it."""
+    # What had no stream is given back as untouched. Nobody has seen it.
+    bench = build_bench()
     bench.settings = None
     execution = bench.add((0, 3))
     await settle()
@@ -375,8 +367,11 @@ async def test_what_had_no_stream_is_given_back_as_untouched(bench: MultiplexedB
     assert (execution.given_back, execution.untouched, bench.engine.in_flight) == ([0], [0], 0)
 
 
-async def test_a_server_of_another_protocol_is_asked_for_nothing(bench: MultiplexedBench) -> None:
+async def test_a_server_of_another_protocol_is_asked_for_nothing(
+    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each request ends with the reason, and none of them is sent."""
+    bench = build_bench()
     bench.settings = None
     execution = bench.add((0, 20))
     while not execution.finished.done():
@@ -386,12 +381,8 @@ async def test_a_server_of_another_protocol_is_asked_for_nothing(bench: Multiple
                 transport.session.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     assert (execution.outcomes[CONNECT_ERROR], find_reasons(execution)) == (20, {NO_HTTP2: 20})
     assert bench.sent == []
-
-
-async def test_a_tls_server_that_has_not_agreed_on_http2_is_asked_for_nothing(
-    bench: MultiplexedBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may have ignored what it was offered."""
+    # A tls server that has not agreed on http2 is asked for nothing.
+    bench = build_bench()
     monkeypatch.setattr(Http2Transport, "selected_alpn_protocol", lambda _: None)
     execution = bench.add((0, 20))
     await asyncio.wait_for(execution.finished, 1)
@@ -422,8 +413,9 @@ async def test_a_server_that_hangs_up_on_the_first_bytes_speaks_no_http2(
     assert find_reasons(execution).keys() <= reasons
 
 
-async def test_a_response_that_has_begun_is_cut_short(bench: MultiplexedBench) -> None:
+async def test_the_end_of_a_connection_ends_what_is_in_flight_on_it(build_bench: BuildBench) -> None:
     """The server has hung up on the other requests."""
+    bench = build_bench()
     execution = bench.add((0, 3))
     await settle()
     transport = bench.open[0]
@@ -433,10 +425,8 @@ async def test_a_response_that_has_begun_is_cut_short(bench: MultiplexedBench) -
     await settle()
     assert execution.outcomes[DISCONNECTED] == 3
     assert find_reasons(execution) == {CUT_SHORT: 1, HUNG_UP: 2}
-
-
-async def test_a_fault_of_a_connection_ends_all_that_is_in_flight_on_it(bench: MultiplexedBench) -> None:
-    """Others take their places on another connection."""
+    # A fault of a connection ends all that is in flight on it.
+    bench = build_bench()
     execution = bench.add((0, 100))
     await settle()
     bench.open[0].session.send(build_headers(0, [(":status", "200")]))
@@ -444,10 +434,8 @@ async def test_a_fault_of_a_connection_ends_all_that_is_in_flight_on_it(bench: M
     assert execution.outcomes[PROTOCOL_ERROR] == 3
     assert find_reasons(execution) == {"not HTTP/2: PROTOCOL_ERROR": 3}
     assert [list_targets(transport) for transport in bench.open] == [[0, 1, 2], [3, 4, 5]]
-
-
-async def test_a_connection_that_is_lost_ends_all_that_is_in_flight_on_it(bench: MultiplexedBench) -> None:
-    """With the reason of a GOAWAY if there was one."""
+    # A connection that is lost ends all that is in flight on it.
+    bench = build_bench()
     execution = bench.add((0, 100))
     await settle()
     bench.open[0].session.go_away(code=ErrorCode.ENHANCE_YOUR_CALM)
@@ -462,8 +450,9 @@ async def test_a_connection_that_is_lost_ends_all_that_is_in_flight_on_it(bench:
 # What the server has not looked at.
 
 
-async def test_a_goaway_moves_on_to_another_connection(bench: MultiplexedBench) -> None:
+async def test_what_the_server_has_not_looked_at_is_sent_again(build_bench: BuildBench) -> None:
     """What was taken ends on the old one, which is closed then; what was not looked at counts once."""
+    bench = build_bench()
     execution = bench.add((0, 6))
     await settle()
     bench.open[0].session.go_away(last_stream=3)
@@ -478,10 +467,8 @@ async def test_a_goaway_moves_on_to_another_connection(bench: MultiplexedBench) 
     bench.open[0].requests.clear()
     await answer_all(bench, execution)
     assert (execution.outcomes[OK], execution.ended, len(bench.open)) == (6, 6, 2)
-
-
-async def test_a_refused_stream_is_sent_again(bench: MultiplexedBench) -> None:
-    """Before what is new, on the same connection if there is no other; it counts once."""
+    # A refused stream is sent again.
+    bench = build_bench()
     execution = bench.add((0, 5))
     await settle()
     bench.open[0].session.reset(bench.open[0].requests[1].stream, ErrorCode.REFUSED_STREAM)
@@ -489,10 +476,8 @@ async def test_a_refused_stream_is_sent_again(bench: MultiplexedBench) -> None:
     assert list_targets(bench.open[0]) == [0, 1, 2, 1]
     await answer_all(bench, execution)
     assert (execution.outcomes[OK], execution.ended) == (5, 5)
-
-
-async def test_a_stream_that_is_always_refused_fails(bench: MultiplexedBench) -> None:
-    """After so many times; another request has as many of its own, in the same object."""
+    # A stream that is always refused fails.
+    bench = build_bench()
     execution = bench.add((0, 3))
     for turn in range(MOST_REFUSALS):
         await settle()
@@ -503,6 +488,18 @@ async def test_a_stream_that_is_always_refused_fails(bench: MultiplexedBench) ->
     assert (execution.outcomes[DISCONNECTED], find_reasons(execution)) == (3, {STREAM_REFUSED: 3})
     assert len(bench.open[0].requests) == 3 * MOST_REFUSALS
     assert bench.sent == [each for each in range(3) for _ in range(MOST_REFUSALS)]
+    # What was refused and waits is given back as untouched.
+    bench = build_bench()
+    execution = bench.add((0, 3))
+    await settle()
+    session = bench.open[0].session
+    session.change_settings({Setting.MAX_CONCURRENT_STREAMS: 0})
+    session.reset(bench.open[0].requests[1].stream, ErrorCode.REFUSED_STREAM)
+    bench.may_connect.clear()
+    await settle()
+    bench.engine.cancel(execution)
+    await settle()
+    assert (execution.given_back, execution.untouched) == ([0, 1, 2], [1])
 
 
 async def test_refusals_are_counted_for_each_request(build_bench: BuildBench) -> None:
@@ -521,24 +518,7 @@ async def test_refusals_are_counted_for_each_request(build_bench: BuildBench) ->
                     refused.add(request.target)
                     transport.session.reset(request.stream, ErrorCode.REFUSED_STREAM)
     assert (execution.outcomes[OK], len(refused)) == (20, 20)
-
-
-async def test_what_was_refused_and_waits_is_given_back_as_untouched(bench: MultiplexedBench) -> None:
-    """The server says that it has not looked at it, and it was not sent again."""
-    execution = bench.add((0, 3))
-    await settle()
-    session = bench.open[0].session
-    session.change_settings({Setting.MAX_CONCURRENT_STREAMS: 0})
-    session.reset(bench.open[0].requests[1].stream, ErrorCode.REFUSED_STREAM)
-    bench.may_connect.clear()
-    await settle()
-    bench.engine.cancel(execution)
-    await settle()
-    assert (execution.given_back, execution.untouched) == ([0, 1, 2], [1])
-
-
-async def test_a_url_that_cannot_be_asked_for_holds_nobody_up(build_bench: BuildBench) -> None:
-    """Requests to other URLs are sent."""
+    # A url that cannot be asked for holds nobody up. Requests to other URLs are sent.
     bench = build_bench(urls=(Url("http://h:port/{i}"), Url("http://a/{i}")))
     execution = bench.add((0, 20))
     await answer_all(bench, execution)

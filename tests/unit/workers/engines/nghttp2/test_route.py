@@ -26,10 +26,7 @@ def test_without_room_there_is_none() -> None:
     origin.connections.add(connection)
     origin.connecting.add(connection)
     assert origin.find_roomy() is None
-
-
-def test_connections_take_their_turns() -> None:
-    """The one that has taken a request least recently is the first; who takes one goes to the end."""
+    # Connections take their turns.
     origin, connections = build(3)
     taken = []
     for _ in range(6):
@@ -39,19 +36,13 @@ def test_connections_take_their_turns() -> None:
         del origin.roomy[found]
         origin.roomy[found] = None
     assert taken == [*connections, *connections]
-
-
-def test_a_connection_that_has_refused_a_request_is_avoided() -> None:
-    """If there is another one: else it gets the request again."""
+    # A connection that has refused a request is avoided.
     origin, [first, second] = build(2)
     assert origin.find_roomy(first) is second
     assert origin.find_roomy(second) is first
     del origin.roomy[second]
     assert origin.find_roomy(first) is first
-
-
-def test_a_connection_whose_server_has_hung_up_is_passed_over() -> None:
-    """The event loop says so only later."""
+    # A connection whose server has hung up is passed over. The event loop says so only later.
     origin, [first, second] = build(2)
     first.has_room = False
     assert origin.find_roomy() is second

@@ -149,10 +149,7 @@ def test_the_window_of_the_connection_is_larger_than_that_of_a_stream() -> None:
     bench = Bench()
     [update] = bench.list_sent(Kind.WINDOW_UPDATE)
     assert (update.stream, update.number) == (0, CONNECTION_WINDOW_BYTES - 65_535)
-
-
-def test_how_many_streams_there_may_be_is_what_the_server_said_last() -> None:
-    """Settings that do not say it change nothing; without any there is no bound."""
+    # How many streams there may be is what the server said last.
     bench = Bench({Setting.HEADER_TABLE_SIZE: 0})
     assert bench.session.most_streams > 10**9
     said = [(Setting.MAX_CONCURRENT_STREAMS, 3), (Setting.HEADER_TABLE_SIZE, 100),
@@ -187,23 +184,6 @@ def test_what_changes_nothing_of_a_connection_is_no_news(frame: bytes) -> None:
 # Whole answers.
 
 
-def test_a_complete_answer_ends_its_stream() -> None:
-    """Its status stands first, its body is counted, and it has its time."""
-    bench = Bench()
-    first, second = bench.open(), bench.open()
-    assert bench.session.streams == {1: first, 3: second}
-    bench.now_ns = 2000
-    bench.server.send_headers(3, [(":status", "404"), ("x-any", "y")])
-    bench.settle()
-    bench.now_ns = 3000
-    bench.server.send_data(3, b"hello")
-    bench.settle()
-    assert (bench.ended, bench.session.streams) == ([second], {1: first})
-    assert second.headers == ((b":status", b"404"), (b"x-any", b"y"))
-    assert (second.outcome, second.received, second.first_ns, bytes(second.body)) == (OK, 5, 2000, b"")
-    assert (first.outcome, first.headers, bench.server.faults) == (OK, (), [])
-
-
 @given(st.lists(st.integers(1, 60), max_size=4), st.sampled_from([None, b"body"]))
 def test_an_answer_may_come_in_any_pieces(places: list[int], body: bytes | None) -> None:
     """The borders of what a socket gives are not those of frames."""
@@ -214,14 +194,6 @@ def test_an_answer_may_come_in_any_pieces(places: list[int], body: bytes | None)
     bench.send(*(content[a:b] for a, b in pairwise(borders)))
     assert bench.ended == [stream]
     assert (stream.outcome, stream.received, bytes(stream.body)) == (OK, 6, b"onetwo")
-
-
-def test_of_a_body_is_kept_what_checks_look_into() -> None:
-    """All of it is counted."""
-    bench = Bench()
-    stream = bench.open(kept_bytes=4)
-    bench.send(build_headers(1, OK_FIELDS), build_data(1, b"abc", end=False), build_data(1, b"defg"))
-    assert (bench.ended, bytes(stream.body), stream.received) == ([stream], b"abcd", 7)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +227,27 @@ def test_trailers_stand_behind_the_headers(body: bytes | None) -> None:
     assert stream.headers == ((b":status", b"200"), (b"a", b"b"), (b"grpc-status", b"0"))
 
 
-def test_interim_responses_are_passed_over() -> None:
-    """The answer is the one after them, and its time begins with it."""
+def test_a_complete_answer_ends_its_stream() -> None:
+    """Its status stands first, its body is counted, and it has its time."""
+    bench = Bench()
+    first, second = bench.open(), bench.open()
+    assert bench.session.streams == {1: first, 3: second}
+    bench.now_ns = 2000
+    bench.server.send_headers(3, [(":status", "404"), ("x-any", "y")])
+    bench.settle()
+    bench.now_ns = 3000
+    bench.server.send_data(3, b"hello")
+    bench.settle()
+    assert (bench.ended, bench.session.streams) == ([second], {1: first})
+    assert second.headers == ((b":status", b"404"), (b"x-any", b"y"))
+    assert (second.outcome, second.received, second.first_ns, bytes(second.body)) == (OK, 5, 2000, b"")
+    assert (first.outcome, first.headers, bench.server.faults) == (OK, (), [])
+    # Of a body is kept what checks look into. All of it is counted.
+    bench = Bench()
+    stream = bench.open(kept_bytes=4)
+    bench.send(build_headers(1, OK_FIELDS), build_data(1, b"abc", end=False), build_data(1, b"defg"))
+    assert (bench.ended, bytes(stream.body), stream.received) == ([stream], b"abcd", 7)
+    # Interim responses are passed over. The answer is the one after them, and its time begins with it.
     bench = Bench()
     stream = bench.open()
     bench.send(build_headers(1, [(":status", "103"), ("link", "x")]), build_headers(1, [(":status", "100")]))
@@ -323,10 +314,7 @@ def test_an_answer_that_has_begun_does_not_end_its_request() -> None:
     assert bytes(bench.server.streams[1].body) == bytes(100)
     bench.send(build_data(1, b"i"))
     assert (bench.ended, stream.received, stream.outcome) == ([stream], 2, OK)
-
-
-def test_a_reset_before_the_request_is_out_is_the_end_of_it() -> None:
-    """Without an answer it has failed, even if the server names no error."""
+    # A reset before the request is out is the end of it.
     bench, stream = open_stuck()
     bench.send(END_WITH_RESET)
     assert (bench.ended, fail_reason(stream)) == ([stream], (DISCONNECTED, "stream reset: NO_ERROR"))
@@ -449,29 +437,21 @@ def test_a_goaway_lets_what_was_taken_end() -> None:
     assert bench.session.streams == {1: first}
     bench.send(answer(1))
     assert (bench.ended, first.outcome) == ([second, first], OK)
-
-
-def test_a_first_goaway_may_leave_everything_open() -> None:
-    """A server that is about to end says so before it knows which stream is the last."""
+    # A first goaway may leave everything open.
     bench = Bench()
     stream = bench.open()
     bench.send(build_goaway(LAST_STREAM))
     assert (bench.ended, bench.session.is_draining) == ([], True)
     bench.send(build_goaway(1), answer(1))
     assert (bench.ended, stream.outcome) == ([stream], OK)
-
-
-@pytest.mark.parametrize(
-    ("code", "name"), [(ErrorCode.ENHANCE_YOUR_CALM, "ENHANCE_YOUR_CALM"), (0xBEEF, "unknown code")]
-)
-def test_a_goaway_with_an_error_says_why(code: int, name: str) -> None:
-    """What was taken may end all the same."""
-    bench = Bench()
-    stream = bench.open()
-    bench.send(build_goaway(1, code))
-    assert bench.session.farewell == f"the server hung up: {name}"
-    bench.send(answer(1))
-    assert (bench.ended, stream.outcome, bench.session.fault) == ([stream], OK, "")
+    for code, name in [(ErrorCode.ENHANCE_YOUR_CALM, "ENHANCE_YOUR_CALM"), (0xBEEF, "unknown code")]:
+        # A goaway with an error says why. What was taken may end all the same.
+        bench = Bench()
+        stream = bench.open()
+        bench.send(build_goaway(1, code))
+        assert bench.session.farewell == f"the server hung up: {name}"
+        bench.send(answer(1))
+        assert (bench.ended, stream.outcome, bench.session.fault) == ([stream], OK, "")
 
 
 def test_the_last_bytes_say_that_nothing_is_wrong() -> None:
@@ -502,65 +482,57 @@ FAULTS: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_of_the_connection_is_named(name: str) -> None:
+def test_a_fault_of_the_connection() -> None:
     """What was in flight stays to be accounted for, and nothing is sent on it any more."""
-    bench = Bench()
-    stream, other = bench.open(), bench.open()
-    bench.session.has_news = False
-    bench.send(FAULTS[name])
-    session = bench.session
-    assert session.fault.startswith("not HTTP/2: ")
-    assert session.fault.isprintable()
-    assert len(session.fault) < 120
-    assert (session.is_draining, session.has_news) == (True, True)
-    assert (bench.ended, list(session.streams.values())) == ([], [stream, other])
-    assert session.take_last_bytes() == b""
-    session.reset(stream)
-    assert list(session.streams.values()) == [other]
+    for fault in FAULTS.values():
+        bench = Bench()
+        stream, other = bench.open(), bench.open()
+        bench.session.has_news = False
+        bench.send(fault)
+        session = bench.session
+        assert session.fault.startswith("not HTTP/2: ")
+        assert session.fault.isprintable()
+        assert len(session.fault) < 120
+        assert (session.is_draining, session.has_news) == (True, True)
+        assert (bench.ended, list(session.streams.values())) == ([], [stream, other])
+        assert session.take_last_bytes() == b""
+        session.reset(stream)
+        assert list(session.streams.values()) == [other]
+    for fault in FAULTS.values():
+        # What ended before a fault counts. Although it came in the same piece.
+        bench = Bench()
+        stream, other = bench.open(), bench.open()
+        bench.send(answer(3) + fault)
+        assert (bench.ended, fail_reason(other)) == ([other], (OK, ""))
+        assert bench.session.streams == {1: stream}
+        assert bench.session.fault
+    for name in ["PING", "many fields", "HTTP/1.1"]:
+        # Nothing comes after a fault. Whatever the server may say.
+        bench = Bench()
+        bench.open()
+        bench.send(FAULTS[name])
+        assert bench.session.receive(answer(1), bench.now_ns) == []
+        assert bench.session.fault.startswith("not HTTP/2: ")
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_what_ended_before_a_fault_counts(name: str) -> None:
-    """Although it came in the same piece."""
-    bench = Bench()
-    stream, other = bench.open(), bench.open()
-    bench.send(answer(3) + FAULTS[name])
-    assert (bench.ended, fail_reason(other)) == ([other], (OK, ""))
-    assert bench.session.streams == {1: stream}
-    assert bench.session.fault
-
-
-@pytest.mark.parametrize("name", ["PING", "many fields", "HTTP/1.1"])
-def test_nothing_comes_after_a_fault(name: str) -> None:
-    """Whatever the server may say."""
-    bench = Bench()
-    bench.open()
-    bench.send(FAULTS[name])
-    assert bench.session.receive(answer(1), bench.now_ns) == []
-    assert bench.session.fault.startswith("not HTTP/2: ")
-
-
-@pytest.mark.parametrize(
-    "greeting",
-    [
+def test_who_does_not_begin_with_settings_does_not_speak_http2() -> None:
+    """Whatever is wrong with it in detail is of no interest."""
+    cases: list[bytes] = [
         b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
         b"220 mail.example ESMTP\r\n",
         build_ping(),
         build_headers(1, OK_FIELDS, end=True),
         build_settings(dict.fromkeys(range(100, 4000), 0)),
-    ],
-    ids=["HTTP/1.1", "mail", "ping", "headers", "long settings"],
-)
-def test_who_does_not_begin_with_settings_does_not_speak_http2(greeting: bytes) -> None:
-    """Whatever is wrong with it in detail is of no interest."""
-    bench = Bench(begins=False)
-    bench.send(greeting)
-    assert (bench.session.fault, bench.session.is_ready, bench.session.is_draining) == (NO_HTTP2, False, True)
-
-
-def test_half_of_the_settings_says_nothing_yet() -> None:
-    """The rest may come."""
+    ]
+    for greeting in cases:
+        bench = Bench(begins=False)
+        bench.send(greeting)
+        assert (bench.session.fault, bench.session.is_ready, bench.session.is_draining) == (
+            NO_HTTP2,
+            False,
+            True,
+        )
+    # Half of the settings says nothing yet. The rest may come.
     session = Session()
     session.take_bytes(1 << 30)
     settings = build_settings({Setting.MAX_CONCURRENT_STREAMS: 3})

@@ -28,7 +28,7 @@ def put(handouts: Handouts, execution: Execution, coordinate: int) -> int:
     return handouts.put(Handed(execution.tally, coordinate, 0))
 
 
-async def test_slots_are_used_again(execution: Execution) -> None:
+async def test_slots_are_used_again(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are free come first, so that few pages of shared memory are touched."""
     handouts = Handouts()
     assert [put(handouts, execution, coordinate) for coordinate in range(3)] == [0, 1, 2]
@@ -43,31 +43,20 @@ async def test_slots_are_used_again(execution: Execution) -> None:
     assert found is not None
     assert found.coordinate == 3
     assert handouts.find(9) is None
-
-
-async def test_each_execution_has_its_own(execution: Execution) -> None:
-    """It is cut off alone."""
+    # Each execution has its own. It is cut off alone.
     handouts, other = Handouts(), build()
     for coordinate in range(4):
         put(handouts, (execution, other)[coordinate % 2], coordinate)
     assert (handouts.list_slots(execution), handouts.list_slots(other)) == ([0, 2], [1, 3])
     assert [handed.coordinate for handed in handouts] == [0, 1, 2, 3]
-
-
-async def test_all_can_be_taken_at_once(execution: Execution) -> None:
-    """When their host has died; the next one begins with the first slot."""
+    # All can be taken at once. When their host has died; the next one begins with the first slot.
     handouts = Handouts()
     for coordinate in range(3):
         put(handouts, execution, coordinate)
     handouts.pop(0)
     assert [(slot, handed.coordinate) for slot, handed in handouts.pop_all()] == [(1, 1), (2, 2)]
     assert (len(handouts), put(handouts, execution, 5)) == (0, 0)
-
-
-async def test_there_is_room_for_as_many_as_there_are_slots(
-    execution: Execution, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody handouts out more."""
+    # There is room for as many as there are slots. Nobody handouts out more.
     monkeypatch.setattr("oku_workers.engines.user_code.handouts.MOST_SLOTS", 2)
     handouts = Handouts()
     assert handouts.has_room

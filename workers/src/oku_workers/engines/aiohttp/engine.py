@@ -63,7 +63,7 @@ class AiohttpEngine(HttpEngine):
         self._add_slots()
 
     def set_window(self, window: int) -> None:
-        """Have at most `window` requests in flight from now on; those beyond may end."""
+        """Set how many requests may be in flight; surplus requests may end."""
         self.window = window
         idle = [slot for slot in self._slots if slot.tally is None]
         for slot in idle[: max(0, len(self._slots) - window)]:
@@ -123,7 +123,7 @@ class AiohttpEngine(HttpEngine):
             self._start_slot(slot)
 
     def _start_slot(self, slot: Slot) -> None:
-        # Not a task of the supervisor: its frames would lie under those of every request.
+        # Not a task of the supervisor, whose frames would lie below every request.
         self._idle.add(slot)
         slot.task = asyncio.ensure_future(self._work(slot))
         slot.task.add_done_callback(partial(self._end_slot, slot))

@@ -24,7 +24,7 @@ _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class AnswerBody(StreamReader):
-    """The body of a response, which holds nothing but what checks look at.
+    """The body of a response, of which only the part that checks need is kept.
 
     Attributes:
         head: status line and headers of the response.
@@ -73,7 +73,7 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
                 self.transport.pause_reading()
             return
         if not self._is_asked:
-            self._give_up()
+            self._fail(ClientConnectionError())
             return
         try:
             reader.feed(data)
@@ -119,16 +119,13 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
         if not reader.is_kept:
             self._should_close = True
         body.total_bytes, body.kept, body.first_ns = reader.received, reader.body, self._first_ns
+        self._body = None
         body.feed_eof()
 
     def _fail(self, error: Exception) -> None:
-        """There will be no complete response."""
+        """Give up the connection, and the response that is under way."""
         self._is_asked = False
         (self if self._body is None else self._body).set_exception(error)
-        self._give_up()
-
-    def _give_up(self) -> None:
-        """Take nothing more from this connection."""
         self._should_close = True
         if self.transport is not None:
             self.transport.abort()

@@ -148,7 +148,7 @@ class RedirectingClient:
             raise
         return response
 
-    async def _send(self, chain: RedirectChain) -> ClientResponse:
+    async def _send(self, chain: RedirectChain[Any]) -> ClientResponse:
         (method, url, *_), cookies = chain.hop, self._cookies
         headers = CIMultiDict[str](chain.headers)
         if cookies is not None and (kept := cookies.find(str(url), time())):

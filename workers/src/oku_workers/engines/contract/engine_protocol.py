@@ -1,4 +1,4 @@
-"""What an engine is to the rest of a worker, what it gets beside its spec and its feed, and its window.
+"""The interface of engines, their context beside spec and feed, and the size of their window.
 
 A window is no larger than the run, or than the connections that an engine can have.
 """
@@ -18,25 +18,25 @@ from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
 from oku_workers.executions.execution import Execution
 
 STUCK_S = 5.0
-"""A request that has not ended so long after it was cut off is given back: it never will."""
+"""A request that has not ended this long after its cut is given back: it never will."""
 FILES_BESIDE = 64
 """Open files of a worker that are not connections to a target."""
 
 
 @dataclass
 class HostLoad:
-    """What a process of user code has said of itself."""
+    """The load that a process of user code reports."""
 
     cpu_s: float = 0.0
     busy_s: float = 0.0
-    """The same, and how long it waited for a processor."""
+    """The same, with the time that it waited for a processor."""
     late_s: float = 0.0
-    """How late its event loop was at the worst since `pop_late_s` was called."""
+    """The worst delay of its event loop since the last `pop_late_s`."""
     idle_users: int = 0
-    """How many of its users wait for an iteration that it has asked for and not got."""
+    """How many of its users wait for an iteration that it has asked for."""
 
     def pop_late_s(self) -> float:
-        """How late its event loop was at the worst since the last call of this."""
+        """Return the worst delay of its event loop since the last call."""
         late_s, self.late_s = self.late_s, 0.0
         return late_s
 
@@ -55,16 +55,16 @@ class EngineProtocol(Protocol):
 
     @property
     def has_farewell(self) -> bool:
-        """Whether what it runs may make requests when it is told that there is no more to do."""
+        """Whether its users may make requests while they stop."""
         ...
 
     async def run_farewell(self, execution: Execution) -> None:
-        """Have what it runs end until there is more to take; requests of it count in an execution."""
+        """Stop its users until there is more to take; their requests count in an execution."""
         ...
 
     @property
     def host_load(self) -> HostLoad | None:
-        """How busy the process is that it has beside the worker; None if it has none."""
+        """The load of its process of user code; None if it has none."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class EngineProtocol(Protocol):
         ...
 
     async def open(self) -> None:
-        """Make ready; `EngineError` if the spec cannot be carried out."""
+        """Prepare; `EngineError` if the spec cannot be carried out."""
         ...
 
     def start(self) -> None:
@@ -81,7 +81,7 @@ class EngineProtocol(Protocol):
         ...
 
     def set_window(self, window: int) -> None:
-        """Have so many requests in flight from now on, 0 or more; those beyond may end."""
+        """Set how many requests may be in flight, 0 or more; surplus requests may end."""
         ...
 
     def cancel(self, execution: Execution) -> None:
@@ -89,11 +89,11 @@ class EngineProtocol(Protocol):
         ...
 
     def flush_counts(self) -> None:
-        """Count what has ended and waits for the end of this turn of the event loop to be counted."""
+        """Count the responses buffered in this turn of the event loop."""
         ...
 
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
-        """The coordinates that were taken and have not ended, for each execution that has any."""
+        """The coordinates in flight of each execution that has any."""
         ...
 
     def sweep(self) -> None:
@@ -122,16 +122,16 @@ async def _fetch_none() -> None:
 
 @dataclass(frozen=True)
 class EngineContext:
-    """What an engine needs besides."""
+    """The inputs of an engine beside spec and feed."""
 
     local_address: str | None = None
-    """What to send from; the system chooses unless given."""
+    """The address to send from; None lets the system choose."""
     tls: ssl.SSLContext | None = None
     rows: Rows | None = None
     """The rows of the run, if it has data that its requests use; user code reads its own."""
     find_file: FindFile = _find_none
     setup_data: str = "null"
-    """What `setup` of the user code returned, as JSON."""
+    """The result of `setup` of the user code, as JSON."""
     isolation: Isolation = field(default_factory=Isolation)
     run: str = ""
     """The run, if it has user code."""
@@ -143,9 +143,9 @@ class EngineContext:
 
 
 def choose_window(spec: Spec, workers: int = 1) -> int:
-    """How many requests of a spec may be in flight here, if so many workers share what they have together.
+    """How many requests of a spec may be in flight here when `workers` share its concurrency.
 
-    What a rate may have in flight by default is no more than the system allows: nobody has asked for more.
+    The default concurrency of a rate is at most the number of connections that the system allows.
     """
     window = max(1, min(spec.find_window(workers), spec.requests))
     return limit_window(window, spec) if spec.is_open and spec.shares_concurrency else window
@@ -157,9 +157,9 @@ def count_connections() -> int:
 
 
 def limit_window(window: int, spec: Spec) -> int:
-    """How many of so many requests may be in flight by the connections that there may be.
+    """The largest window, up to `window`, for which there may be enough connections.
 
-    The system allows so many files, and a spec with HTTP/2 may say how many connections there are.
+    The system limits open files, and a spec with HTTP/2 may limit connections.
     """
     connections = count_connections()
     if spec.connections is not None:

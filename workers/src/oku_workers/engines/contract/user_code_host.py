@@ -1,4 +1,4 @@
-"""The process of user code: what it sees of its worker, how much it may take, and why it has ended.
+"""The process of user code: its environment, its limits, and the reason of its end.
 
 Anyone may have written user code. It gets only the variables of the worker that the operator names: it cannot
 read others from the memory of the worker either. It leaves no process behind.
@@ -20,7 +20,7 @@ REPORTED_S = 30.0
 """How long an end is reported: progress may be lost, and people need time to read a notice."""
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGSYS)
 EVERYTHING = "*"
-"""Among the names of variables: all but those of Oku."""
+"""As the name of a variable: all variables except Oku's own."""
 _OURS = ("OKU_", "CELERY_")
 """They hold keys and the URL of the broker."""
 _HARMLESS = re.compile(
@@ -86,13 +86,13 @@ def _name_signal(number: int) -> str:
 
 @dataclass(frozen=True)
 class Isolation:
-    """What hosts get and may take.
+    """The environment and the limits of hosts.
 
     Attributes:
         environment: their environment variables.
         memory_bytes: how much memory each of their processes may hold; 0 without a limit.
         niceness: how much they give way to their worker where both want the same processor: 0 to 19.
-        adopts: whether this process adopts what they leave behind, and ends it (`adopt_orphans`).
+        adopts: whether this process adopts and ends their orphans (`adopt_orphans`).
         is_confined: whether they give up all files but their own.
         is_unconfinable: whether they should, but the kernel has no Landlock.
     """
@@ -109,9 +109,8 @@ def choose_environment(ours: Mapping[str, str], names: Sequence[str] = ()) -> di
     """The variables that user code sees.
 
     Args:
-        ours: those of this process.
-        names: of those that it sees besides what says where things are and how times are written;
-            `EVERYTHING` is all but those of Oku.
+        ours: the variables of this process.
+        names: variables to pass beside paths and locales; `EVERYTHING` passes all except Oku's own.
     """
     return {
         name: value

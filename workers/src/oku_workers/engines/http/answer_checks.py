@@ -1,7 +1,6 @@
-"""What an answer must be like for its request to be ok: its status, and checks in a fixed order.
+"""The checks of answers: the status, and further checks in a fixed order.
 
-Bodies are looked at as far as `MOST_CHECKED_BYTES`; what no check needs is not kept. Content that is
-compressed is checked as it was before that.
+Checks see at most `MOST_CHECKED_BYTES` of a body, decompressed. Nothing is kept that no check needs.
 """
 
 import re
@@ -20,7 +19,7 @@ from oku_core.spec.values.request_content import Header
 from oku_workers.engines.http.pattern_check import PatternCheck, as_utf8
 
 MOST_CHECKED_BYTES = 1 << 20
-"""How much of a body is looked at."""
+"""How much of a body is checked."""
 CHECK_WITHIN = "check within"
 """The reason of an answer that took longer than it may."""
 CANNOT_UNPACK = "check body: compressed, and not as gzip or deflate"
@@ -61,7 +60,7 @@ class AnswerChecks:
     """The checks of one target, but for its statuses and its time.
 
     Args:
-        expect: what its answers must be like.
+        expect: the checks.
 
     Attributes:
         kept_bytes: how much of a body must be kept for them; 0 if they do not look at bodies.
@@ -106,15 +105,15 @@ class AnswerChecks:
 
 
 class AnswerJudge:
-    """Says what the answers of one kind of request count as.
+    """Finds the outcomes of the answers to one kind of request.
 
     Args:
-        expect: what they must be like.
+        expect: the checks.
         timeout_s: the longest time of a request.
 
     Attributes:
         kept_bytes: how much of a body must be kept to judge it.
-        looks_inside: whether more is looked at than the status of an answer.
+        looks_inside: whether it checks more than the status of an answer.
         ok_ns: how long an answer may take to count as ok.
     """
 
@@ -165,7 +164,7 @@ def build_judge(expect: Expectation, timeout_s: float) -> AnswerJudge:
     """The judge of one kind of request; in `showing_answers`, one that shows them.
 
     Args:
-        expect: what answers must be like.
+        expect: the checks.
         timeout_s: the longest time of a request.
     """
     show = _show_answer.get()
@@ -174,7 +173,7 @@ def build_judge(expect: Expectation, timeout_s: float) -> AnswerJudge:
 
 @contextmanager
 def showing_answers(show: ShowAnswer) -> Iterator[None]:
-    """Have engines that are made here show their answers; for somebody who looks at a single request."""
+    """Show the answers of the engines that are built here, as for the preview of a request."""
     token = _show_answer.set(show)
     try:
         yield

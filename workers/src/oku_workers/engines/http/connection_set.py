@@ -1,4 +1,4 @@
-"""The connections of an engine that reads from sockets itself: what is being made, and what is there."""
+"""The connections of an engine that reads from sockets itself, from the attempt to connect to their end."""
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
@@ -10,8 +10,8 @@ from oku_workers.engines.contract.engine_protocol import STUCK_S
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 AHEAD_S = 0.01
-"""Connections are made before their time for what is due at first within so long. One takes longer to make
-than a request does, and what became due meanwhile would need more of them."""
+"""Connections are made ahead for the requests that are due first within this time. It takes longer to connect
+than to send a request, and the requests that became due meanwhile would need even more connections."""
 
 AnyConnection = TypeVar("AnyConnection")
 
@@ -47,7 +47,7 @@ class ConnectionSet(Generic[AnyConnection]):
         return len(self._all)
 
     def __iter__(self) -> Iterator[AnyConnection]:
-        """Those that there are now, whatever becomes of them meanwhile."""
+        """A copy: connections may end while it is iterated."""
         return iter(list(self._all))
 
     @property
@@ -56,7 +56,7 @@ class ConnectionSet(Generic[AnyConnection]):
         return len(self._making) < CONNECTING_AT_ONCE
 
     def make(self, connection: AnyConnection, making: Awaitable[None]) -> None:
-        """Have a connection made.
+        """Start to make a connection.
 
         Args:
             connection: that is to be.

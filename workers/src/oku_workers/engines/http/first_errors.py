@@ -1,6 +1,6 @@
-"""Logs the first failure of each outcome with its reason and with what the system said of it.
+"""Logs the first failure of each outcome, with its reason and the error of the system.
 
-The account has the reasons and their counts, without host, port and numbers; these stand in the log alone.
+The account counts reasons without host, port and numbers; only the log has these.
 """
 
 import logging
@@ -20,11 +20,11 @@ class FirstErrors:
         self._reported: set[int] = set()
 
     def report(self, outcome: int, reason: str, error: object) -> None:
-        """Note that a request has failed.
+        """Log a failure if it is the first of its outcome.
 
         Args:
-            outcome: what it counts as, as an index.
-            reason: why, as the account says it.
+            outcome: of the request, as an index.
+            reason: as the account has it.
             error: the exception that it is made from, or a text.
         """
         if outcome in self._reported:
@@ -35,7 +35,7 @@ class FirstErrors:
 
 
 def _describe(error: object) -> str:
-    """What an exception says, as the end of a sentence; a text is the reason itself."""
+    """Describe an exception, as the end of a sentence; empty for a text, which is the reason itself."""
     if not isinstance(error, BaseException):
         return ""
     said = " ".join(redact(str(error)).split())

@@ -1,4 +1,4 @@
-"""What the requests of a template are made of: all engines build from it, and whoever shows a request."""
+"""The parts of the requests of a template, from which engines and previews build a request."""
 
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -38,9 +38,9 @@ class RequestParts(NamedTuple):
     """The parts of the requests of a template that may differ from index to index.
 
     Attributes:
-        target: what is asked for.
+        target: path and query.
         headers: names and values, in order.
-        body: what is sent; None if there is no body.
+        body: None without one.
     """
 
     target: TargetParts
@@ -48,14 +48,14 @@ class RequestParts(NamedTuple):
     body: Template | None
 
     def iter_values(self) -> Iterator[Value]:
-        """What the parts need of each row; some of it may come several times."""
+        """The values that the parts need of each row, possibly repeated."""
         for part in (*self.target, *(value for _, value in self.headers), self.body):
             if part is not None:
                 yield from part.values
 
 
 def split_target(url: Url, columns: Collection[str] = ()) -> TargetParts:
-    """Take path and query of a URL apart; values are percent-encoded in them."""
+    """Split path and query off a URL; values are percent-encoded in them."""
     target = build_target(url)
     return TargetParts(
         Template.parse(target.path, columns, IN_URL), Template.parse(target.query, columns, IN_URL)
@@ -63,7 +63,7 @@ def split_target(url: Url, columns: Collection[str] = ()) -> TargetParts:
 
 
 def split_request(template: RequestTemplate) -> RequestParts:
-    """Take the texts of a template apart, with every value escaped as its place demands."""
+    """Split a template into its parts, with every value escaped as its place demands."""
     columns, in_body = template.columns, IN_JSON if template.is_json else AS_TEXT
     return RequestParts(
         split_target(template.url, columns),
@@ -83,20 +83,20 @@ def list_all_headers(
 
 
 def list_values(spec: Spec) -> list[Value]:
-    """What the requests of a spec need of each row, each once; empty without data, or if none is used."""
+    """The values that the requests of a spec need of each row, without repetition; empty if they use none."""
     parts = map(split_request, RequestMix(spec).templates)
     return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
 
 
 def open_data_rows(spec: Spec, find_file: FindFile) -> RowReader | None:
-    """Open the data of a spec; None if it has none, or no request uses it. Whoever opens it closes it.
+    """Open the data of a spec; None if it has none, or no request uses it. The caller closes it.
 
     Args:
-        spec: with the URLs of its targets, those of Oku's own delay servers included.
+        spec: with the URLs of its targets, including Oku's own delay servers.
         find_file: gives the path of a file by its digest.
 
     Raises:
-        EngineError: the files cannot be opened, or are not what the spec says.
+        EngineError: the files cannot be opened, or do not match the spec.
     """
     data, values = spec.data, list_values(spec)
     if data is None or not values:

@@ -1,7 +1,6 @@
-"""The longest time of a request: what an answer that took longer counts as, and who looks for it.
+"""The longest time of a request: the outcome of answers that take longer, and the sweep that finds them.
 
-There is one look at all requests, time and again, and no timer for each of them: those of aiohttp cost 10 %
-of a request.
+One sweep checks all requests periodically. A timer for each request, as in aiohttp, costs 10 % of a request.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ class RequestTimeout:
         self.reason = explain_timeout(limit_s)
 
     def judge(self, parsed: Parsed, latency_ns: int) -> Parsed:
-        """What an answer that took longer than it may to be ok counts as."""
+        """The outcome of an answer that took too long to be ok."""
         outcome, status, received, _ = parsed
         if latency_ns > self.ns:
             return TIMEOUT, status, received, self.reason
@@ -43,10 +42,10 @@ class RequestTimeout:
 
 
 async def keep_sweeping(sweep: Callable[[], None], limit_ns: int, health: Health) -> None:
-    """Look for what takes longer than the limit: 50 times within it, and at least four times a second.
+    """Sweep for requests that exceed the limit: 50 times within it, and at least four times a second.
 
     Args:
-        sweep: looks at all requests.
+        sweep: checks all requests.
         limit_ns: how long one may take.
         health: of the task that runs this.
     """

@@ -7,7 +7,7 @@ from oku_core.accounting.outcome import OK, TIMEOUT
 from oku_workers.executions.tally import Tally
 
 Parsed = tuple[int, int, int, str]
-"""What a complete answer is: outcome, status, bytes of body, and why it is not ok."""
+"""A complete answer: outcome, status, bytes of body, and the reason if it is not ok."""
 CountAnswers = Callable[[Tally, int, Sequence[int], int], None]
 """As `count_answers`."""
 
@@ -17,8 +17,8 @@ def count_answer(tally: Tally, coordinate: int, parsed: Parsed, latency_ns: int,
 
     Args:
         tally: counts its request.
-        coordinate: the place of that in the ledger.
-        parsed: what it is.
+        coordinate: its place in the ledger.
+        parsed: the answer.
         latency_ns: how long it took.
         lateness_us: how long after its due time the request was sent.
     """
@@ -36,7 +36,7 @@ def count_answer(tally: Tally, coordinate: int, parsed: Parsed, latency_ns: int,
 
 
 def count_answers(tally: Tally, status: int, latencies_us: Sequence[int], received: int) -> None:
-    """Count complete answers that are ok, and of which nothing else is to be said; there are others to count.
+    """Count complete answers that are ok and have no details; never raises, since other answers follow.
 
     Args:
         tally: counts their requests.
@@ -46,12 +46,12 @@ def count_answers(tally: Tally, status: int, latencies_us: Sequence[int], receiv
     """
     try:
         tally.answer_all(status, latencies_us, received)
-    except Exception as error:  # noqa: BLE001  # `abandon` tells everybody who wants to know
+    except Exception as error:  # noqa: BLE001  # `abandon` reports it
         abandon(tally, error)
 
 
 def abandon(tally: Tally, error: Exception) -> None:
-    """A fault of our own: the lease must not hang then, and neither must the other requests."""
+    """Abandon an execution after a fault of our own, so that neither its lease nor other requests hang."""
     tally.execution.abandon(error)
     context = {"message": "an answer cannot be counted", "exception": error}
     asyncio.get_running_loop().call_exception_handler(context)

@@ -1,7 +1,7 @@
 """One connection of the nghttp2 engine: several requests at a time, each on a stream of its own.
 
-This is the hot path of the engine. What comes in one piece is read at once: each answer is counted, the next
-request takes its place, and all of them are sent together.
+This is the hot path of the engine. A piece is read as a whole: each answer is counted, the next request takes
+its place, and all new requests are sent together.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Owner(Protocol):
     build: BuildHeaders | None
 
     def on_ready(self, connection: "Connection") -> None:
-        """The server has said what it allows: requests can be sent."""
+        """The server has sent its settings: requests can be sent."""
         ...
 
     def update_room(self, connection: "Connection") -> None:
@@ -69,7 +69,7 @@ class Owner(Protocol):
         ...
 
     def take_back(self, connection: "Connection", stream: Stream) -> None:
-        """The server has not looked at a request."""
+        """The server has refused a request unprocessed."""
         ...
 
     def lose(self, connection: "Connection", error: object) -> None:
@@ -178,7 +178,7 @@ class Connection(RoomyConnection):
             self.retire()
 
     def reset(self, stream: Stream) -> None:
-        """Give up a request that is in flight; the next `flush` tells the server."""
+        """Give up a request that is in flight; the next `flush` sends the reset."""
         self._session.reset(stream)
 
     def flush(self) -> None:
@@ -192,7 +192,7 @@ class Connection(RoomyConnection):
                 # A server may allow many long bodies as a whole: all would be in memory a second time.
                 if len(data) == PIECE_BYTES and not self._is_paused:
                     self._schedule_flush()
-            # What was malformed ends when the server is told so, and what is too long ends here.
+            # Malformed answers end once their reset is sent, and requests that are too long end here.
             if ended := session.settle(monotonic_ns()):
                 for stream in ended:
                     self._finish(stream, monotonic_ns())
@@ -215,7 +215,7 @@ class Connection(RoomyConnection):
         self._owner.update_room(self)
 
     def close(self) -> None:
-        """End the connection at once; the caller has accounted for what is in flight on it."""
+        """End the connection at once; the caller has accounted for its requests in flight."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -226,7 +226,7 @@ class Connection(RoomyConnection):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is connected, TLS included; the server must say what it allows before anything is asked."""
+        """It is connected, TLS included; the server must send its settings before the first request."""
         self._transport = transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         if self._is_closed:
             transport.abort()
@@ -275,7 +275,7 @@ class Connection(RoomyConnection):
             build: makes the headers of request `i`; nothing else is needed to send it.
 
         Returns:
-            Whether any has ended without an answer.
+            Whether any ended without an answer.
         """
         feed, session, limit = self._feed, self._session, self._limit
         streams, send_request = session.streams, session.send_request
@@ -330,23 +330,23 @@ class Connection(RoomyConnection):
         return has_failed
 
     def pause_writing(self) -> None:
-        """The server does not read what was sent."""
+        """The server has stopped reading."""
         self._is_paused = True
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The server reads again."""
         self._is_paused = False
         self.flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        self._file = _NO_FILE  # its number may be that of another connection now
+        self._file = _NO_FILE  # another connection may have its number now
         if not self._is_closed:
             self._lose(self._find_end(exc))
         self._owner.forget(self)
 
     def _apply_session(self) -> None:
-        """Something has changed of what the server allows."""
+        """Apply changed settings of the server."""
         session = self._session
         session.has_news = False
         limit = min(self._most_streams, session.most_streams)
@@ -363,7 +363,7 @@ class Connection(RoomyConnection):
             self._owner.refill(self)
 
     def _finish(self, stream: Stream, now_ns: int) -> bool:
-        """A request has ended in another way than most do; whether that is without an answer."""
+        """Account for a request off the hot path; returns whether it ended without an answer."""
         if stream.is_refused:
             self._owner.take_back(self, stream)
             return True
@@ -378,13 +378,13 @@ class Connection(RoomyConnection):
             stream.tally.record_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
         try:
             count_answer(stream.tally, stream.coordinate, parsed, latency_ns, stream.lateness_us)
-        except Exception as error:  # noqa: BLE001  # `abandon` tells everybody who wants to know
+        except Exception as error:  # noqa: BLE001  # `abandon` reports it
             abandon(stream.tally, error)
         self._owner.go_on(self)
         return False
 
     def _lose(self, error: object) -> None:
-        """The connection is of no further use: whatever is in flight on it ends."""
+        """Close a connection that is of no further use, and fail its requests in flight."""
         session = self._session
         lost = list(session.streams.values())
         is_fault = bool(session.fault)
@@ -397,8 +397,7 @@ class Connection(RoomyConnection):
     def _find_end(self, error: Exception | None) -> object:
         """Why the server has ended the connection.
 
-        One that does so in clear text before it has said anything of HTTP/2, on any connection, does not
-        speak it.
+        A server that hangs up in clear text without a frame of HTTP/2 on any connection does not speak it.
         """
         if farewell := self._session.farewell:
             return error or farewell
@@ -415,5 +414,5 @@ class Connection(RoomyConnection):
             except OSError:  # the transport will meet it, too, and report it
                 pass
         if sent < len(data):
-            self._file = _NO_FILE  # what follows must not overtake the rest
+            self._file = _NO_FILE  # later bytes must not overtake the rest
             self._transport.write(data[sent:])

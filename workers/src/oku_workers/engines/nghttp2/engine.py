@@ -2,8 +2,8 @@
 
 As in the httptools engine there is no task, no future and no timer for a request. A request is taken from the
 feed when a stream for it can be opened at once, or when a connection is being made for it: nothing waits
-unseen. What the server says that it has not looked at is sent again (RFC 9113, section 8.7); that counts as
-one request. See docs/decisions/0057-the-engine-of-http2.md.
+unseen. A request that the server refuses unprocessed is retried (RFC 9113, section 8.7), and counts as one
+request. See docs/decisions/0057-the-engine-of-http2.md.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ SLOW_NS = 50_000_000
 """When a connection takes longer to make, as many requests wait for it as it could have streams: a host that
 does not answer must not keep requests from others."""
 MOST_REFUSALS = 5
-"""So often a request is sent that the server says it has not looked at, or waits for a connection that the
-server ends before it can be sent."""
+"""How often a request is tried that the server refuses unprocessed, or whose connection ends before it can be
+sent."""
 MOST_FAILURES_AT_ONCE = 100
-"""After so many requests that fail at once, the event loop serves others."""
+"""Yield to the event loop after this many requests that fail at once."""
 
 
 class Nghttp2Engine(HttpEngine):
@@ -70,7 +70,7 @@ class Nghttp2Engine(HttpEngine):
         return ((stream.tally, stream.coordinate) for stream in self._list_streams())
 
     def set_window(self, window: int) -> None:
-        """Have so many requests in flight from now on; those beyond may end."""
+        """Set how many requests may be in flight; surplus requests may end."""
         self.free += window - self.window
         self.window = window
         self._fill()
@@ -92,7 +92,7 @@ class Nghttp2Engine(HttpEngine):
         self._fill()
 
     async def close(self) -> None:
-        """Stop, give back what is in flight, and close every connection."""
+        """Stop, give back the requests in flight, and close every connection."""
         self._is_closing = True
         for chore in self._chores:
             chore.cancel()
@@ -110,7 +110,7 @@ class Nghttp2Engine(HttpEngine):
     # The connections call these.
 
     def on_ready(self, connection: Connection) -> None:
-        """The server has said what it allows: requests can be sent."""
+        """The server has sent its settings: requests can be sent."""
         connection.origin.connecting.discard(connection)
         self.refill(connection)
 
@@ -158,7 +158,7 @@ class Nghttp2Engine(HttpEngine):
         self.count_failure(stream.tally, stream.coordinate, outcome, error, stream.lateness_us)
 
     def take_back(self, connection: Connection, stream: Stream) -> None:
-        """The server has not looked at a request: it is sent again."""
+        """The server has refused a request unprocessed: it is retried."""
         self._try_again(connection, stream, stream.outcome, stream.reason)
 
     def lose(self, connection: Connection, error: object) -> None:
@@ -202,7 +202,7 @@ class Nghttp2Engine(HttpEngine):
             await self.feed.wait()
 
     def take_due(self) -> bool:
-        """Take what is due."""
+        """Take the requests that are due."""
         self._fill()
         return True
 
@@ -210,7 +210,7 @@ class Nghttp2Engine(HttpEngine):
         """Whether another request could be sent now, or a connection be made for it."""
         if self.free <= 0:
             return False
-        # `current` would drop what has become too late, and it is the feed that asks.
+        # `current` would drop overdue requests, and the feed itself is asking.
         execution = self.feed.find_first() if len(self._origins) > 1 else None
         if execution is None:
             return any(map(self._can_take, self._origins))
@@ -226,14 +226,14 @@ class Nghttp2Engine(HttpEngine):
         return self._connections.can_make and len(origin.connections) < self._choose_most_connections(origin)
 
     def _choose_most_connections(self, origin: Origin) -> int:
-        """How many connections there may be: as many as the window needs, unless the spec says."""
+        """How many connections there may be: the number in the spec, or as many as the window needs."""
         if self._connections_each is not None:
             return self._connections_each
         streams = origin.most_streams or self._streams
         return max(1, min(-(-self.window // streams), count_connections() // len(self._origins)))
 
     def _fill(self) -> None:
-        """Take requests for what is free in the window, as far as streams may be opened."""
+        """Fill the window with requests, as far as streams may be opened."""
         if self._is_filling or self._is_closing:
             return
         self._is_filling, self._will_fill = True, False
@@ -255,7 +255,7 @@ class Nghttp2Engine(HttpEngine):
             asyncio.get_running_loop().call_soon(self._fill)
 
     def _send_waiting(self, origin: Origin, touched: set[RoomyConnection]) -> None:
-        """Send what has waited for a stream; make connections if there are too few for it."""
+        """Send the requests that wait for a stream; make connections if there are too few."""
         for _ in range(len(origin.waiting)):
             stream = origin.waiting.popleft()
             connection = origin.find_roomy(stream.refused_by)
@@ -381,14 +381,14 @@ class Nghttp2Engine(HttpEngine):
             for stream in late:
                 connection.reset(stream)
                 self.fail(stream, TIMEOUT, "")
-            # Nothing at all has come since: nobody may be there any more. Most requests are sent with the
-            # answer to another one, at the very time at which that was heard.
+            # The server has sent nothing since: it may be gone. Most requests are sent when the answer to
+            # another one comes, at the very time of `heard_ns`.
             if any(connection.heard_ns <= stream.since_ns for stream in late):
                 connection.retire()
             if late:
                 self.update_room(connection)
                 connection.flush()
-            # One that may have no streams is of no more use than one that is not ready.
+            # A connection without any streams is as useless as one that is not ready.
             elif connection.is_idle and (
                 connection.since_ns < (oldest_idle_ns if connection.has_room else oldest_ns)
             ):

@@ -1,7 +1,4 @@
-"""What request `i` is, as header fields and a body of HTTP/2.
-
-The fields that are the same for every index are made in advance.
-"""
+"""Builds request `i` as header fields and a body of HTTP/2; constant fields are built in advance."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -26,7 +23,7 @@ class BuildRequest(NamedTuple):
 
     Attributes:
         headers: gives the fields, those that begin with a colon first; none if the request cannot be sent.
-        body: gives what follows them; None without a body.
+        body: builds the body; None without one.
     """
 
     headers: BuildHeaders
@@ -37,15 +34,15 @@ NOTHING = BuildRequest(lambda _: (), None)
 """Makes requests that cannot be sent."""
 _HOST, _LENGTH = "host", "content-length"
 _BLANKS = b" \t"
-"""What no value begins or ends with: here that makes a request malformed, and HTTP/1.1 takes no notice of it
+"""No value begins or ends with these: they would make a request malformed, and HTTP/1.1 ignores them
 (RFC 9113, section 8.2.1; RFC 9110, section 5.5)."""
 
 
 def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> BuildRequest:
-    """What makes the requests of a template; `ValueError` when they cannot be written down.
+    """The builder of the requests of a template; `ValueError` if they cannot be written.
 
     Args:
-        template: what to send.
+        template: of the requests.
         origin: where it goes.
         rows: the rows of the run, if it has data that its requests use.
     """

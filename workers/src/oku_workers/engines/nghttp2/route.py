@@ -1,7 +1,7 @@
 """Requests on their way: what kind they are, where they go, and each one from when it is taken to its end.
 
-A `Route` is what the engine makes of a request template. A `Stream` is one request of it, an `Origin` the
-place that it goes to, with the connections that have room and what waits for room.
+A `Route` is built from a request template. A `Stream` is one request of it. An `Origin` is its destination,
+with the connections that have room and the requests that wait for one.
 """
 
 import logging
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class RoomyConnection(OriginConnection):
-    """A connection, as far as what goes over it knows it.
+    """A connection, as its requests see it.
 
     Attributes:
         origin: where it goes.
@@ -62,11 +62,11 @@ class Origin(Connector):
     Attributes:
         is_slow: whether connections take long to be made.
         connections: those that take streams, or will once they are made.
-        connecting: those of them that are not made yet.
-        roomy: those of them that can take another stream now; the one that did so last at the end.
+        connecting: the ones among them that are not made yet.
+        roomy: the ones among them that can take another stream now, the latest user at the end.
         waiting: requests that were taken and have no stream: their connection is not made yet, or the server
             has refused them.
-        most_streams: how many streams a connection may have, as one of them was told last; 0 before that.
+        most_streams: the latest limit that a server has announced for a connection; 0 before that.
     """
 
     def __init__(self, url: URL, way: Way) -> None:
@@ -82,13 +82,13 @@ class Origin(Connector):
         """The lowest limit that the log has."""
 
     def record_limit(self, most_streams: int, wanted: int) -> None:
-        """A connection was told how many streams it may have; the log has it if it is fewer than ever.
+        """Record the stream limit of a connection; the log has it if it is a new minimum.
 
         Servers behind one name may differ, and each may change its mind at any time.
 
         Args:
-            most_streams: how many it may have.
-            wanted: how many it would have.
+            most_streams: the limit.
+            wanted: how many streams the spec asks for.
         """
         self.most_streams = most_streams
         if most_streams < (wanted if self._fewest_streams is None else self._fewest_streams):
@@ -101,7 +101,7 @@ class Origin(Connector):
         """Whether another request may wait for the connections that are being made.
 
         Args:
-            streams: how many each may have, as long as the server has not said how many that are.
+            streams: the limit of each until the server announces one.
         """
         return self.is_slow and len(self.waiting) < len(self.connecting) * (self.most_streams or streams)
 
@@ -109,7 +109,7 @@ class Origin(Connector):
         """A connection that can take another stream; another one than `avoided` if there is one."""
         found = None
         for connection in self.roomy:
-            if not connection.has_room:  # its server has just hung up, and the event loop will say so
+            if not connection.has_room:  # its server has just hung up, which the event loop reports soon
                 continue
             found = connection
             if connection is not avoided:
@@ -123,12 +123,12 @@ class Route:
     Args:
         template: what the requests are.
         build: makes the requests.
-        origin: where they go; None where nobody can be asked.
+        origin: where they go; None if the URL is invalid.
         timeout_s: the longest time of a request.
 
     Attributes:
         build_headers: makes the headers of request `i`.
-        build_body: makes what follows them; None if nothing does.
+        build_body: makes the body; None without one.
         origin: as given.
         kept_bytes: how much of the body of an answer is kept to judge it.
         ok_statuses: the statuses as they come, with their numbers, if nothing else makes an answer ok; those
@@ -152,7 +152,7 @@ class Route:
         self.ok_ns = self._judge.ok_ns
 
     def judge(self, stream: "Stream") -> Parsed:
-        """What a complete answer counts as, unless it came too late."""
+        """The outcome of a complete answer, unless it came too late."""
         written = stream.headers[0][1]
         if (known := self.ok_statuses.get(written)) is not None:
             return OK, known, stream.received, ""
@@ -178,19 +178,19 @@ class Stream:
         lateness_us: how long after its due time that was.
 
     Attributes:
-        number: that of its stream on its connection; 0 as long as it has none.
+        number: the number of its stream on the connection; 0 before it has one.
         headers: of its answer, the status first, and its trailers.
         received: the bytes of body that have come.
-        body: what has come of them, if checks want it.
+        body: the beginning of the body, if checks need it.
         first_ns: when its answer began.
         is_odd: whether it has no answer, or was refused before.
         is_plain: whether the request has no body, and nothing of its answer's body is kept.
         is_reset: whether the server has reset it.
-        outcome: what it counts as without a complete answer; `OK` as long as that may come.
-        reason: why it has none.
-        is_refused: whether it has ended, and the server says that it has not looked at it.
-        refusals: how often that was so.
-        refused_by: the connection on which it was so last.
+        outcome: its outcome without a complete answer; `OK` while that may come.
+        reason: of that outcome.
+        is_refused: whether the server has refused it unprocessed.
+        refusals: how often it was refused.
+        refused_by: the connection of the latest refusal.
     """
 
     __slots__ = (
@@ -234,7 +234,7 @@ class Stream:
         self.refused_by: object = None
 
     def prepare_retry(self) -> None:
-        """Forget what came of the last try."""
+        """Reset the results of the last attempt."""
         self.number = self.received = self.first_ns = 0
         self.body.clear()
         self.is_reset = self.is_refused = False

@@ -1,8 +1,8 @@
 """HTTP/2 on one connection, without a socket; the only module that knows the package `ngh2`.
 
-Bytes of the server go in, streams that have ended come out, and bytes for the server. Framing, compression of
-headers, flow control and what RFC 9113 demands of both sides are those of libnghttp2; what a server can make
-us hold is bounded by its limits and ours.
+Bytes from the server go in; ended streams and bytes for the server come out. libnghttp2 does framing, header
+compression and flow control, and enforces RFC 9113. Its limits and ours bound the memory that a server can
+make us use.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STREAM_WINDOW_BYTES = 1 << 20
-"""How much of a body may be on its way; it is dropped as it comes, and the server told at once."""
+"""The receive window of a stream; bodies are dropped as they come, which reopens it at once."""
 CONNECTION_WINDOW_BYTES = 1 << 24
 """The same for all streams of a connection together."""
 
@@ -47,10 +47,10 @@ class Session:
 
     Attributes:
         streams: those that have not ended, by their number.
-        is_ready: whether the server has said what it allows; that comes before all else (RFC 9113, 3.4).
+        is_ready: whether the server has sent its settings, which come first (RFC 9113, 3.4).
         most_streams: how many it allows at a time.
         is_draining: whether it takes no further streams: after GOAWAY, or a fault, or 2^30 of them.
-        has_news: whether any of this has changed; whoever looks at it takes it back.
+        has_news: whether any of this has changed; the reader resets it.
         farewell: the error that it gave as the reason for that; empty if it gave none.
         fault: why the connection cannot be used any more; empty if it can.
     """
@@ -85,8 +85,7 @@ class Session:
         """Sends a request without a body, as `open` does, and returns the number of its stream."""
         self._list_events: Callable[[], list[ngh2.Event]] = connection.events
         self.take_bytes: Callable[[int], bytes] = connection.data_to_send
-        """Gives what is to be sent now, at most so many bytes. `settle` must follow; nothing may be taken
-        after a fault."""
+        """Returns the next bytes to send, up to a limit. `settle` must follow. Invalid after a fault."""
 
     def open(self, stream: Stream, headers: Headers) -> None:
         """Send a request on a new stream; the server must allow another one.
@@ -114,7 +113,7 @@ class Session:
             self._connection.reset_stream(stream.number, ErrorCode.CANCEL)
 
     def take_last_bytes(self) -> bytes:
-        """What there is to be sent before the connection is closed; nothing else may follow."""
+        """The last bytes to send before the connection is closed."""
         if self.fault:
             return b""
         try:
@@ -124,7 +123,7 @@ class Session:
             return b""
 
     def receive(self, data: bytes, now_ns: int) -> list[Stream]:
-        """Read what has come; the streams that have ended with it.
+        """Read bytes of the server; returns the streams that end with them.
 
         Args:
             data: bytes of the server.
@@ -142,7 +141,7 @@ class Session:
         return self._sort_out(self._list_events(), now_ns)
 
     def settle(self, now_ns: int) -> list[Stream]:
-        """The streams that have ended with what was taken to be sent: mostly malformed answers."""
+        """The streams that have ended with the bytes taken to send: mostly malformed answers."""
         events = self._list_events()
         return self._sort_out(events, now_ns) if events else []
 
@@ -173,12 +172,12 @@ class Session:
         return ended
 
     def _keep(self, stream: Stream, event: DataReceived) -> None:
-        """Keep of a body what checks look into."""
+        """Keep the part of a body that checks need."""
         stream.body += event.data[: max(0, stream.route.kept_bytes - len(stream.body))]
         self._record_end(stream, event)
 
     def _record_end(self, stream: Stream, event: DataReceived | ResponseReceived) -> None:
-        """Note that an answer is complete; the request need not be out."""
+        """Record a complete answer; its request may still be going out."""
         if event.end_stream and stream.route.build_body is not None:
             self._answered.append(stream)
 
@@ -191,7 +190,7 @@ class Session:
         return unread
 
     def _explain(self, stream: Stream, event: StreamClosed) -> None:
-        """Say why a stream has ended without a complete answer."""
+        """Record why a stream has ended without a complete answer."""
         code = event.error_code
         if stream in self._answered:
             return
@@ -207,7 +206,7 @@ class Session:
             stream.outcome, stream.reason = PROTOCOL_ERROR, MALFORMED_ANSWER
 
     def _record_event(self, event: ngh2.Event) -> None:
-        """Take note of what is no part of most answers."""
+        """Record an event that most answers do not have."""
         if isinstance(event, ngh2.StreamReset):
             if (stream := self.streams.get(event.stream_id)) is not None:
                 stream.is_reset = True
@@ -220,7 +219,7 @@ class Session:
             self._record_connection(event)
 
     def _record_connection(self, event: ngh2.Event) -> None:
-        """Take note of what is about the whole connection; most of it changes nothing for us."""
+        """Record an event of the whole connection; most change nothing for us."""
         if isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
             self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)
@@ -230,7 +229,7 @@ class Session:
                 self.farewell = f"the server hung up: {_name_code(event.error_code)}"
         elif isinstance(event, ngh2.ConnectionClosed):
             self.is_draining = True
-            # Streams that are left then would wait for ever. It may follow a GOAWAY with an error as well.
+            # Streams left on it would wait for ever. It may follow a GOAWAY with an error as well.
             if event.error_code and (self.streams or not self.farewell):
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
         else:

@@ -1,6 +1,6 @@
 """The folder that user code runs in: its files, under the paths that they had on its user's machine.
 
-Its worker holds a lock on it. What a worker that was killed has left behind, the next one removes.
+Its worker holds a lock on it. The next worker removes the folders of workers that were killed.
 """
 
 import fcntl
@@ -17,10 +17,10 @@ from oku_workers.engines.contract.engine_protocol import EngineError
 
 _PREFIX = "oku-code-"
 _NEW_S = 60.0
-"""One that is newer may not be locked yet."""
+"""A newer folder may not be locked yet."""
 
 _locks: dict[Path, int | None] = {}
-"""Of the folders of this process, the descriptors of which hold the locks."""
+"""The descriptors that hold the locks of this process, by folder."""
 
 
 def build_code_folder(spec: Spec, find_file: FindFile) -> Path:
@@ -46,9 +46,9 @@ def build_code_folder(spec: Spec, find_file: FindFile) -> Path:
 
 
 def fill_code_folder(folder: Path, spec: Spec, find_file: FindFile) -> None:
-    """Copy what is missing in the folder of a spec's user code, even if the folder itself is gone.
+    """Copy the files that are missing in a folder of user code, or the whole folder.
 
-    The arguments and the error are those of `build_code_folder`.
+    Arguments and errors are the same as for `build_code_folder`.
     """
     try:
         if not folder.is_dir():
@@ -82,13 +82,13 @@ def list_code(spec: Spec) -> tuple[CodeFile, ...]:
 
 
 def remove_code_folder(folder: Path) -> None:
-    """Remove such a folder, with whatever user code has written there."""
+    """Remove a folder of user code with everything in it."""
     _remove(folder)
     _unlock(folder)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, also what user code has closed to its own user in it."""
+    """Remove a folder, including subfolders that user code has made inaccessible."""
     with suppress(OSError):
         folder.chmod(0o700)
         for place, names, _ in os.walk(folder):
@@ -116,7 +116,7 @@ def _remove_abandoned() -> None:
 
 
 def _lock(folder: Path) -> int | None:
-    """The descriptor of a folder that is locked now; None if somebody else has it, or it cannot be locked."""
+    """Try to lock a folder; returns its descriptor, or None if another process holds the lock."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
 """The engine of user code: an index is an iteration, carried out by the host, a child process.
 
-The host asks for iterations as its users become free, and gets them in batches; it reports what became of
-each. A host that ends, or does not answer, is replaced by another one: what it had not begun is given back
-untouched, what it had begun is given back as any request that was cut off.
+The host asks for iterations as its users become free, gets them in batches, and reports how each ended. A
+host that ends or does not answer is replaced. Its iterations are given back: untouched if they had not begun,
+otherwise like any request that was cut off.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LOADING_S = 60.0
-"""Loading user code may take so long."""
+"""The longest time to load user code."""
 SILENT_S = 30.0
-"""A host that has said nothing for so long is ended: its user code blocks it."""
+"""A host that sends nothing for this time is killed: its user code blocks it."""
 _SWEEP_S = 0.25
 _MOST_ENDS = 3
-"""After so many hosts in a row that have ended without ending one iteration, user code is not tried again."""
+"""User code is given up after this many hosts in a row that completed no iteration."""
 _RESTART_PAUSE_S = 0.2
 _ENDING_S, _EXITING_S = 5.0, 0.5
-"""A host may take so long to end when it is told to, and when it has closed its socket by itself."""
+"""How long a host may take to exit: after `StopHost`, and after it has closed its socket by itself."""
 FAREWELL_S = 3.0
-"""Users may take so long to stop, as at the end of their host."""
+"""How long users may take to stop."""
 _MOST_AT_ONCE = 1000
-"""So many iterations go into one message at most."""
+"""Most iterations in one message."""
 
 
 class _LoadingEndedError(EngineError):
@@ -141,7 +141,7 @@ class UserCodeEngine:
         self._feed.attach(self)
 
     def set_window(self, window: int) -> None:
-        """Have so many users from now on; those beyond end with their iterations."""
+        """Set the number of users; surplus users stop after their iterations."""
         self.window = window
         self._most_users = max(self._most_users, window)
         if self._host is not None and self._leaving is None and not self._are_gone.is_set():
@@ -149,7 +149,7 @@ class UserCodeEngine:
             self._host.send(SetUsers(window))
 
     async def run_farewell(self, execution: Execution) -> None:
-        """Have all users stop; others come once there is something to take."""
+        """Stop all users; new ones start with the next iterations."""
         host = self._host
         if host is None or self.fault or self._is_closing or self._are_gone.is_set():
             return
@@ -170,12 +170,12 @@ class UserCodeEngine:
         return self._wanted > 0
 
     def take_due(self) -> bool:
-        """Hand out what is due."""
+        """Hand out the iterations that are due."""
         self._fill()
         return True
 
     def flush_counts(self) -> None:
-        """Nothing waits: what has ended is counted at once."""
+        """Return at once: iterations are counted as they are reported."""
 
     def group_in_flight(self) -> Mapping[Execution, list[int]]:
         """The coordinates that were handed out and have not ended, for each execution that has any."""
@@ -185,7 +185,7 @@ class UserCodeEngine:
         return groups
 
     def cancel(self, execution: Execution) -> None:
-        """Have the iterations of an execution cut off; the host says when it has done so."""
+        """Have the host cut off the iterations of an execution; it reports each that has ended."""
         slots = self._handouts.list_slots(execution)
         if not slots or self._host is None:
             return
@@ -196,7 +196,7 @@ class UserCodeEngine:
         self._host.send(Cut(slots))
 
     def sweep(self) -> None:
-        """End a host that is silent, or that does not cut off what it should."""
+        """Kill a host that is silent, or that does not cut off an iteration."""
         now = asyncio.get_running_loop().time()
         if self._swept_at and now - self._swept_at > 1.0:
             self._heard_at = now  # we were late ourselves
@@ -212,7 +212,7 @@ class UserCodeEngine:
             self._kill(host, f"an iteration that was cut off has not ended within {STUCK_S:g} s")
 
     async def close(self) -> None:
-        """Stop, end the host, and give back what it had."""
+        """Stop, end the host, and give back its iterations."""
         self._is_closing = True
         await cancel_tasks(self._chores)
         if self._host is not None:
@@ -229,7 +229,7 @@ class UserCodeEngine:
             await self._feed.wait()
 
     def _fill(self) -> None:
-        """Hand out what the host has asked for, as far as the feed has it."""
+        """Hand out as many iterations as the host has asked for and the feed has."""
         feed, handouts, host, load = self._feed, self._handouts, self._host, self.host_load
         if host is None or self._is_closing:
             return
@@ -255,7 +255,7 @@ class UserCodeEngine:
         self._has_ended.set()
 
     def on_message(self, message: object) -> None:
-        """The host has said something."""
+        """Handle a message of the host."""
         self._heard_at = asyncio.get_running_loop().time()
         if isinstance(message, Report):
             self._reader.read(message)
@@ -289,9 +289,9 @@ class UserCodeEngine:
         await asyncio.to_thread(fill_code_folder, self._folder, self._spec, self._context.find_file)
 
     async def _start_host(self) -> None:
-        """Have a host that has loaded the user code; `EngineError` if that cannot be.
+        """Start a host that loads the user code; `EngineError` if none can.
 
-        One that dies while it loads may have been killed from outside: another one is tried.
+        A host that dies while it loads may have been killed from outside, so it is retried.
         """
         for left in reversed(range(_MOST_ENDS)):
             try:
@@ -371,7 +371,7 @@ class UserCodeEngine:
             health.record_success()
 
     def _break(self, fault: str) -> None:
-        """Take nothing any more: the leases are given back, and further ones refused."""
+        """Take nothing more: current leases are given back, and new ones refused."""
         self.fault = fault
         while (execution := self._feed.find_first()) is not None:
             self._feed.shorten(execution, 0)
@@ -386,9 +386,9 @@ class UserCodeEngine:
             host.kill()
 
     async def _end_host(self, *, is_unexpected: bool = False) -> ProcessEnd:
-        """Wait for the end of the host, and account for what it had; returns how it ended.
+        """Wait for the host to end, and account for its iterations; returns how it ended.
 
-        An unexpected end is reported, unless the host has said itself why no user code can run.
+        An unexpected end is reported, unless the host itself has given the reason.
         """
         host, self._host = self._host, None
         self._wanted, self.host_load.idle_users = 0, self.window  # until there is another one
@@ -398,7 +398,7 @@ class UserCodeEngine:
         if host is None:
             return how
         try:
-            # What it has said until it ends counts.
+            # Its last messages count.
             how = await host.wait(_ENDING_S if self._is_closing else _EXITING_S)
             how = self._why_killed or how
             return how
@@ -418,5 +418,5 @@ class UserCodeEngine:
             health.record_success()
 
     def find_execution(self) -> Execution | None:
-        """One that has begun and is not finished."""
+        """An execution that is under way."""
         return self._leaving or next((handed.tally.execution for handed in self._handouts), None)

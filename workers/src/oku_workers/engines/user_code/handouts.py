@@ -13,10 +13,10 @@ class Handed:
     """One iteration that was handed out.
 
     Attributes:
-        tally: what it is counted in.
+        tally: counts it.
         coordinate: its place in the ledger.
         due_ns: when it was due, in nanoseconds of the monotonic clock; 0 without a due time.
-        cancel_at: when the host was told to cut it off, by the clock of the event loop; else infinite.
+        cancel_at: when its `Cut` was sent, by the clock of the event loop; else infinite.
     """
 
     tally: Tally

@@ -16,15 +16,15 @@ from oku_workers.engines.user_code.host_process import HostProcess
 _log = logging.getLogger(__name__)
 
 _ENDING_S, _LAST_WORDS_S = 2.0, 0.5
-"""A host may take so long to end when it has answered, and when it has closed its socket by itself."""
+"""How long a host may take to exit: after its answer, and after it has closed its socket by itself."""
 
 
 class HostLostError(Exception):
-    """The process that called a hook has ended without an answer; the message says how."""
+    """The process that called a hook has ended without an answer; the message has the cause."""
 
 
 class _Waiter:
-    """Waits for what a hook returns."""
+    """Waits for the result of a hook."""
 
     def __init__(self, answer: asyncio.Future[Returned]) -> None:
         self.answer = answer
@@ -45,12 +45,12 @@ class _Waiter:
 
 
 async def request_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, limit_s: float) -> Returned:
-    """Call a hook and give what it returned, or why it failed. A hook that is cancelled is killed.
+    """Call a hook and return its result or its error; a cancelled call kills it.
 
     Args:
         attempt: which hook.
         spec: one that runs user code, with its secrets.
-        context: has its files, and what `setup` returned.
+        context: has its files and the result of `setup`.
         limit_s: how long it may take, with loading the code.
 
     Raises:

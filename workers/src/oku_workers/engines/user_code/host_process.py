@@ -34,13 +34,13 @@ all of it."""
 
 
 class HostListener(Protocol):
-    """Learns what a host says."""
+    """Receives the messages of a host."""
 
     def on_message(self, message: object) -> None:
-        """It has said something."""
+        """Handle a message."""
 
     def on_end(self) -> None:
-        """It has ended or closed its socket; called once."""
+        """Handle the end of the host or of its socket; called once."""
 
 
 class HostProcess(asyncio.Protocol):
@@ -49,7 +49,7 @@ class HostProcess(asyncio.Protocol):
     Args:
         kind: which host, an engine of user code.
         folder: where it runs.
-        listener: learns what it says.
+        listener: receives its messages.
 
     Attributes:
         slots: shared with it.
@@ -110,7 +110,7 @@ class HostProcess(asyncio.Protocol):
         return self._process.pid
 
     def send(self, message: ToHost) -> None:
-        """Say something to it; a host that has ended does not hear it."""
+        """Send it a message; a host that has ended ignores it."""
         data = frame(message)
         if self._transport is None:
             self._unsent.append(data)
@@ -118,7 +118,7 @@ class HostProcess(asyncio.Protocol):
             self._transport.write(data)
 
     def has_ended(self) -> bool:
-        """Whether the process has ended, even if somebody else holds its socket open."""
+        """Whether the process has ended, even if another process holds its socket open."""
         self._oom_watch.poll()
         if self._isolation.adopts:
             bury_orphans()
@@ -142,7 +142,7 @@ class HostProcess(asyncio.Protocol):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def wait(self, ending_s: float) -> ProcessEnd:
-        """Wait until it has ended and all that it has said is read, and kill it if it takes too long.
+        """Wait until it has ended and its last message is read; kill it if that takes too long.
 
         Returns how it ended; a call of `kill` looks like any other SIGKILL.
         """
@@ -152,7 +152,7 @@ class HostProcess(asyncio.Protocol):
         out_of_memory = self._oom_watch.has_risen()
         self.kill()
         code = await asyncio.to_thread(self._bury)
-        # Somebody else may hold its socket open: a process of another session that user code has started.
+        # A process that user code has started in another session may hold its socket open.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._silent.wait(), _LAST_WORDS_S)
         if lives_on:
@@ -160,7 +160,7 @@ class HostProcess(asyncio.Protocol):
         return explain_end(code, out_of_memory=out_of_memory, last_word=self._last_word)
 
     def close(self) -> None:
-        """Hear nothing more of it; one that nobody has waited for is killed."""
+        """Stop reading its messages; kill it unless its end was awaited."""
         if self._process.returncode is None:
             self.kill()
             threading.Thread(target=self._bury, name="bury host", daemon=True).start()
@@ -173,7 +173,7 @@ class HostProcess(asyncio.Protocol):
         self.slots.close()
 
     def _bury(self) -> int:
-        """Wait for its end, and end what it leaves behind; gives its exit code. This blocks."""
+        """Wait for its end, end its orphans, and return its exit code. This blocks."""
         code = self._process.wait()
         forget_host(self._process.pid)
         if self._isolation.adopts and (orphans := end_orphans()):
@@ -189,7 +189,7 @@ class HostProcess(asyncio.Protocol):
         self._unsent.clear()
 
     def data_received(self, data: bytes) -> None:
-        """The host has said something."""
+        """Read messages of the host."""
         try:
             for message in map(redact_message, self._reader.feed(data)):
                 if isinstance(message, Leaving):
@@ -198,7 +198,7 @@ class HostProcess(asyncio.Protocol):
                 elif not self._is_over:
                     self._listener.on_message(message)
         except ValueError as error:
-            # User code can reach the socket; what is not a message has not come from the host.
+            # User code can reach the socket; malformed bytes are not from the host.
             _log.error("the process of the user code has said what is not a message: %s", error)
             self.kill()
 
@@ -210,7 +210,7 @@ class HostProcess(asyncio.Protocol):
 
 
 def _build_command(kind: str, connection: int, slots: int, isolation: Isolation) -> list[str]:
-    """The command of a host, which finds no modules in its folder before it has given up what it must.
+    """The command of a host, which imports nothing from its folder before it is confined.
 
     It decodes the names of files as its worker does.
     """

@@ -55,7 +55,7 @@ def _list_counters(root: Path) -> Iterator[Path]:
     """The files that may have the count, the most specific first."""
     mount = root / MOUNT
     for controllers, path in list_control_groups(root):
-        # In a container its own group may be mounted at the top, under whatever path it has outside.
+        # In a container its own group may be mounted at the top, although its path differs outside.
         for place in (path, ""):
             if not controllers:
                 yield mount / place / "memory.events"

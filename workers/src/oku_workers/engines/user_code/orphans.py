@@ -1,4 +1,4 @@
-"""The hosts of this process, and what they leave behind: processes that become its children as orphans.
+"""The hosts of this process, and their orphans: processes that become its children when a host ends.
 
 A process has its children as a whole, so there is one register of hosts for all of them.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _PATIENCE_S = 2.0
-"""What starts processes faster than they are ended is left to the system after that."""
+"""After this time, a process that forks faster than it can be killed is left to the system."""
 _PAUSE_S = 0.01
 
 _hosts: set[int] = set()
@@ -33,7 +33,7 @@ def register_host(start: Callable[[], "subprocess.Popen[bytes]"]) -> "subprocess
 
 
 def forget_host(pid: int) -> None:
-    """A host has ended, and somebody has asked how."""
+    """Forget a host that has ended and whose exit status was read."""
     _hosts.discard(pid)
 
 
@@ -69,11 +69,11 @@ def has_orphans() -> bool:
 
 
 def bury_orphans() -> None:
-    """Ask how orphans have ended, so that they do not stay as zombies."""
+    """Read the exit status of dead orphans, so that they do not stay as zombies."""
     with _starting, suppress(ChildProcessError):
         while (dead := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
             if dead.si_pid in _hosts:
-                return  # whoever started it asks
+                return  # its owner reads the status
             _bury([dead.si_pid])
 
 

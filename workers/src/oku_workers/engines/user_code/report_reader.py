@@ -1,7 +1,7 @@
 """Counts what a host reports: iterations in the account of their lease, requests beside it.
 
-User code can reach the socket of its host, and say what it likes. It can lie about its own run, and about
-nothing else: what is counted stays within bounds, and whatever is beyond them ends the host.
+User code can write anything to the socket of its host. It can lie about its own run, but about nothing
+else: every figure has bounds, and one beyond them ends the host.
 """
 
 import logging
@@ -40,7 +40,7 @@ _ENDS = frozenset({OK, FAILED_CHECK, EXCEPTION, TIMEOUT, DROPPED, UNTOUCHED})
 _REQUEST_ENDS = frozenset(range(len(OUTCOMES))) - {NOT_SENT, LOST}
 _MOST_OUTSIDE = 10_000
 _MOST_TEXTS = 2_000
-"""A host tells fewer names and reasons apart."""
+"""A host distinguishes fewer names and reasons."""
 _UNEXPLAINED = "unknown"
 
 
@@ -48,7 +48,7 @@ class ExecutionFinder(Protocol):
     """Knows an execution that is under way."""
 
     def find_execution(self) -> Execution | None:
-        """One that has begun and is not finished; None without any."""
+        """An execution that is under way; None if there is none."""
 
 
 class ReportReader:
@@ -70,10 +70,10 @@ class ReportReader:
         self.ended = 0
 
     def read(self, report: Report) -> None:
-        """Count what is in a report.
+        """Count the requests and iterations of a report.
 
         Raises:
-            ValueError: this is not what a host says.
+            ValueError: no host would report this.
         """
         if not all(
             0 <= time_us <= HIGHEST_FIGURE for time_us in (report.cpu_us, report.busy_us, report.late_us)
@@ -138,7 +138,7 @@ class ReportReader:
             if outcome not in _ENDS:
                 raise ValueError(f"an iteration has ended as outcome {outcome}")
             why = self._find_reason(reason)
-            # Not before all of it was found to be true: what is in hand when a host ends is given back.
+            # Only after all checks: an iteration in hand when a host ends is given back.
             handouts.pop(slot)
             if outcome in (DROPPED, UNTOUCHED):
                 handed.tally.execution.give_back(handed.coordinate, is_untouched=outcome == UNTOUCHED)
@@ -171,12 +171,12 @@ def _end(handed: Handed, outcome: int, begun_ns: int, took_us: int, why: str) ->
 def give_back_or_end(handed: Handed, begun_ns: int, limit_s: float | None) -> None:
     """Account for an iteration whose host has died with it.
 
-    One that had taken longer than the limit of an iteration by then ends as a timeout: nobody is to try it
-    over and over.
+    If it had already exceeded the limit of an iteration, it ends as a timeout, so that it is not retried for
+    ever.
 
     Args:
         handed: the iteration.
-        begun_ns: when it began, as its slot says; 0 if it has not.
+        begun_ns: when it began, according to its slot; 0 if it has not.
         limit_s: how long one may take; None without a limit.
     """
     tally, coordinate, now_ns = handed.tally, handed.coordinate, time.monotonic_ns()

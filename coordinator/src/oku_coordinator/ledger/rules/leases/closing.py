@@ -51,7 +51,7 @@ def lower_resent(
     end = max(lease.done, min(reached, lease.bound))
     known = msgspec.structs.replace(lease, end=end)
     if unsent and known.bound - known.done <= _MOST_LISTED:
-        known = _leave_out(known, unsent)
+        known = _mark_untouched(known, unsent)
     if (lowered := lease.at_risk - known.at_risk) <= 0:
         return 0
     lease_table.write_resent(transaction, known)
@@ -59,7 +59,7 @@ def lower_resent(
     return lowered
 
 
-def _leave_out(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
+def _mark_untouched(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
     """The lease with all positions at risk in flight, and these positions untouched."""
     in_flight = sorted({*lease.in_flight, *range(lease.done, lease.bound)})
     left_out = (each for each in in_flight if is_in_ranges(each, unsent))

@@ -10,7 +10,7 @@ from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.accounts.work_table import record_lost_worker
 from oku_coordinator.ledger.tables.history_table import record_event
-from oku_coordinator.ledger.tables.hook_table import lose_attempts
+from oku_coordinator.ledger.tables.hook_table import mark_attempts_lost
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_resent, find_lease
 from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
 from oku_core.accounting.index_ranges import Range
@@ -149,7 +149,7 @@ def pause_interrupted_run(transaction: Transaction, run: str, now: float, *, goe
     close_period(transaction, run, record.last_checkpoint_at)
     for lease in fetch_open_leases(transaction, run):
         _expire(transaction, lease, ExpiryReason.STACK_LOST, now)
-    lose_attempts(transaction, run)
+    mark_attempts_lost(transaction, run)
     enter_next_state(transaction, run, now)
     if not goes_on and not fetch_run(transaction, run).is_at_rest:
         enter_state(transaction, run, RunState.PAUSED, now, ExpiryReason.STACK_LOST)

@@ -87,7 +87,7 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
         raise UntrueError(str(error)) from error
     if counts.outcomes != sum_counts(seconds.values()):
         raise UntrueError("the seconds do not sum to the outcomes")
-    if fault := _find_healed(before, after):
+    if fault := _find_withdrawn(before, after):
         raise UntrueError(fault)
     gained = Part(
         phase=after.phase,
@@ -126,7 +126,7 @@ def _grow_seconds(
     return {second: counts for second, counts in grown.items() if any(counts)}
 
 
-def _find_healed(before: Part, after: Part) -> str | None:
+def _find_withdrawn(before: Part, after: Part) -> str | None:
     """Find the failure of a position that was listed and no longer is; None if there is none."""
     for outcome, packed in before.failed.items():
         if not is_contained(packed, after.failed.get(outcome, [])):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from oku_coordinator.ledger.rules.failed_requests import keep_unsent
+from oku_coordinator.ledger.rules.failed_requests import add_unsent
 from oku_coordinator.ledger.rules.lifecycle import enter_next_state
 from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
 from oku_coordinator.ledger.storage.transaction import Transaction
@@ -93,7 +93,7 @@ def _account(transaction: Transaction, run: str, ranges: Iterable[Range], outcom
         unsent.setdefault(phase, []).extend(account_pending(transaction, run, start, stop))
     for phase, found in unsent.items():
         if found:
-            keep_unsent(transaction, run, OUTCOMES[outcome], found)
+            add_unsent(transaction, run, OUTCOMES[outcome], found)
             for target in count_by_target(transaction, run, found):
                 _fold(transaction, run, _build_part(phase, outcome, target), now)
     enter_next_state(transaction, run, now)

@@ -333,8 +333,6 @@ def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
         change_ledger(ledger, create_run, "r1", build_spec_with_targets("home", "login"), 0.0)
         change_ledger(ledger, change_state, "r1", RunState.RUNNING, 1.0)
         closed, lost = (deal_lease(ledger, "r1", 20, 2.0) for _ in range(2))
-        assert closed is not None
-        assert lost is not None
         named = msgspec.structs.replace(build_part(5), name="login")
         home = msgspec.structs.replace(build_part(7), name="home")
         say(ledger, closed, 5.0, build_checkpoint(closed, 12, parts=[home, named]))

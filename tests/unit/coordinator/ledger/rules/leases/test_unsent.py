@@ -54,9 +54,7 @@ def run(ledger: Ledger) -> str:
 
 def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
     """Deal the first pending indices."""
-    lease = deal_lease(ledger, "r1", size, 2.0)
-    assert lease is not None
-    return lease
+    return deal_lease(ledger, "r1", size, 2.0)
 
 
 def test_what_the_coordinator_accounts_for_is_in_lines_and_seconds(path: Path) -> None:
@@ -82,8 +80,7 @@ def test_thousands_of_slices_are_accounted_page_by_page(ledger: Ledger) -> None:
     """Leases that lie between stay, and neighbours are joined over the borders of pages."""
     change(ledger, create_run, "r1", parse_spec(Source(None, {"rate": "1000/s", "duration": "10s"})), 0.0)
     change(ledger, start_run, "r1", 1.0)
-    for start in range(0, 3000, 5):
-        change(ledger, account_not_dealt, "r1", [(start, start + 1)], 2.0)
+    change(ledger, account_not_dealt, "r1", [(start, start + 1) for start in range(0, 3000, 5)], 2.0)
     assert change(ledger, account_not_dealt, "r1", [(3, 9_999)], 3.0) == 9996 - 599
     assert read(ledger, fetch_slices, "r1") == [
         Slice(0, 1, ACCOUNTED), Slice(1, 3, PENDING), Slice(3, 9_999, ACCOUNTED),

@@ -43,9 +43,7 @@ def begin(ledger: Ledger) -> None:
 
 def deal(ledger: Ledger, size: int = 10) -> LeaseRecord:
     """Deal a lease of the run."""
-    lease = deal_lease(ledger, "r1", size, 2.0)
-    assert lease is not None
-    return lease
+    return deal_lease(ledger, "r1", size, 2.0)
 
 
 def say(
