@@ -135,7 +135,7 @@ async def test_a_coordinator_that_stays_away_is_given_up(monkeypatch: pytest.Mon
         await begin(submitted=[UserError("another spec"), Submitted("r1", RunState.PENDING, is_new=True)])
 
 
-def test_a_deleted_run_that_was_over_is_shown_as_it_ended(
+def test_a_deleted_run_is_shown_as_it_ended(
     make_summary: MakeSummary, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With its exit code and its files, and without a command to resume it."""
@@ -148,12 +148,7 @@ def test_a_deleted_run_that_was_over_is_shown_as_it_ended(
         assert output.out.strip() == file.read_text().strip()
         assert output.err.startswith("run r1, which has the key k1, was deleted\n")
         assert "resume" not in output.err
-
-
-def test_a_run_that_was_deleted_before_its_end_has_no_verdict(
-    make_summary: MakeSummary, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is not sent again; the files of a pipeline say so, too."""
+    # A run that was deleted before its end has no verdict.
     watch = Watch(junit_file=str(tmp_path / "oku.xml"))
     reason = "run r1, which has the key k1, was deleted"
     code = finish_deleted(make_summary(state=RunState.PAUSED), watch, reason)

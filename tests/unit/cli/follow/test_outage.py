@@ -23,22 +23,9 @@ class Coordinator:
         return pauses
 
 
-@pytest.fixture
-def coordinator() -> Coordinator:
-    """A coordinator that has just answered."""
-    return Coordinator()
-
-
-def test_a_short_silence_is_not_spoken_of_and_its_end_is_noticed_at_once(coordinator: Coordinator) -> None:
-    """A coordinator that the local stack starts again is back within two seconds."""
-    assert coordinator.stay_silent(2.0) == pytest.approx([0.2] * 10)
-    coordinator.stay_silent(PATIENCE_S - 2.5)
-    coordinator.silence.end()
-    assert coordinator.said == []
-
-
-def test_pauses_grow_up_to_five_seconds_and_begin_anew(coordinator: Coordinator) -> None:
+def test_pauses_grow_up_to_five_seconds_and_begin_anew() -> None:
     """A cluster that is away for hours is not asked five times a second."""
+    coordinator = Coordinator()
     pauses = coordinator.stay_silent(600.0)
     assert all(earlier <= later <= 5.0 for earlier, later in pairwise(pauses))
     assert pauses[-1] == 5.0
@@ -47,8 +34,15 @@ def test_pauses_grow_up_to_five_seconds_and_begin_anew(coordinator: Coordinator)
     assert coordinator.silence.report("no answer") == 0.2
 
 
-def test_each_reason_is_said_once(coordinator: Coordinator) -> None:
-    """The end of the outage is reported once, too; the next outage is reported from the beginning."""
+def test_a_silence_is_spoken_of_when_it_lasts() -> None:
+    """A coordinator that the local stack starts again is back within two seconds."""
+    coordinator = Coordinator()
+    assert coordinator.stay_silent(2.0) == pytest.approx([0.2] * 10)
+    coordinator.stay_silent(PATIENCE_S - 2.5)
+    coordinator.silence.end()
+    assert coordinator.said == []
+    # Each reason is said once.
+    coordinator = Coordinator()
     coordinator.stay_silent(PATIENCE_S + 1)
     assert coordinator.said == ["no answer; trying again"]
     coordinator.stay_silent(60, "refused")
@@ -58,10 +52,8 @@ def test_each_reason_is_said_once(coordinator: Coordinator) -> None:
     assert coordinator.said[1:] == ["refused; trying again", "it answers again"]
     coordinator.stay_silent(PATIENCE_S + 1)
     assert coordinator.said[3:] == ["no answer; trying again"]
-
-
-def test_a_silence_begins_with_the_last_answer(coordinator: Coordinator) -> None:
-    """A caller who waited half a minute for an answer in vain reports it at once."""
+    # A silence begins with the last answer.
+    coordinator = Coordinator()
     coordinator.now_s += 30
     assert coordinator.silence.report("timeout") == 3.0
     assert coordinator.said == ["timeout; trying again"]

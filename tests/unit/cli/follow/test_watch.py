@@ -14,7 +14,7 @@ from oku_cli.follow.watch import OutputLostError, Watch
 from oku_core.errors import UserError
 
 
-def test_every_file_that_was_asked_for_is_written(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
     """JSON as it came from the coordinator, JUnit XML and Markdown."""
     names = "s.json", "s.xml", "s.md"
     files = [str(tmp_path / name) for name in names]
@@ -27,10 +27,7 @@ def test_every_file_that_was_asked_for_is_written(tmp_path: Path) -> None:
             wrong.check()
     Watch(summary_file=str(tmp_path / "s.json")).write_files(build_threshold_run())
     assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(build_threshold_run())
-
-
-def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
-    """It may be a folder, be in a folder that is not there, or be meant for standard output."""
+    # A file that cannot be written is found out before the run.
     for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
         with pytest.raises(UserError, match=r"--summary-json: .* is not a file that can be written"):
             Watch(summary_file=name).check()

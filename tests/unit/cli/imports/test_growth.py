@@ -147,7 +147,7 @@ def test_what_many_operations_share_is_read_a_bounded_number_of_times(
         read_openapi(_SHARED[what])
 
 
-def test_an_example_that_occurs_often_is_taken_as_long_as_there_is_room() -> None:
+def test_large_examples_are_taken_as_long_as_there_is_room() -> None:
     """3,000 properties with the same text of 1 MB would make a body of 3 GB."""
     example = {"x": {"example": "x" * 1_000_000}}
     schema = {"properties": {f"p{place}": {"$ref": "#/components/x/x"} for place in range(3_000)}}
@@ -155,17 +155,14 @@ def test_an_example_that_occurs_often_is_taken_as_long_as_there_is_room() -> Non
     assert request.body is not None
     assert len(request.body) < 2_000_000
     assert [note for note in request.notes if "is too large; null stands for the rest" in note]
-
-
-def test_a_list_of_large_examples_has_a_bound() -> None:
-    """So have the parameters of a query."""
-    example = {"x": {"x": {"example": ["x" * 1_000] * 300}}}
+    # A list of large examples has a bound. So have the parameters of a query.
+    listed = {"x": {"x": {"example": ["x" * 1_000] * 300}}}
     reference = {"$ref": "#/components/x/x"}
     items = {"type": "array", "minItems": 100, "items": reference}
-    (request,) = read_openapi(_write_body(items, components=example)).requests
+    (request,) = read_openapi(_write_body(items, components=listed)).requests
     assert len(request.body or "") < 2_000_000
     parameters = [{"name": f"q{place}", "in": "query", "schema": reference} for place in range(500)]
     (request,) = read_openapi(
-        _write_document({"/": {"parameters": parameters, "get": {}}}, components=example)
+        _write_document({"/": {"parameters": parameters, "get": {}}}, components=listed)
     ).requests
     assert len(request.url) < 2_000_000

@@ -60,7 +60,7 @@ def test_the_rows_are_those_of_hdrhistogram(values: list[int]) -> None:
     assert lines[:-3] == expected
 
 
-def test_the_footer_is_that_of_hdrhistogram() -> None:
+def test_the_footer_and_the_last_row_are_those_of_hdrhistogram() -> None:
     """The package writes the deviation in µs and the count as a fraction; the Java original does not."""
     values = draw_values(5000)
     oracle = HdrHistogram(1, HIGHEST_US, 3)
@@ -75,10 +75,7 @@ def test_the_footer_is_that_of_hdrhistogram() -> None:
         f"#[Max     = {max(values) / 1000:12.3f}, Total count    = {oracle.get_total_count():12d}]"
     )
     assert sizes == write_with_oracle([1])[-1]
-
-
-def test_the_last_row_counts_every_latency() -> None:
-    """It is the only row at 100 %."""
+    # The last row counts every latency. It is the only row at 100 %.
     *_, before, last = build_percentile_rows(make_latency(draw_values(5000)))
     assert (last.level, last.total) == (1.0, 5010)
     assert before.level < 1

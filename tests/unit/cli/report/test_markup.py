@@ -70,20 +70,14 @@ def test_a_row_has_its_name_its_numbers_and_their_judgement() -> None:
         ("stacked-bar", None),
         ("bar ok", "width:0.50%"),
     ]
-
-
-def test_groups_of_columns_have_a_head_above_them() -> None:
-    """The columns before and after them have none."""
+    # Groups of columns have a head above them. The columns before and after them have none.
     buy = make_target(name="<buy>", requests=500, outcomes=make_outcomes(ok=480, failed_check=15, timeout=5))
     page = read(build_html_table(build_targets(build_summary(targets=[make_target(), buy]))))
     text = " ".join(page.text.split())
     assert text.startswith("latency target requests ok failed rate p50 p95 p99 bytes item")
     assert "<buy> 5 timeout, 15 failed check 500" in text
     assert [head.get("colspan") for head in page.find("th")[:5]] == ["2", "1", "3", "3", "1"]
-
-
-def test_a_title_stands_above_a_table_and_a_note_below_it() -> None:
-    """Without rows it says so, and has no note."""
+    # A title stands above a table and a note below it. Without rows it says so, and has no note.
     text = " ".join(read(build_titled_table(build("a", 1, Cell()))).text.split())
     assert text == "Title name count of all a 1 a note"
     assert (

@@ -57,7 +57,7 @@ def test_a_grafana_has_an_address() -> None:
         assert "secret" not in str(raised.value)
 
 
-def test_a_link_is_of_the_dashboard_and_the_variable_that_there_are() -> None:
+def test_a_link_is_of_the_dashboard_and_of_the_time_of_the_run() -> None:
     """Their names stand in the dashboards and here."""
     link = urlsplit(build_summary_link(f"{GRAFANA}/grafana", SUMMARY, 5000.0))
     dashboard = load_dashboards()[link.path.removeprefix("/grafana/d/")]
@@ -65,10 +65,7 @@ def test_a_link_is_of_the_dashboard_and_the_variable_that_there_are() -> None:
     chosen = {f"var-{variable['name']}" for variable in dashboard["templating"]["list"]}
     assert set(query) - {"from", "to"} == {"var-run"} <= chosen
     assert query["var-run"] == [SUMMARY.run]
-
-
-def test_a_run_that_is_over_or_paused_may_lack_a_time() -> None:
-    """It is paused when it has been active for as long as it was; after several pauses only now is known."""
+    # A run that is over or paused may lack a time.
     paused = msgspec.structs.replace(SUMMARY, state=RunState.PAUSED, ended_at=None, active_s=20.0)
     assert build_summary_link(GRAFANA, paused, 5000.0).endswith("from=990250&to=1030250")
     pauses = Validity(flag=Flag.INTERRUPTED, detail="", requests=1)
@@ -76,10 +73,7 @@ def test_a_run_that_is_over_or_paused_may_lack_a_time() -> None:
     assert build_summary_link(GRAFANA, again, 5000.0).endswith("from=990250&to=5010000")
     unbegun = msgspec.structs.replace(SUMMARY, state=RunState.CANCELLED, started_at=None)
     assert build_summary_link(GRAFANA, unbegun, 5000.0).endswith("from=1050500&to=1070500")
-
-
-def test_a_link_shows_the_time_of_a_run_with_a_margin() -> None:
-    """It goes on with a run that is not at rest."""
+    # A link shows the time of a run with a margin. It goes on with a run that is not at rest.
     for state in RunState:
         over = msgspec.structs.replace(SUMMARY, state=state)
         query = parse_qs(urlsplit(build_summary_link(GRAFANA, over, 5000.0)).query)

@@ -123,7 +123,7 @@ def count(**given: int) -> OutcomeCounts:
     return OutcomeCounts(**{outcome.value: given.get(outcome.value, 0) for outcome in Outcome})
 
 
-def test_certificates_and_handshakes_are_named(make_summary: MakeSummary) -> None:
+def test_advice_is_about_what_was_answered(make_summary: MakeSummary) -> None:
     """Scheme, host and port are right then; if most were refused, they are what to check."""
     untrusted, refused = (
         FailureSummary(outcome=Outcome.CONNECT_ERROR, reason=reason, requests=2)
@@ -139,10 +139,7 @@ def test_certificates_and_handshakes_are_named(make_summary: MakeSummary) -> Non
     failures = [FailureSummary(outcome=Outcome.CONNECT_ERROR, reason=reason, requests=2)]
     advice = describe_failure(make_summary(outcomes=count(connect_error=2), failures=failures)) or ""
     assert advice == "no connection could be made: the TLS handshake failed, check scheme and port of the URL"
-
-
-def test_advice_is_about_what_was_answered(make_summary: MakeSummary) -> None:
-    """Scheme and port are right when a response led elsewhere, or began and did not end."""
+    # Advice is about what was answered.
     for outcome, reason, said in [
         ("protocol_error", "more than 10 redirections", "redirections did not lead to a response: more"),
         ("protocol_error", "a redirection to what is not a URL", "redirections did not lead to a response"),

@@ -42,7 +42,7 @@ def test_whatever_changes_the_exit_code_is_not_green(changes: dict[str, Any], na
     assert read(build_junit(summary))[name] == result
 
 
-def test_there_is_a_test_case_for_the_run_for_each_threshold_and_for_each_flag() -> None:
+def test_a_test_case_for_the_run_for_each_threshold_and_for_each_flag() -> None:
     """A failed threshold is a failure, an undecided one an error, and a raised flag is skipped."""
     results = read(build_junit(build_threshold_run()))
     assert results["oku.run completed"] == results["oku.run something was ok"] == ""
@@ -62,10 +62,7 @@ def test_there_is_a_test_case_for_the_run_for_each_threshold_and_for_each_flag()
     run = build_threshold_run()
     summary = msgspec.structs.replace(run, outcomes=msgspec.structs.replace(run.outcomes, ok=0))
     assert read(build_junit(summary))["oku.run something was ok"] == "failure"
-
-
-def test_thresholds_of_a_run_that_is_paused_have_no_verdict_yet() -> None:
-    """The run itself is an error, so the page is red; what is certain already stays a failure."""
+    # Thresholds of a run that is paused have no verdict yet.
     paused = msgspec.structs.replace(build_threshold_run(), state=RunState.PAUSED, verdict=None)
     cases = read(build_junit(paused))
     assert cases["oku.run completed"] == "error"

@@ -33,7 +33,7 @@ def build_outcome(**changes: Any) -> ShownOutcome:
     return ShownOutcome(outcome=Outcome.FAILED_CHECK, reason="check body", time_ms=1.7, answer=answer)
 
 
-def test_a_request_is_printed_with_its_target_and_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_and_its_answer_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """And then as it goes out."""
     print_request(REQUEST)
     assert capsys.readouterr().out.splitlines() == [
@@ -43,10 +43,7 @@ def test_a_request_is_printed_with_its_target_and_its_row(capsys: pytest.Capture
     # A body that is not text is printed as its size. A terminal must not get it.
     print_request(msgspec.structs.replace(REQUEST, body=None, body_bytes=1200))
     assert capsys.readouterr().out.splitlines()[-1] == "(1,200 bytes that are not text)"
-
-
-def test_an_answer_is_printed_with_what_it_counts_as(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the words of the account."""
+    # An answer is printed with what it counts as. In the words of the account.
     print_outcome(build_outcome())
     assert capsys.readouterr().out.splitlines() == [
         "", "HTTP/1.1 200 OK", "A: b", "", "hi", "", "failed check: check body, after 1.70 ms",
@@ -84,16 +81,13 @@ def read(capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_an_iteration_is_named_with_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_iteration_is_printed_with_what_came_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Text of others cannot move the cursor."""
     print_iteration(
         ShownIteration(run="r1", index=7, scenario="a.py", engine="python", row={"sku": "s\x1b7"})
     )
     assert capsys.readouterr().out.splitlines() == ["Iteration 7 of run r1: a.py", "Row: sku=s␛7"]
-
-
-def test_what_came_of_an_iteration_is_said_last(capsys: pytest.CaptureFixture[str]) -> None:
-    """With how long it took, if it ended by itself."""
+    # What came of an iteration is said last. With how long it took, if it ended by itself.
     assert read(capsys) == ["", "ok, after 2.50 ms"]
     assert read(capsys, outcome=Outcome.EXCEPTION, reason="E: x", time_ms=None, traceback="T:\n  f\n") == [
         "", "T:", "  f", "", "exception: E: x",

@@ -10,7 +10,6 @@ from oku_core.summary.request_summary import FailureSummary, NotSentCounts, Phas
 def test_the_page_has_the_verdict_the_thresholds_the_figures_and_the_flags() -> None:
     """Each is one row of a table, or one line."""
     lines = build_markdown(build_threshold_run()).decode().splitlines()
-
     assert lines[0] == "## shop: failed"
     assert r"| ok \>= 99% | passed | 99.00 %; 1 of at most 1 against it |" in lines
     assert r"| p99 \< 1s | failed | 1.20 s; 2 of at most 1 against it |" in lines
@@ -18,10 +17,7 @@ def test_the_page_has_the_verdict_the_thresholds_the_figures_and_the_flags() -> 
     assert "| ok | 99 | 99.00 % |" in lines
     assert "| timeout | 1 | 1.00 % |" in lines
     assert r"- resent: 3 requests: some \| more" in lines
-
-
-def test_the_page_says_what_failed_and_why() -> None:
-    """The most frequent reasons, as a table, and how many more there are."""
+    # The page says what failed and why.
     failures = [
         FailureSummary(
             target="buy|", outcome=Outcome.FAILED_CHECK, reason="check body", requests=12 - place,
@@ -31,15 +27,11 @@ def test_the_page_says_what_failed_and_why() -> None:
     ]  # fmt: skip
     summary = msgspec.structs.replace(build_threshold_run(), failures=failures)
     lines = build_markdown(summary).decode().splitlines()
-
     assert "| target | outcome | reason | requests | share | first index | last index |" in lines
     assert r"| buy\| | failed check | check body | 12 | 12.00 % | 0 | 99 |" in lines
     assert sum("check body" in line for line in lines) == 10
     assert "and 2 more" in lines
-
-
-def test_the_throughput_is_over_the_time_after_the_warm_up() -> None:
-    """As its rate is."""
+    # The throughput is over the time after the warm up. As its rate is.
     phases = [
         PhaseSummary(
             name="warm-up", begin_s=0, end_s=0.5, requests=1, outcomes=build_threshold_run().outcomes,

@@ -33,7 +33,7 @@ def test_what_rests_with_a_true_account_can_be_resumed(state: RunState, *, is_br
     assert is_resumable(state, is_broken=is_broken) == (state in resumable)
 
 
-def test_only_what_the_table_allows_may_follow() -> None:
+def test_the_table_says_what_may_follow() -> None:
     """A transition in the table passes; the error of any other names the run and both states."""
     for current, wanted in PAIRS:
         if wanted in TRANSITIONS[current]:
@@ -41,10 +41,7 @@ def test_only_what_the_table_allows_may_follow() -> None:
         else:
             with pytest.raises(TransitionError, match=f"^run r1 is {current}, it cannot become {wanted}$"):
                 check_transition("r1", current, wanted)
-
-
-def test_states_that_send_are_neither_final_nor_waiting() -> None:
-    """The active states are neither final nor waiting, and each leads to an end of the activity."""
+    # States that send are neither final nor waiting.
     assert {RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING} == SENDING_STATES
     assert SENDING_STATES | {RunState.TEARING_DOWN} == ACTIVE_STATES
     for state in ACTIVE_STATES:
@@ -58,10 +55,7 @@ def test_states_that_send_are_neither_final_nor_waiting() -> None:
     assert RunState.PENDING in TRANSITIONS[RunState.PAUSED]
     # Nothing is sent any more once a run is torn down.
     assert TRANSITIONS[RunState.TEARING_DOWN] == FINAL_STATES | {RunState.PAUSED}
-
-
-def test_every_state_can_be_reached_and_left() -> None:
-    """The table says for each state which states may follow."""
+    # Every state can be reached and left. The table says for each state which states may follow.
     assert set(TRANSITIONS) == set(RunState)
     # A new run can come to every state. No state is unreachable.
     assert find_reachable(RunState.PENDING) == set(RunState)

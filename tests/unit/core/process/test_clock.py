@@ -21,23 +21,6 @@ class _Machine:
         return SteadyClock(lambda: self.wall, lambda: self.monotonic)
 
 
-def test_it_tells_unix_time_and_a_step_changes_no_duration() -> None:
-    """As long as nobody sets the clock, it shows Unix time."""
-    machine = _Machine()
-    clock = machine.build_clock()
-    machine.pass_time(12.5)
-    assert clock.now() == machine.wall
-    # A step changes no duration.
-    machine = _Machine()
-    clock = machine.build_clock()
-    before = clock.now()
-    machine.wall += 3600
-    machine.pass_time(2)
-    machine.wall -= 7200
-    machine.pass_time(3)
-    assert clock.now() - before == 5
-
-
 def test_a_step_is_found_once() -> None:
     """Each call tells by how much the clock was set since the previous one."""
     machine = _Machine()
@@ -67,18 +50,32 @@ def test_a_step_is_found_once() -> None:
     assert clock.find_step() is None
 
 
-def test_a_clock_goes_on_with_the_offset_of_another_process() -> None:
-    """To the nanosecond; the wall clock was set since, and that is a step."""
+def test_no_step_of_the_wall_clock_changes_a_duration() -> None:
+    """As long as nobody sets the clock, it shows Unix time."""
     machine = _Machine()
-    before = machine.build_clock()
-    assert before.offset_ns == 1_699_999_950_000_000_000
+    clock = machine.build_clock()
+    machine.pass_time(12.5)
+    assert clock.now() == machine.wall
+    # A step changes no duration.
+    machine = _Machine()
+    clock = machine.build_clock()
+    before = clock.now()
+    machine.wall += 3600
+    machine.pass_time(2)
+    machine.wall -= 7200
+    machine.pass_time(3)
+    assert clock.now() - before == 5
+    # A clock goes on with the offset of another process.
+    machine = _Machine()
+    earlier = machine.build_clock()
+    assert earlier.offset_ns == 1_699_999_950_000_000_000
     machine.pass_time(30)
     machine.wall += 5
-    after = machine.build_clock()
-    after.adopt(before.offset_ns)
-    assert after.offset_ns == before.offset_ns
-    assert after.now() == before.now()
-    assert after.find_step() == 5
+    later = machine.build_clock()
+    later.adopt(earlier.offset_ns)
+    assert later.offset_ns == earlier.offset_ns
+    assert later.now() == earlier.now()
+    assert later.find_step() == 5
 
 
 @pytest.fixture

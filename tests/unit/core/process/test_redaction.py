@@ -138,7 +138,7 @@ def test_no_part_of_a_password_is_left(password: str, scheme: str) -> None:
     assert " " in secret or not set("QWZ") & set(shown)
 
 
-def test_a_long_text_is_truncated() -> None:
+def test_no_part_of_a_secret_is_left_at_a_cut() -> None:
     """A URL at the cut is masked, because the cut may be within its password."""
     assert redact("a" * (LONGEST_REDACTED + 1)) == "a" * LONGEST_REDACTED
     begin = "b" * (LONGEST_REDACTED - 20)
@@ -150,10 +150,7 @@ def test_a_long_text_is_truncated() -> None:
     for before in (LONGEST_REDACTED - 5, LONGEST_REDACTED - 5 - 17):
         text = redact("b" * before + "long-hunter2-0815" * 2 + " and more")
         assert set(text) <= {"b", "*"}
-
-
-def test_the_rest_of_a_line_is_kept_for_what_follows() -> None:
-    """A long line is read in pieces, and a hidden value may be in two of them."""
+    # The rest of a line is kept for what follows.
     hide("piece-hunter2-0815")
     text = "say piece-hunter2-0815 and piece-hunter2-0815!"
     for cut in range(len(text)):

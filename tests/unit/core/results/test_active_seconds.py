@@ -56,7 +56,7 @@ def build_live_sample(at_s: float, **given: Any) -> Sample:
     )  # fmt: skip
 
 
-def test_nothing_is_seen_before_the_clock_goes_on() -> None:
+def test_a_second_is_seen_once_when_all_is_known_of_it() -> None:
     """While a setup is called, or workers are waited for, there is no period; a pause is none either."""
     plan = build_plan(rate="10/s", duration="9s")
     assert take(plan, {}, 5, periods=[]) == []
@@ -64,18 +64,15 @@ def test_nothing_is_seen_before_the_clock_goes_on() -> None:
     paused = [(ActivePeriod(START, 0.0), 2.4), (ActivePeriod(START + 6.4, 2.4), math.inf)]
     seconds = take(plan, dict.fromkeys(range(9), 10), 10, periods=paused)
     assert [(each.at - START, each.clock_s) for each in seconds] == [(1, 1), (2, 2), (8, 4), (9, 5)]
-
-
-def test_a_second_is_seen_once_all_workers_have_told_of_it_and_of_the_next() -> None:
-    """What comes later is in no second that was seen before; each is seen once."""
+    # A second is seen once all workers have told of it and of the next.
     plan, sent = build_plan(rate="10/s", duration="9s"), dict.fromkeys(range(9), 10)
-    seconds = SeriesSeconds(plan)
+    series = SeriesSeconds(plan)
     seen = [
-        list_rates(seconds.list_new(build_rows(sent), ALWAYS, START + told_s))
+        list_rates(series.list_new(build_rows(sent), ALWAYS, START + told_s))
         for told_s in (-math.inf, 1.9, 3.1, 3.2)
     ]
     assert seen == [[], [], [(1, 10, 10), (2, 10, 10)], []]
-    assert seconds.since == START + 2
+    assert series.since == START + 2
 
 
 def test_each_second_of_a_rate_has_what_is_due_in_it() -> None:

@@ -42,6 +42,68 @@ CLOSED = LeaseSpan(
 )
 
 
+def test_statuses_have_lines_of_their_own() -> None:
+    """There is one line for each status code of each part, in order."""
+    parts = [Part(statuses={"503": 2, "200": 8}), Part(name="cart", statuses={"200": 1})]
+    assert list(build_status_lines("w1", parts)) == [
+        {"worker": "w1", "status": "200", "requests": 8},
+        {"worker": "w1", "status": "503", "requests": 2},
+        {"worker": "w1", "target": "cart", "status": "200", "requests": 1},
+    ]
+
+
+def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
+    """The fields keep their names, and the line adds the state of the run."""
+    sample = build_sample(
+        at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
+        resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3, unexpected_status=1),
+        times={Time.LATENCY: make_latency([1000])}, requests_planned=3, phase="soak", clock_bound_s=0.001,
+    )  # fmt: skip
+    line = build_tick_line(RunState.RUNNING, HEAD, sample)
+    counts = {outcome: line[outcome] for outcome in OUTCOMES}
+    assert (line["state"], line["target"], line["load"]) == ("running", *HEAD)
+    assert list(counts.values()) == sample.outcomes
+    names = line.keys() - counts.keys() - {"state", "target", "load"}
+    times = {"clock_s", "length_s", "unused"}
+    assert all(line[name] is None for name in times)
+    names -= times
+    assert names == set(Sample.__struct_fields__) - {
+        "at",
+        "outcomes",
+        "outcomes_so_far",
+        "times",
+    }
+    assert {name: line[name] for name in names} == {name: getattr(sample, name) for name in names}
+    # A tick of a run without an end in number says how much of its time has passed.
+    sample = build_sample(
+        at=1.0, seconds=1.0, requests_total=10**15, accounted=10, leased=20, pending=10**15 - 30, done=15,
+        resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3), times={},
+    )  # fmt: skip
+    line = build_tick_line(RunState.RUNNING, HEAD, sample, TimeProgress(2.5004, 10.0))
+    assert (line["requests_total"], line["pending"], line["accounted"]) == (None, None, 10)
+    assert (line["clock_s"], line["length_s"], line["unused"]) == (2.5, 10.0, None)
+
+
+def test_late_counts_and_unsent_requests_have_lines() -> None:
+    """Sums over all lines of a second stay right, and so does what is divided by its length."""
+    assert build_late_tick_line(make_counts(3, timeout=1), 2, seconds=0, active_s=4.0004) == {
+        "seconds": 0, "active_s": 4.0, "requests_ended": 4, "requests_sent": 2,
+        "requests_planned": None, "phase": None, "ok": 3,
+        "unexpected_status": 0, "timeout": 1,
+        "connect_error": 0, "disconnected": 0, "protocol_error": 0, "not_sent": 0, "lost": 0,
+        "failed_check": 0, "exception": 0,
+    }  # fmt: skip
+    # What was not sent has not ended. It counts in no rate; its outcome is in the line all the same.
+    line = build_late_tick_line(make_counts(3, not_sent=5, lost=1), 3, seconds=1, active_s=4.0)
+    assert (line["requests_ended"], line["not_sent"], line["lost"]) == (3, 5, 1)
+    # The line of what nobody sent names no worker. The coordinator has accounted for it by itself.
+    part = Part(phase="soak", outcomes=make_counts(not_sent=4, lost=1), not_sent=[0, 0, 4])
+    line = build_unsent_line(part)
+    assert (line["phase"], line["requests"], line["not_sent"], line["lost"]) == ("soak", 5, 4, 1)
+    assert "worker" not in line
+    assert (line["not_sent_in_flight_cap"], line["not_sent_late"], line["not_sent_not_dealt"]) == (0, 0, 4)
+
+
 def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
     """The line has the range, its outcomes, its latencies and how long it took."""
     part = Part(
@@ -80,75 +142,7 @@ def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
     assert (login["requests"], login["ok"], login["bytes_received"], login["max_ms"]) == (2, 2, 20, 3.0)
     assert (orders["request"], orders["phase"], orders["requests"]) == ("orders", "warm-up", 0)
     assert "name" not in login
-
-
-def test_statuses_have_lines_of_their_own() -> None:
-    """There is one line for each status code of each part, in order."""
-    parts = [Part(statuses={"503": 2, "200": 8}), Part(name="cart", statuses={"200": 1})]
-    assert list(build_status_lines("w1", parts)) == [
-        {"worker": "w1", "status": "200", "requests": 8},
-        {"worker": "w1", "status": "503", "requests": 2},
-        {"worker": "w1", "target": "cart", "status": "200", "requests": 1},
-    ]
-
-
-def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
-    """The fields keep their names, and the line adds the state of the run."""
-    sample = build_sample(
-        at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
-        resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3, unexpected_status=1),
-        times={Time.LATENCY: make_latency([1000])}, requests_planned=3, phase="soak", clock_bound_s=0.001,
-    )  # fmt: skip
-    line = build_tick_line(RunState.RUNNING, HEAD, sample)
-    counts = {outcome: line[outcome] for outcome in OUTCOMES}
-    assert (line["state"], line["target"], line["load"]) == ("running", *HEAD)
-    assert list(counts.values()) == sample.outcomes
-    names = line.keys() - counts.keys() - {"state", "target", "load"}
-    times = {"clock_s", "length_s", "unused"}
-    assert all(line[name] is None for name in times)
-    names -= times
-    assert names == set(Sample.__struct_fields__) - {
-        "at",
-        "outcomes",
-        "outcomes_so_far",
-        "times",
-    }
-    assert {name: line[name] for name in names} == {name: getattr(sample, name) for name in names}
-
-
-def test_a_tick_of_a_run_without_an_end_in_number_says_how_much_of_its_time_has_passed() -> None:
-    """How many requests it could have taken means nothing."""
-    sample = build_sample(
-        at=1.0, seconds=1.0, requests_total=10**15, accounted=10, leased=20, pending=10**15 - 30, done=15,
-        resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3), times={},
-    )  # fmt: skip
-    line = build_tick_line(RunState.RUNNING, HEAD, sample, TimeProgress(2.5004, 10.0))
-    assert (line["requests_total"], line["pending"], line["accounted"]) == (None, None, 10)
-    assert (line["clock_s"], line["length_s"], line["unused"]) == (2.5, 10.0, None)
-
-
-def test_late_counts_and_unsent_requests_have_lines() -> None:
-    """Sums over all lines of a second stay right, and so does what is divided by its length."""
-    assert build_late_tick_line(make_counts(3, timeout=1), 2, seconds=0, active_s=4.0004) == {
-        "seconds": 0, "active_s": 4.0, "requests_ended": 4, "requests_sent": 2,
-        "requests_planned": None, "phase": None, "ok": 3,
-        "unexpected_status": 0, "timeout": 1,
-        "connect_error": 0, "disconnected": 0, "protocol_error": 0, "not_sent": 0, "lost": 0,
-        "failed_check": 0, "exception": 0,
-    }  # fmt: skip
-    # What was not sent has not ended. It counts in no rate; its outcome is in the line all the same.
-    line = build_late_tick_line(make_counts(3, not_sent=5, lost=1), 3, seconds=1, active_s=4.0)
-    assert (line["requests_ended"], line["not_sent"], line["lost"]) == (3, 5, 1)
-    # The line of what nobody sent names no worker. The coordinator has accounted for it by itself.
-    part = Part(phase="soak", outcomes=make_counts(not_sent=4, lost=1), not_sent=[0, 0, 4])
-    line = build_unsent_line(part)
-    assert (line["phase"], line["requests"], line["not_sent"], line["lost"]) == ("soak", 5, 4, 1)
-    assert "worker" not in line
-    assert (line["not_sent_in_flight_cap"], line["not_sent_late"], line["not_sent_not_dealt"]) == (0, 0, 4)
-
-
-def test_a_range_line_of_a_run_with_a_rate_has_causes_and_what_counts_from_due_times() -> None:
-    """Causes sum to what was not sent; runs without a rate have zeros, and no such quantiles."""
+    # A range line of a run with a rate has causes and what counts from due times.
     part = Part(
         outcomes=make_counts(2, not_sent=3),
         not_sent=[1, 2, 0],

@@ -67,10 +67,7 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     assert merged.histogram(Time.LATENCY).total == 3
     assert merged.requests_ended == 4
     assert merged.rate_rps == 1.0
-
-
-def test_a_merged_sample_has_all_three_distributions() -> None:
-    """What was sent is summed; of what counts from due times there are quantiles, too."""
+    # A merged sample has all three distributions.
     first = build_sample(
         1.0,
         requests_sent=3,
@@ -85,10 +82,7 @@ def test_a_merged_sample_has_all_three_distributions() -> None:
     ) == (7, 10, 1)
     assert (first.response_time_p50_ms, merged.response_time_p50_ms) == (5.0, 9.0)
     assert (merged.lateness_p99_ms, merged.lateness_max_ms, second.lateness_p99_ms) == (0.01, 0.01, None)
-
-
-def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
-    """The quantiles are not the mean of the samples' quantiles."""
+    # Quantiles of a merged sample are of all its latencies.
     slow = build_sample(1.0, times={Time.LATENCY: make_latency([9000] * 9)})
     fast = build_sample(2.0, times={Time.LATENCY: make_latency([100] * 91)})
     merged = merge_samples([slow, fast])

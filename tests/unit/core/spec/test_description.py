@@ -154,7 +154,7 @@ DATA = DataFile(
 )
 
 
-def test_a_url_has_the_index_and_the_values_of_its_row_as_they_are_sent() -> None:
+def test_a_url_is_shown_as_it_is_sent_unless_its_query_is_hidden() -> None:
     """User and password are masked, names of secrets stay."""
     lines = RequestLines(Spec(urls=(Url("http://me:pw@h/{i}/{a}?b={b}&t={env:T}"),), data=DATA, method="PUT"))
     line = lines.build(7, {"a": "x y/é", "b": "&"})
@@ -162,10 +162,7 @@ def test_a_url_has_the_index_and_the_values_of_its_row_as_they_are_sent() -> Non
     # Without its row the columns stay as they are written. The index is filled in.
     spec = Spec(base_url=Url("http://h"), targets=(Target(name="t", url="/{i}?q={a}"),), data=DATA)
     assert RequestLines(spec).build(3) == ("t", "GET", "http://h/3?q={a}")
-
-
-def test_what_stands_in_a_query_can_be_hidden() -> None:
-    """But for placeholders, and for the names of parameters."""
+    # What stands in a query can be hidden. But for placeholders, and for the names of parameters.
     url = "http://h/{i}?token=abc&q=a{i}&c={a}&t={env:T}&e=&flag"
     spec = Spec(urls=(Url(url),), data=DATA)
     hidden = RequestLines(spec, hides_queries=True).build(7).url

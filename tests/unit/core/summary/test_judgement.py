@@ -63,7 +63,7 @@ def test_a_run_is_good_only_if_it_is_complete_and_all_was_ok(state: RunState, ok
     assert is_good == (state is RunState.COMPLETED and ok > 0 and not others)
 
 
-def test_an_account_that_does_not_balance_is_bad() -> None:
+def test_a_second_and_a_wrong_account_are_judged_like_the_run() -> None:
     """Even if every request was ok."""
     assert judge_run(make_summary()) is Judgement.GOOD
     assert judge_run(make_summary(timeout=1)) is Judgement.CAUTION
@@ -78,10 +78,7 @@ def test_an_account_that_does_not_balance_is_bad() -> None:
         # Thresholds have a say.
         assert judge_run(make_summary(verdict=verdict)) is judgement
         assert judge_run(make_summary(timeout=1, verdict=ThresholdVerdict.PASSED)) is Judgement.CAUTION
-
-
-def test_a_second_is_judged_like_the_run_so_far() -> None:
-    """A threshold that is lost already shows at once."""
+    # A second is judged like the run so far. A threshold that is lost already shows at once.
     tick = build_tick(1.0, {"outcomes_so_far": make_counts(10)})
     assert judge_tick(tick) is Judgement.NEUTRAL
     lost = ThresholdSummary(

@@ -79,10 +79,7 @@ def test_each_second_is_compared_with_the_schedule() -> None:
     # A gap of hours is judged at once. Nobody needs its seconds one by one.
     rows = build_rows({100: 10, 9000: 10})
     assert (8899, 88990, 0) in list_all(rows, (100.0, 0.0, math.inf), duration_s=10_000)
-
-
-def test_only_whole_seconds_that_are_settled_are_judged() -> None:
-    """A start within a second, a pause, and the end of a schedule cut it."""
+    # Only whole seconds that are settled are judged.
     rows = build_rows({100: 5, 101: 10, 102: 10, 103: 2, 200: 8, 201: 10, 202: 5})
     periods = (100.5, 0.0, 2.7), (200.2, 2.7, math.inf)
     assert list_all(rows, *periods) == [(1, 10, 10), (1, 10, 10), (1, 10, 10)]
@@ -98,10 +95,7 @@ def test_only_whole_seconds_that_are_settled_are_judged() -> None:
     rows = build_rows({98: 20, 102: 39, 106: 40, 110: 25}, seconds=4)
     judged = list_all(rows, (100.0, 0.0, math.inf), duration_s=12)
     assert judged == [(4, 40, 39), (4, 40, 40)]
-
-
-def test_the_share_off_the_plan_is_that_of_the_seconds() -> None:
-    """What was missed is what was due in them and not sent; what was sent beside does not make up for it."""
+    # The share off the plan is that of the seconds.
     seconds = [PlannedSeconds(1, 100, 100), PlannedSeconds(2, 200, 150), PlannedSeconds(1, 100, 150)]
     plan = check_plan(seconds, LOAD)
     assert (plan.seconds, plan.off_seconds, plan.off_share, plan.missed) == (4, 3, 0.75, 50)

@@ -53,10 +53,7 @@ def test_stragglers_and_equal_latencies_have_their_bars() -> None:
     # An empty histogram has no bars. Nothing is drawn if nothing was answered.
     assert build_bars(HistogramSnapshot()) == []
     assert build_distribution(HistogramSnapshot()).rows == []
-
-
-def test_each_bar_has_bounds_count_and_share() -> None:
-    """The longest bar is full; no part of the whole is all of it."""
+    # Each bar has bounds count and share. The longest bar is full; no part of the whole is all of it.
     table = build_distribution(make_latency([1000] * 99_999 + [9000]))
     assert list_texts(table)[1:] == [
         ["1.000 ms to 1.001 ms", "99,999", "> 99.99 %"],

@@ -85,7 +85,7 @@ def test_a_latency_has_as_many_digits_as_it_needs() -> None:
         assert format_latency(latency_ms, digits=4) == shown
 
 
-def test_times_are_no_finer_than_they_are_known() -> None:
+def test_times_are_no_finer_than_they_are_known_and_local() -> None:
     """Above 100 s it moves in steps of ten."""
     cases: list[tuple[float | None, str]] = [
         (None, "-"),
@@ -105,10 +105,7 @@ def test_times_are_no_finer_than_they_are_known() -> None:
     ]:
         # Elapsed time is in whole seconds.
         assert format_elapsed(seconds) == shown
-
-
-def test_times_are_local() -> None:
-    """A Unix time is shown as the local time of day, and with the date where that matters."""
+    # Times are local. A Unix time is shown as the local time of day, and with the date where that matters.
     assert format_clock(1_769_965_512.9) == "17:05:12"
     assert format_date_time(1_769_965_512.9) == "2026-02-01 17:05:12"
     assert format_date_minute(1_769_965_512.9) == "2026-02-01 17:05"

@@ -62,7 +62,7 @@ def test_iterations_have_outcomes_of_their_own() -> None:
     assert table.note == "Did not occur: timeout, not sent, lost, failed check."
 
 
-def test_statuses_are_sorted_and_have_their_shares() -> None:
+def test_statuses_and_reasons_have_their_shares_and_indices() -> None:
     """Without responses there are none."""
     table = build_statuses(build_summary(statuses={"503": 1, "200": 999}))
     assert list_texts(table)[1:] == [["200", "999", "99.90 %"], ["503", "1", "0.10 %"]]
@@ -71,10 +71,7 @@ def test_statuses_are_sorted_and_have_their_shares() -> None:
     summary = build_summary(accounted=0, outcomes=make_outcomes(), failures=[build_failure()])
     assert list_texts(build_outcomes(summary))[1:] == [["ok", "0", "0 %"]]
     assert list_texts(build_failures(summary))[1][3] == "-"
-
-
-def test_a_reason_has_its_count_and_its_first_and_last_index() -> None:
-    """They say where to look, and are written as users write them."""
+    # A reason has its count and its first and last index.
     table = build_failures(build_summary(failures=[build_failure(), build_failure(first_index=None)]))
     assert list_texts(table) == [
         ["outcome", "reason", "requests", "share", "first index", "last index"],

@@ -44,7 +44,7 @@ TARGETS = [
 TICK = Tick(run="r1", state=RunState.RUNNING, sample=SAMPLE, targets=TARGETS)
 
 
-def test_targets_have_counts_rates_times_and_bytes_in_the_order_of_the_spec() -> None:
+def test_targets_and_named_requests_have_counts_rates_times_and_bytes() -> None:
     """What went wrong explains the name; a target without a request has no figures."""
     buy = make_target(name="buy", requests=500, outcomes=make_outcomes(ok=480, failed_check=15, timeout=5))
     none = make_target(
@@ -67,10 +67,7 @@ def test_targets_have_counts_rates_times_and_bytes_in_the_order_of_the_spec() ->
     table = build_targets(build_summary(targets=[make_target(), buy]))
     bars = [[(part.kind, part.share) for part in row.cells[2].parts] for row in table.rows]
     assert bars == [[("ok", 1.0)], [("ok", 0.4), ("timeout", 0.1)]]
-
-
-def test_the_targets_of_a_run_with_a_rate_have_all_three_times() -> None:
-    """In the whole run, and in each phase; a note says what the warm-up is part of."""
+    # The targets of a run with a rate have all three times.
     target = make_target(
         response_time_ms=LatencySummary(p99=25.0, max=26.0), lateness_ms=LatencySummary(p99=0.25, max=1.0)
     )
@@ -81,15 +78,12 @@ def test_the_targets_of_a_run_with_a_rate_have_all_three_times() -> None:
     assert "include the warm-up" in table.note
     assert build_phase_targets(phase).title == "Phase warm-up"
     assert build_phase_targets(phase).rows == table.rows
-
-
-def test_requests_of_user_code_have_their_statuses() -> None:
-    """They stand beside the account."""
+    # Requests of user code have their statuses. They stand beside the account.
     failed = make_inner(name="buy", outcomes=make_outcomes(ok=990, timeout=10), statuses={"200": 990})
     table = build_names([make_inner(), failed])
-    heads, _, buy = list_texts(table)
+    heads, _, row = list_texts(table)
     assert heads[:4] == ["name", "requests", "ok", "failed"]
-    assert buy[:4] == ["buy", "1,000", "99.00 %", "10"]
+    assert row[:4] == ["buy", "1,000", "99.00 %", "10"]
     assert table.rows[1].cells[0].detail == "200: 990"
     assert table.note == NAMES_NOTE
     # Of too many the worst are shown and the others are summed up.
@@ -139,7 +133,7 @@ def test_while_a_run_goes_on_a_target_has_its_rate_since_the_start() -> None:
     assert list(describe_worst_target(msgspec.structs.replace(TICK, targets=TARGETS[2:]))) == []
 
 
-def test_the_phases_of_a_closed_run_have_counts_rates_and_latencies() -> None:
+def test_the_phases_of_a_run_have_what_its_load_has() -> None:
     """What is not ok is seen in the share; a phase that has not come yet has no figures."""
     later = make_phase(
         name="main", begin_s=4.0, end_s=None, requests=0, completed=0, outcomes=make_outcomes(),
@@ -154,10 +148,7 @@ def test_the_phases_of_a_closed_run_have_counts_rates_and_latencies() -> None:
     ]
     name, _, _, ok, *_ = table.rows[0].cells
     assert (name.detail, ok.value, ok.judgement) == ("10 timeout", 0.99, Judgement.BAD)
-
-
-def test_the_phases_of_a_run_with_a_rate_have_its_plan_and_all_three_times() -> None:
-    """What was due and planned stands beside what came of it."""
+    # The phases of a run with a rate have its plan and all three times.
     phase = make_phase(
         due=1020, planned_rps=510.0, response_time_ms=LatencySummary(p50=2.0, p99=25.0, max=30.0),
         lateness_ms=LatencySummary(p50=0.1, p99=0.25, max=0.5),
@@ -171,10 +162,7 @@ def test_the_phases_of_a_run_with_a_rate_have_its_plan_and_all_three_times() -> 
         f"{time} {figure}" for time in ("latency", "response time", "lateness") for figure in ("p50", "p99")
     ]
     assert row[-3:] == ["25.0 ms", "100 µs", "250 µs"]
-
-
-def test_stages_of_concurrency_are_planned_in_flight() -> None:
-    """Such a run has no due times."""
+    # Stages of concurrency are planned in flight. Such a run has no due times.
     load = parse_spec(Source("spec", {"url": "http://h/", "stages": ["up=2s:0..50", "hold=8s:50"]}))
     phases = [make_phase(name="up", begin_s=0.0), make_phase(name="hold")]
     heads, *rows = list_texts(build_phases(build_summary(phases=phases), load))

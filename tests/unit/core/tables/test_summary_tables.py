@@ -117,7 +117,7 @@ def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
     ]
 
 
-def test_workers_have_a_row_each_or_a_spread() -> None:
+def test_processes_have_a_row_each_or_a_spread() -> None:
     """It has requests, rate, processor time and memory, and says if the worker was lost."""
     [table] = list_worker_tables(build_summary(workers=make_workers(2, lost=1), active_s=10.0), 8)
     assert table.title == "2 workers, 1 lost"
@@ -144,10 +144,7 @@ def test_workers_have_a_row_each_or_a_spread() -> None:
     outcomes = make_outcomes(ok=600, not_sent=400)
     [table] = list_worker_tables(build_summary(workers=make_workers(1), outcomes=outcomes), 8)
     assert list_texts(table)[1][2] == "-"
-
-
-def test_other_processes_are_named_with_their_memory() -> None:
-    """A run without workers has no tables."""
+    # Other processes are named with their memory. A run without workers has no tables.
     summary = build_summary(workers=[], processes=[ProcessSummary(name="broker", peak_mb=3.4)])
     assert describe_processes(summary) == "Peak memory of the other processes: broker 3 MB."
     assert list_worker_tables(summary, 8) == []

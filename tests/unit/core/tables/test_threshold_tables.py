@@ -18,7 +18,7 @@ def build(
     return ThresholdSummary(expression=expression, verdict=verdict, **values)
 
 
-def test_a_value_is_shown_in_the_unit_of_its_limit() -> None:
+def test_each_threshold_has_a_row_with_its_limit() -> None:
     """Rounding never makes a bad number look good."""
     texts: list[tuple[float | None, FigureUnit, str]] = [
         (212.0, FigureUnit.MS, "212 ms"),
@@ -33,10 +33,7 @@ def test_a_value_is_shown_in_the_unit_of_its_limit() -> None:
     ]
     shown = [describe_standing(build(value=value, unit=unit, holds=True)) for value, unit, _ in texts]
     assert shown == [text for _, _, text in texts]
-
-
-def test_each_threshold_has_a_row_with_its_limit() -> None:
-    """The colour of a verdict says the same as its word."""
+    # Each threshold has a row with its limit. The colour of a verdict says the same as its word.
     rows = [build(verdict=verdict, holds=True, value=212.0) for verdict in ThresholdVerdict]
     table = build_thresholds(rows)
     assert list_texts(table) == [
@@ -49,7 +46,7 @@ def test_each_threshold_has_a_row_with_its_limit() -> None:
     assert judgements == [Judgement.GOOD, Judgement.BAD, Judgement.CAUTION]
 
 
-def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
+def test_a_threshold_says_how_it_was_or_may_be_lost() -> None:
     """With the phase if the run has several, the second, and the value; the worst value is beside it."""
     lost: dict[str, Any] = {
         "unit": FigureUnit.OF_PLAN,
@@ -67,10 +64,7 @@ def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
     assert describe_standing(threshold) == "40.00 % of plan; lost with 87.60 % of plan at second 12"
     threshold = build(holds=False, value=None, lost_s=3721.0, lost_phase="", lost_value=None)
     assert describe_standing(threshold) == "no answer; lost with no answer at second 3,721"
-
-
-def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
-    """By requests, where it is a count of them."""
+    # A threshold says how far it is from being lost. By requests, where it is a count of them.
     assert describe_standing(build(holds=True, value=212.0, against=3, allowed=10)) == (
         "212 ms; 3 of at most 10 against it"
     )

@@ -14,17 +14,14 @@ def read(servers: list[Any], base_url: str | None = None, /, **item: Any) -> Imp
     return read_openapi(json.dumps(content).encode(), OpenApiChoice(base_url=base_url))
 
 
-def test_a_server_can_be_named() -> None:
+def test_a_server_can_be_named_or_has_a_path() -> None:
     """YAML is read as well as JSON."""
     content = yaml.safe_dump({"openapi": "3.0.3", "paths": {"/a": {"get": {}}}}).encode()
     imported = read_openapi(content, OpenApiChoice(base_url="http://other/"))
     assert (imported.base, imported.requests[0].url) == ("http://other", "http://other/a")
     with pytest.raises(ValueError, match="its first server is missing; say where to send to by --base-url"):
         read_openapi(content)
-
-
-def test_the_path_of_a_server_follows_the_base_url() -> None:
-    """Unless the document has a whole URL, or the base URL has it."""
+    # The path of a server follows the base url.
     cases = {
         ("/api/v3", "http://h"): "http://h/api/v3",
         ("/api/v3/", "http://h/"): "http://h/api/v3",
@@ -50,10 +47,7 @@ def test_other_servers_are_named() -> None:
     imported = read(servers)
     assert imported.base == "https://h/v1"
     assert imported.notes == ["The document has other servers, for --base-url: https://x:8443, /local."]
-
-
-def test_a_path_and_an_operation_may_have_servers_of_their_own() -> None:
-    """The nearest one counts; a base URL counts for all, and that is said."""
+    # A path and an operation may have servers of their own.
     first, own = [{"url": "http://h/v1"}], [{"url": "http://own/v2/"}]
     beside = "has its own server, /v3, which is taken to be beside the first one"
     instead = "has its own server, http://own/v2; the base URL replaces it"

@@ -68,10 +68,7 @@ def test_secrets_are_allowed_by_name_and_by_folder(tmp_path: Path) -> None:
     # A run of ones own is told by flags alone.
     given = read_secrets(has_variables=False, OKU_ALLOW_ENV="A", OKU_SECRETS_DIR=str(tmp_path))
     assert given == SecretSource()
-
-
-def test_what_cannot_be_allowed_is_told(tmp_path: Path) -> None:
-    """The error comes before anything is started."""
+    # What cannot be allowed is told. The error comes before anything is started.
     for name in ("", "A-B", "A=b", "1", "*"):
         with pytest.raises(UserError, match=r"--allow-env: .* is not the name of a variable"):
             read_secrets("--allow-env", name)
@@ -115,10 +112,7 @@ def test_user_code_is_confined_as_its_owner_says() -> None:
     assert read_confinement("--confine-user-code", serves_others=False) is Confinement.ON
     assert read_confinement("--require-confinement", serves_others=False) is Confinement.REQUIRED
     assert read_confinement(serves_others=False, OKU_CONFINE_USER_CODE="true") is Confinement.OFF
-
-
-def test_what_contradicts_itself_is_refused() -> None:
-    """Nothing is guessed."""
+    # What contradicts itself is refused. Nothing is guessed.
     for given in ({"OKU_CONFINE_USER_CODE": "false"}, {}):
         flags = ["--require-confinement", *([] if given else ["--no-confine-user-code"])]
         with pytest.raises(UserError, match=r"^--require-confinement: cannot be combined"):
@@ -159,10 +153,7 @@ def test_the_limits_of_user_code_are_an_operators() -> None:
         "user_code_niceness": 5,
         "inherited_variables": ("REGION", "*"),
     }
-
-
-def test_limits_and_names_that_cannot_be_are_refused() -> None:
-    """Nothing could be loaded."""
+    # Limits and names that cannot be are refused. Nothing could be loaded.
     for size in ["127MB", "1", "much"]:
         with pytest.raises(UserError, match=r"^--user-code-memory: "):
             read_flags("--user-code-memory", size)

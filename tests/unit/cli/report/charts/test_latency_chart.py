@@ -61,23 +61,17 @@ def build_map(samples: list[Sample]) -> Chart | None:
     return build_heatmap(samples, build_run_over_time(samples, timeline, []))
 
 
-def test_rows_have_the_bounds_of_the_lines_for_loki() -> None:
+def test_requests_are_drawn_at_their_time_and_latency() -> None:
     """The heatmap of the dashboard and that of the report show the same."""
     latency = make_latency([5, 10, 11, 999, 1000, 12_345, 40_000, 40_100, 3_600_000_000])
     lines = {float(line["le"]): line["requests"] for line in build_latency_lines(latency)}
     assert {BOUNDS_MS[row]: count for row, count in count_by_row(latency).items()} == lines
-
-
-def test_shades_are_logarithmic() -> None:
-    """The lowest rate has the weakest shade, the highest the strongest."""
+    # Shades are logarithmic. The lowest rate has the weakest shade, the highest the strongest.
     for density, level in [(1, 0), (1000, LEVELS - 1), (31.7, LEVELS // 2)]:
         assert choose_level(density, 1, 1000) == level
     # Equal rates have the strongest shade. There is nothing to compare them with.
     assert choose_level(3, 3, 3) == LEVELS - 1
-
-
-def test_requests_are_drawn_at_their_time_and_latency() -> None:
-    """Rows reach from the lowest latency that occurred to the highest."""
+    # Requests are drawn at their time and latency.
     chart = build_map([make_sample(1, [1000] * 50), make_sample(2, [1000] * 50 + [100_000])])
     assert chart is not None
     assert [shape.count("M") for shape in chart.shapes] == [1, 2]

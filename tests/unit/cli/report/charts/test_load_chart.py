@@ -17,21 +17,15 @@ def test_the_rate_is_shown_by_outcome() -> None:
     assert read(chart) == {"ok": [100, 25], "timeout": [3, 0]}
     assert [key.label for key in chart.legend] == ["ok", "timeout"]
     assert "from 25/s to 103/s" in chart.description
-
-
-def test_requests_that_were_not_ok_have_a_scale_of_their_own() -> None:
-    """If all were `ok`, there is no such chart."""
+    # Requests that were not ok have a scale of their own. If all were `ok`, there is no such chart.
     assert build_trouble_chart(build([make_sample(1)])) is None
-    chart = build_trouble_chart(
+    trouble = build_trouble_chart(
         build([make_sample(1, outcomes=make_counts(9000, timeout=3, disconnected=1)), make_sample(2)])
     )
-    assert chart is not None
-    assert read(chart) == {"timeout": [3, 0], "disconnected": [1, 0]}
-    assert chart.y.ticks[-1].label in ("4", "5")
-
-
-def test_the_note_says_how_long_most_steps_are() -> None:
-    """A single late sample does not change that."""
+    assert trouble is not None
+    assert read(trouble) == {"timeout": [3, 0], "disconnected": [1, 0]}
+    assert trouble.y.ticks[-1].label in ("4", "5")
+    # The note says how long most steps are. A single late sample does not change that.
     seconds = [make_sample(at) for at in (1, 2, 3)]
     assert build_rate_chart(build(seconds)).note.endswith("; second by second.")
     assert build_rate_chart(build([*seconds, make_sample(8, seconds=5.0)])).note.endswith(

@@ -33,16 +33,13 @@ def test_the_plan_is_a_line_that_follows_the_clock() -> None:
     assert after[0] == pytest.approx((PAUSED.place(START + 1001), 40.0))
 
 
-def test_nothing_is_planned_before_the_clock_starts_or_behind_what_is_shown() -> None:
+def test_levels_bands_and_due_time_follow_the_clock() -> None:
     """A run that goes on has a plan for its future, which is not drawn."""
     plan = make_plan(RunPeriod(START + 5, 0.0), rate="100/s", duration="20s")
     assert plan.trace_levels(TEN_SECONDS) == [[(0.5, 100.0), (1.0, 100.0)]]
     assert plan.find_level(TEN_SECONDS, START + 4) is None
     assert plan.find_level(TEN_SECONDS, START + 6) == 100.0
-
-
-def test_a_phase_is_a_band() -> None:
-    """A pause cuts it in two, and a phase that has not begun is not there."""
+    # A phase is a band. A pause cuts it in two, and a phase that has not begun is not there.
     plan = make_plan(*TWO_PERIODS, stages=["up=3s:0..30", "hold=6s:30", "down=6s:0"])
     bands = plan.list_bands(PAUSED)
     assert [band.name for band in bands] == ["up", "hold", "hold", "down"]
@@ -55,10 +52,7 @@ def test_a_phase_is_a_band() -> None:
     ]  # fmt: skip
     # A run without stages has no phases. Its only phase has no name.
     assert make_plan(rate="100/s", duration="10s").list_bands(TEN_SECONDS) == []
-
-
-def test_the_time_in_which_requests_are_due_is_that_of_the_clock() -> None:
-    """It counts neither before the start, nor in a pause, nor behind the end."""
+    # The time in which requests are due is that of the clock.
     plan = make_plan(*TWO_PERIODS, rate="100/s", duration="9s")
     ends = [(-1, 1), (3, 5), (500, 999), (1003, 1006)]
     assert [plan.measure_due_s(PAUSED, START + since, START + until) for since, until in ends] == [1, 1, 0, 2]

@@ -48,7 +48,10 @@ def test_what_begins_like_a_reference_has_to_be_one() -> None:
         assert find_file_reference(other) is None
 
 
-def test_a_reference_says_what_is_in_a_file_and_what_people_call_it() -> None:
+CONTENT = b"what is in a file"
+
+
+def test_a_reference_says_what_is_in_a_file_and_a_proof_is_an_hmac() -> None:
     """Its parts are read from its text, and a name may have colons."""
     reference = FileRef(f"@sha256:{DIGEST}:12:a:b.pem")
     assert (reference.digest, reference.size, reference.name) == (DIGEST, 12, "a:b.pem")
@@ -57,13 +60,7 @@ def test_a_reference_says_what_is_in_a_file_and_what_people_call_it() -> None:
     # A digest is in lower case and whole. So it can be the name of a file.
     assert is_digest(DIGEST)
     assert not any(map(is_digest, ("", DIGEST.upper(), DIGEST[:-1], f"{DIGEST}\n", f"../{DIGEST}")))
-
-
-CONTENT = b"what is in a file"
-
-
-def test_a_proof_is_an_hmac_that_other_programs_make_too() -> None:
-    """`openssl dgst -sha256 -hmac 'oku-file-proof'` writes this; the digest says nothing of it."""
+    # A proof is an hmac that other programs make too.
     digest, proof = build_claim(CONTENT)
     assert digest == hashlib.sha256(CONTENT).hexdigest()
     assert proof == "8bd691913392d3b0b3c23206604a65fc251292dd45186c566013fd242392425b"
@@ -73,10 +70,7 @@ def test_a_proof_is_an_hmac_that_other_programs_make_too() -> None:
         found.update(piece)
     assert found.claim == build_claim(CONTENT)
     assert FileHash().claim == build_claim(b"")
-
-
-def test_what_is_no_claim_is_refused_without_showing_it() -> None:
-    """A proof that is nearly right may be someone's."""
+    # What is no claim is refused without showing it. A proof that is nearly right may be someone's.
     digest, proof = build_claim(CONTENT)
     assert FileClaim.read(digest, proof) == build_claim(CONTENT)
     for wrong in ("", proof.upper(), proof[:-1], f"{proof}0", f"{proof}\n", None, 7, [proof]):

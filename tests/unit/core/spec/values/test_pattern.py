@@ -89,7 +89,7 @@ def test_what_re2_does_not_support_is_refused_in_one_line(
     assert capfd.readouterr() == ("", "")
 
 
-def test_deep_nesting_is_refused_or_compiled() -> None:
+def test_deep_nesting_and_long_patterns_are_refused_or_compiled() -> None:
     """It crashes no process."""
     for opened, closed in (("(", ")"), ("(?:", "a)*"), ("(", "a)?"), ("[", "]")):
         half = MOST_PATTERN_CHARACTERS // len(opened + closed)
@@ -97,10 +97,7 @@ def test_deep_nesting_is_refused_or_compiled() -> None:
             compile_pattern(opened * half + closed * half)
         except PatternError as error:
             assert str(error).isprintable()  # noqa: PT017  # either way is fine
-
-
-def test_a_pattern_has_a_maximum_length() -> None:
-    """A longer one is refused before it is compiled."""
+    # A pattern has a maximum length. A longer one is refused before it is compiled.
     longest = "a" * MOST_PATTERN_CHARACTERS
     assert parse_patterns(longest) == (longest,)
     for written in (longest + "a", ["x", longest + "a"], "(a|b)" * 170_000):

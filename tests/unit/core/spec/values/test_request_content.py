@@ -100,6 +100,16 @@ def test_no_header_makes_a_second_line(name: str, content: str) -> None:
     assert not {chr(code) for code in (*range(32), 127)} - {"\t"} & set(header)
 
 
+@given(
+    st.text(st.characters(codec="utf-8")).filter(lambda body: "{i}" not in body and not body.startswith("@")),
+    st.integers(0, 200),
+)
+def test_a_length_is_allowed_if_it_is_that_of_the_bytes(body: str, length: int) -> None:
+    """The bytes are those of UTF-8, as they are sent."""
+    is_allowed = find_framing_fault([Header(f"Content-Length: {length}")], body) is None
+    assert is_allowed is (length == len(body.encode()))
+
+
 def test_a_header_that_breaks_the_framing_is_refused() -> None:
     """The error shows the header with its value, and says what is true or allowed."""
     for header, body, fault in REFUSED:
@@ -118,23 +128,10 @@ def test_a_header_that_breaks_the_framing_is_refused() -> None:
     for headers, body in cases:
         # A correct framing header may be sent.
         assert find_framing_fault(list(map(Header, headers)), body) is None
-
-
-@given(
-    st.text(st.characters(codec="utf-8")).filter(lambda body: "{i}" not in body and not body.startswith("@")),
-    st.integers(0, 200),
-)
-def test_a_length_is_allowed_if_it_is_that_of_the_bytes(body: str, length: int) -> None:
-    """The bytes are those of UTF-8, as they are sent."""
-    is_allowed = find_framing_fault([Header(f"Content-Length: {length}")], body) is None
-    assert is_allowed is (length == len(body.encode()))
-
-
-def test_a_header_that_may_occur_once_is_not_repeated() -> None:
-    """The target would have to choose one of the values."""
+    # A header that may occur once is not repeated. The target would have to choose one of the values.
     for name in ["Host", "Content-Length"]:
-        headers = parse_headers([f"{name}: 0", f"{name.lower()}: 0"])
-        assert find_framing_fault(headers, None) == f"{name}: is given twice"
+        twice = parse_headers([f"{name}: 0", f"{name.lower()}: 0"])
+        assert find_framing_fault(twice, None) == f"{name}: is given twice"
     # The error names the place of the header. That is where the header is, wherever the body is.
     file = Source("spec.yaml", {"header": {"Content-Length": "5"}})
     with pytest.raises(SpecError, match=r"^spec\.yaml: header: Content-Length: 5: the body has 3 bytes"):
