@@ -44,7 +44,7 @@ def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCapture
         assert not caplog.records
     broker.send_intervals(1.0, 3.0)
     wait_until(lambda: bool(caplog.records), 15, "an order is lost")
-    assert "the broker did not take a message to workers: " in caplog.text
+    assert "the broker did not accept a message to workers: " in caplog.text
 
 
 def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(

@@ -13,10 +13,10 @@
 | `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
 | `GET /api/runs/{run}/files/{digest}` | a file of a run, unless that is a key or a certificate |
 | `POST /api/runs/{run}/retry` | submits a run over its failed requests |
-| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
+| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | change its state; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
-| `GET /api/files/{digest}`, `PUT …` | what is here of a file of a run, and one more piece of it |
-| `GET /api/outbox` | what waits for Loki, `Publisher.describe`; null without Loki |
+| `GET /api/files/{digest}`, `PUT …` | the state of a file, and one more piece of it |
+| `GET /api/outbox` | lines waiting for Loki, `Publisher.describe`; null without Loki |
 | `GET /api/scaling` | how many pods a run may have, `KubeFacade.describe`; null outside a cluster |
 | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and for Prometheus |
 """

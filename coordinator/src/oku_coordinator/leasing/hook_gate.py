@@ -45,7 +45,7 @@ class HookGate:
         ledger: stores attempts and their results.
         roster: the live workers and their attempts.
         assignment: the workers of the run.
-        broker: the way to the workers.
+        broker: sends orders to workers.
         file_access: lets workers fetch the files of the run.
         limit_s: how long a hook may take.
     """
