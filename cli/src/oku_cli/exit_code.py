@@ -13,6 +13,6 @@ class ExitCode(IntEnum):
     WRONG_INPUT = 2
     """The input is wrong; nothing was started."""
     CUT_SHORT = 3
-    """The run failed or was cut short, or the command was; the ledger says how far it came."""
+    """The run failed or was cut short, or the command was; the ledger has the run's progress."""
     UNBALANCED = 4
     """The account of the run does not balance."""

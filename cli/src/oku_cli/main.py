@@ -77,7 +77,7 @@ class _Commands(click.Group):
             return None
         module, _, function = _PLACES.get(cmd_name, f"{cmd_name}:command").partition(":")
         command: click.Command = getattr(importlib.import_module(f"oku_cli.commands.{module}"), function)
-        # From here on it is the command's to say what an interrupt leaves behind.
+        # From here on the command reports the consequences of an interrupt.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return command
 

@@ -63,7 +63,7 @@ def serve(settings: ServerSettings) -> None:
 
 @dataclass(frozen=True)
 class _Announcement:
-    """Tells people and programs where the server listens."""
+    """Announces to people and programs where the server listens."""
 
     settings: ServerSettings
     address: str

@@ -79,7 +79,7 @@ def lines(
 
     Args:
         custom: overrides the usual drawing; None removes a setting.
-        table: what the legend says of each.
+        table: the figures of the legend.
         has_many: whether a query gives a line for each of several things.
         settings: of the panel.
     """
@@ -141,7 +141,7 @@ def heatmap(
     Args:
         fill: a colour, more opaque for larger values, for rows that are just names; else a rainbow, for
             buckets of latencies that are named by their upper bounds in milliseconds.
-        is_even: whether colours are linear in values; else small values are easier to tell apart.
+        is_even: whether colours are linear in values; else small values are easier to distinguish.
         largest: the value of the last colour; else the largest value there is.
         value: the name of the values.
         settings: of the panel.

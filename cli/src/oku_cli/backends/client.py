@@ -165,10 +165,10 @@ class Client:
         return await self._call("GET", f"/api/files/{file.digest}", _FILE, headers={PROOF_HEADER: file.proof})
 
     async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> FileStatus:
-        """Send a piece of a file of this size, and return what the coordinator has of it then.
+        """Send a piece of a file of this size, and return how much the coordinator has of it then.
 
         Raises:
-            WrongDigestError: it has all of the file now, and it is not what its digest says.
+            WrongDigestError: it has all of the file now, and the digest is wrong.
         """
         import aiohttp  # noqa: PLC0415
 

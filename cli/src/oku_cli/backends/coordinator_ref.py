@@ -46,7 +46,7 @@ class UnreachableError(Exception):
 
 
 class CoordinatorAddress(Protocol):
-    """Says where a coordinator answers."""
+    """Finds the address of a coordinator."""
 
     @property
     def url(self) -> str:

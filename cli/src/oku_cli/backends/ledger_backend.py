@@ -47,7 +47,7 @@ class LedgerBackend:
 
     @classmethod
     def settle(cls, folder: DataDir) -> Self:
-        """The backend of a folder that nobody holds; runs that a killed stack left running are paused."""
+        """The backend of a folder that no stack holds; runs that a killed stack left running are paused."""
         backend = cls(folder)
         if folder.ledger.exists():
             with folder.held():
@@ -65,7 +65,7 @@ class LedgerBackend:
         return str(self._folder.path)
 
     async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
-        """List runs as the API does, newest first: all, at most so many, or what a reference means."""
+        """List runs as the API does, newest first: all, at most `most`, or the matches of a reference."""
         if not self._folder.ledger.exists():
             return []
         with self._read() as ledger, ledger.read() as t:
@@ -150,7 +150,7 @@ class LedgerBackend:
             raise UserError(str(error)) from error
 
     def _build_keeper(self, ledger: Ledger) -> "FileKeeper":
-        # They load the HTTP client, for which nobody at a prompt should have to wait.
+        # They load the HTTP client, which would make a user at a prompt wait.
         from oku_coordinator.files.file_store import FileStore  # noqa: PLC0415
         from oku_coordinator.runs.file_keeper import FileKeeper  # noqa: PLC0415
 

@@ -38,7 +38,7 @@ class RunBackend(Protocol):
         """Where its runs are, as an error names it."""
 
     async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
-        """List runs as the API does, newest first: all, or at most so many.
+        """List runs as the API does, newest first: all, or at most `most`.
 
         With a reference only those that it stands for (`oku_core.results.run_api`).
         """
@@ -76,7 +76,7 @@ class RunPlace:
     folder: DataDir
 
     def find_coordinator(self) -> CoordinatorRef | None:
-        """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
+        """The named coordinator, else the one of the local stack that runs in the folder, else None."""
         return self.coordinator or self.folder.find_endpoint()
 
     @asynccontextmanager
@@ -193,7 +193,7 @@ class RunData:
     async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
         """The row of a request; None if the run has no data.
 
-        At most so many are fetched if it is not known: those that follow may be wanted, too.
+        If it is not known, up to `most` rows are fetched: the following ones may be wanted, too.
         """
         if self._spec.data is None:
             return None

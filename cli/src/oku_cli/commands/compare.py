@@ -47,7 +47,7 @@ from oku_core.spec.fields import FIELD_BY_KEY
 @place_options
 @as_command
 async def command(a: str, b: str, despite: Sequence[str], place: RunPlace, **output: Any) -> ExitCode:
-    """Compare run B with run A, and say whether it is faster.
+    """Compare run B with run A, and find whether it is faster.
 
     Shows accounts, rates, quantiles with their intervals, and differences of the specs. Shows whether B is
     faster or slower than A, or that no difference shows, and which one would have shown. A and B are runs as

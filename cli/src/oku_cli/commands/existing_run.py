@@ -33,7 +33,7 @@ def _add_options(when: str = "") -> Callable[[CommandT], CommandT]:
     """The options of a command that calls `_ExistingRun.carry_out`.
 
     Args:
-        when: from when on the run has the workers and delay servers, as the help says it.
+        when: from when on the run has the workers and delay servers, in words for the help.
     """
     return add_options(
         option(FieldGroup.LOAD, "-w", "--workers", metavar="N", help=f"Use N workers{when}."),
@@ -64,7 +64,7 @@ def resume(run: str, place: RunPlace, **options: Any) -> int:
 def retry(run: str, place: RunPlace, **options: Any) -> int:
     """Send the failed requests of a run again, each under its index.
 
-    It makes a new run, whose summary says how many of the first one are ok now. A run with a rate is tried
+    It makes a new run, whose summary shows how many of the first one are ok now. A run with a rate is tried
     again without it. RUN is latest, an id, a name, or any unique part of an id.
     """
     return _Retried(run, place).carry_out(options)

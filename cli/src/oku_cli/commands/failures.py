@@ -78,7 +78,7 @@ async def command(run: str, place: RunPlace, *, as_csv: bool, as_json: bool, **o
 
 
 class _Wanted(NamedTuple):
-    """Which failures are listed; those of any kind without outcome or target."""
+    """Which failures are listed; all kinds without outcome or target."""
 
     outcome: Outcome | None
     target: str | None

@@ -93,7 +93,7 @@ def command(
     """Write a spec from what you have: KIND is curl, har or openapi.
 
     SOURCE is a curl command in quotes, or a file; - is standard input. Tokens, cookies and passwords are
-    replaced by placeholders, and comments say what could not be taken over.
+    replaced by placeholders, and comments name the parts that could not be taken over.
     """
     check_output("--output", output)
     _check_options(kind, files_dir=files_dir, **choice)

@@ -62,7 +62,7 @@ async def wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watc
 
 
 async def wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCode:
-    """Wait for a run of a folder, whose stack may end meanwhile, or make room for that of another command."""
+    """Wait for a run of a folder, whose stack may end meanwhile, or give way to another command's."""
     from oku_cli.local.folder_runs import FolderRuns  # noqa: PLC0415  # a remote run needs no ledger
 
     interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)

@@ -35,10 +35,10 @@ class ComparedQuantile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         distribution: one of `COMPARED_TIMES`.
         quantile: `p50` to `p99_9`.
-        a_ms: that of A; None if there is none.
-        b_ms: that of B.
-        a_interval_ms: the 95 % interval around that of A; None if A is too short for one.
-        b_interval_ms: that around the one of B.
+        a_ms: of A; None if there is none.
+        b_ms: of B.
+        a_interval_ms: the 95 % interval around `a_ms`; None if A is too short for one.
+        b_interval_ms: the same around `b_ms`.
         change: how B differs from A, as shares of A; None if it was not judged.
     """
 

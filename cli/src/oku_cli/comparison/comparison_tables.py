@@ -67,7 +67,7 @@ def build_differences(comparison: Comparison) -> Table:
 
 
 def _iter_accounts(a: Summary, b: Summary) -> Iterator[list[Value]]:
-    # Iterations are named; requests go without saying.
+    # Iterations are named; requests need no word.
     counted = "" if a.unit is Unit.REQUEST else f" {in_units('requests', a.unit)}"
     yield [f"accounted{counted}", a.accounted, Cell(), b.accounted, Cell(), Cell()]
     for outcome in Outcome:

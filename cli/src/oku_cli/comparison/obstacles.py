@@ -43,7 +43,7 @@ class SpecDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_differences(first: Mapping[str, Any], second: Mapping[str, Any], mask: Mask) -> list[SpecDifference]:
-    """List the keys whose values differ, as users write them, those of the first spec first."""
+    """List the keys whose values differ, as users write them, in the order of the first spec."""
     shown_first, shown_second = mask(first), mask(second)
     return [
         SpecDifference(key=key, a=shown_first.get(key), b=shown_second.get(key))

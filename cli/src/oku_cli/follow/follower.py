@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 
 ORDER_PATIENCE_S, ORDER_TRY_S = 1.0, 10.0
-"""After a signal, a failure to tell the coordinator is reported after the first time; one response may take
+"""After a signal, a failure to reach the coordinator is reported after the first time; one response may take
 the second."""
 STANDSTILL_S = 8.0
 """After a signal, `oku` gives up on a coordinator that has not been ready for this long: it cannot stop the
@@ -155,7 +155,7 @@ class Follower:
             await asyncio.sleep(READINESS_POLL_S)
 
     async def _order(self, run: str, action: SignalAction) -> OrderDelivery:
-        """Tell the coordinator to pause or cancel a run, until it has answered."""
+        """Order the coordinator to pause or cancel a run, until it has answered."""
         tell = self._client.cancel if action is SignalAction.CANCEL else self._client.pause
         outage = Outage(self.view.warn, f"run {run} has been told to {action}", ORDER_PATIENCE_S)
         while True:
@@ -174,7 +174,7 @@ class Follower:
 
 
 def build_title(*parts: str) -> str:
-    """A title of those of its parts that are known."""
+    """A title of its known parts."""
     return " · ".join(filter(None, parts))
 
 
@@ -188,7 +188,7 @@ async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
 
 
 def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:
-    """Show and write the summary of a run at rest; return the exit code. Hints say how to resume it."""
+    """Show and write the summary of a run at rest; return the exit code. Hints explain how to resume it."""
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
     hint = None

@@ -1,4 +1,4 @@
-"""Decides when to ask an unresponsive coordinator again, and what to tell the user."""
+"""Decides when to ask an unresponsive coordinator again, and builds the messages for the user."""
 
 import time
 from asyncio import sleep

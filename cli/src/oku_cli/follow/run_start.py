@@ -176,14 +176,14 @@ async def _resume(client: Client, run: str) -> None:
 
 
 class KeyNotice:
-    """Says that a run has the key, and is not begun anew: each state of it once, however often found."""
+    """Reports that a run has the key and is not started anew: each state once, however often it is found."""
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._reported: tuple[str, RunState] | None = None
 
     def report(self, run: str, state: RunState) -> None:
-        """Say it of a run in a state."""
+        """Report a run in a state."""
         if self._reported != (run, state):
             self._reported = run, state
             write_note(f"run {run} has the key {self._key} and is {state}")

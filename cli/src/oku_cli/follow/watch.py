@@ -27,7 +27,7 @@ class OutputLostError(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """Says how a run is shown, where its summary goes, and what SIGTERM does meanwhile.
+    """How a run is shown, where its summary goes, and the effect of SIGTERM meanwhile.
 
     Args:
         as_json: whether the summary is printed as JSON and everything else goes to standard error.
@@ -54,10 +54,10 @@ class Watch:
                 raise UserError(f"{flag}: {path} is not a file that can be written")
 
     def write_files(self, summary: Summary) -> None:
-        """Write the summary to the files that were asked for.
+        """Write the summary to the requested files.
 
         Raises:
-            OutputLostError: one could not be written; those that could say so, too.
+            OutputLostError: one could not be written; the others mention it, too.
         """
         lost = [*filter(None, [find_lost_output()])]
         if failed := list(self._try_to_write(self._build_files(summary, lost))):
@@ -95,7 +95,7 @@ class Watch:
         return {flag: file for flag, file in files.items() if file is not None}
 
     def _build_files(self, summary: Summary, lost: Sequence[str]) -> dict[str, bytes]:
-        """The content of each file by its flag, which says what output was lost."""
+        """The content of each file by its flag, with a note on lost output."""
         from oku_cli.views.junit import build_junit  # noqa: PLC0415  # few runs need it
         from oku_cli.views.summary_markdown import build_markdown  # noqa: PLC0415  # as this
 
@@ -123,7 +123,7 @@ class Watch:
         return Terminal(stderr=self.as_json)
 
     def print_dashboard_link(self, summary: Summary) -> None:
-        """Print where the dashboard of a run is seen, if there is a Grafana and it may be said."""
+        """Print the address of the run's dashboard, if there is a Grafana and it may be shown."""
         if self.grafana is not None and not self.quiet:
             link = build_summary_link(self.grafana, summary, time.time())
             # Aligned with the end screen, and in one piece, so that a terminal can open it.

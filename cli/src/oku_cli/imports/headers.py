@@ -9,9 +9,9 @@ from oku_cli.imports.imported_spec import LiteralText, encode_braces
 from oku_core.spec.values.request_content import Header, asks_to_close
 
 _FRAMING = frozenset({"transfer-encoding", "upgrade", "http2-settings", "te", "expect", "trailer"})
-"""What would frame the request or use the connection in another way than an engine does."""
+"""Headers that would frame the request or use the connection in another way than an engine does."""
 _OF_THE_ENGINE = _FRAMING | {"content-length", "connection", "keep-alive", "proxy-connection"}
-"""What an engine sets by itself, or what belongs to one connection."""
+"""Headers that an engine sets by itself, or that belong to one connection."""
 _OF_A_BROWSER = frozenset({
     "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "priority", "dnt",
     "upgrade-insecure-requests", "save-data", "purpose", "x-client-data", "host",
@@ -38,7 +38,7 @@ class SecretBox:
         keeps: whether secrets are left where they are.
 
     Attributes:
-        literal: escapes what is left where it is.
+        literal: escapes the other text.
     """
 
     def __init__(self, *, keeps: bool = False) -> None:
@@ -53,7 +53,7 @@ class SecretBox:
         return list(self._names.values())
 
     def hide_header(self, name: str, value: str) -> str:
-        """The value of a header, without what may be a secret; the scheme of an authorization stays."""
+        """The value of a header, without possible secrets; the scheme of an authorization stays."""
         is_secret = name.lower() in _SECRET_HEADERS or _SECRET_NAME.search(name)
         if self._keeps or not is_secret or not value:
             return self.literal.write(value, f"header {name}")
@@ -103,7 +103,7 @@ class SecretBox:
 def choose_headers(
     headers: Iterable[tuple[str, str]], *, is_browser: bool = False, is_http2: bool = False
 ) -> list[tuple[str, str]]:
-    """The headers that a spec needs to say.
+    """The headers that a spec needs.
 
     Args:
         headers: names and values.

@@ -13,8 +13,8 @@ class NeededCredential(NamedTuple):
 
     Attributes:
         place: the header that has it; empty for the query.
-        before: what comes before it in the value of the header, or the name of the parameter.
-        name: what it is called.
+        before: the text before it in the value of the header, or the name of the parameter.
+        name: its name.
     """
 
     place: str
@@ -30,11 +30,11 @@ class ImportedRequest:
         url: the whole URL.
         method: the HTTP method.
         headers: names and values, in order.
-        body: what is sent; None for nothing.
+        body: the content to send; None for nothing.
         credentials: what a person has to add.
         name: what the import calls it; empty for method and path.
         weight: how often it occurs.
-        statuses: those that count as ok; empty for 200.
+        statuses: the ones that count as ok; empty for 200.
         notes: what a reader of the spec has to know, one line each.
     """
 
@@ -51,14 +51,14 @@ class ImportedRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedSpec:
-    """What becomes a spec.
+    """The parts of an imported spec.
 
     Attributes:
-        source: what it is made from, such as `curl`.
+        source: its origin, such as `curl`.
         requests: at least one.
         settings: further keys of the spec.
-        base: what URLs begin with; empty for the origin of most of them.
-        notes: what was left out and what is to be done, one line each.
+        base: the common start of URLs; empty for the origin of most of them.
+        notes: omissions and things to do, one line each.
     """
 
     source: str
@@ -98,7 +98,7 @@ class LiteralText:
         return "".join(parts).replace(" ", "%20").replace("|", "%7C")
 
     def describe(self) -> Iterator[str]:
-        """Say in one line where text was escaped; nothing if none was."""
+        """Note in one line where text was escaped; nothing if none was."""
         if not self._places:
             return
         what = "Text that looks like a placeholder is sent literally, because {literal:…} means {…}"

@@ -1,4 +1,4 @@
-"""Writes what was imported as a spec in YAML, with comments."""
+"""Writes an import as a spec in YAML, with comments."""
 
 import math
 import re
@@ -67,7 +67,7 @@ def _limit(requests: Sequence[ImportedRequest]) -> list[ImportedRequest]:
 
 
 def _write_request(request: ImportedRequest, secrets: SecretBox) -> ImportedRequest:
-    """A request whose name, URL and headers are as a spec says them; its body is still as it is sent."""
+    """A request with its name, URL and headers in the form of a spec; its body is still as it is sent."""
     url = secrets.hide_query(request.url)
     headers = [(name, secrets.hide_header(name, value)) for name, value in request.headers]
     added: list[tuple[str, str]] = []
@@ -125,7 +125,7 @@ def _build_target(request: ImportedRequest, name: str, weight: int, url: str) ->
 
 
 def _cut_base(url: str, base: str) -> str:
-    """What comes after the base in a URL, or all of one with another base."""
+    """The rest of a URL after the base, or all of a URL with another base."""
     rest = url.removeprefix(base)
     if rest != url and (not rest or rest.startswith(("/", "?"))):
         return rest or "/"
@@ -151,7 +151,7 @@ def _build_content(
 
 
 def _read_json(request: ImportedRequest) -> Any:
-    """The body as YAML can say it; None if it is not JSON, or would not be the same."""
+    """The body as values of YAML; None if it is not JSON, or would not be the same."""
     kinds = [value for name, value in request.headers if name.lower() == "content-type"]
     if request.body is None or kinds != [_JSON_TYPE]:
         return None
@@ -164,7 +164,7 @@ def _read_json(request: ImportedRequest) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether YAML says the same, and a spec means it."""
+    """Whether a value is the same in YAML and in a spec."""
     if isinstance(value, dict):
         return depth > 0 and all(_is_plain(key, 1) and _is_plain(value[key], depth - 1) for key in value)
     if isinstance(value, list):
@@ -182,7 +182,7 @@ def _write_headers(headers: Sequence[tuple[str, str]]) -> Any:
 
 
 def _write_body(request: ImportedRequest, literal: LiteralText) -> str:
-    """A body as a spec says it: one that begins with the mark of a file is not the name of one."""
+    """A body in the form of a spec: one that begins with the mark of a file is not the name of one."""
     body = literal.write(request.body or "", f"the body of {request.name}")
     return f"{FILE_MARK}{body}" if body.startswith(FILE_MARK) else body
 
@@ -192,7 +192,7 @@ def _write_statuses(statuses: Sequence[int]) -> Any:
 
 
 def _find_shared_headers(requests: Sequence[ImportedRequest]) -> list[tuple[str, str]]:
-    """The headers that all requests have, but for what says what a body is."""
+    """The headers that all requests have, except for descriptions of bodies."""
     shared = set(requests[0].headers).intersection(*(request.headers for request in requests))
     return [each for each in requests[0].headers if each[0].lower() != "content-type" and each in shared]
 
@@ -238,7 +238,7 @@ def _clean(line: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Repeats what occurs twice: spec files have no aliases."""
+    """Repeats values that occur twice: spec files have no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  # of nothing
         """Write no alias."""
@@ -246,7 +246,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote line breaks of any kind, which other styles fold, what cannot be seen, numbers and marks."""
+    """Quote line breaks of any kind, which other styles fold, invisible characters, numbers and marks."""
     parse_text(text)  # a lone surrogate cannot be written
     is_plain = text.isprintable() and not _EXPONENT.fullmatch(text) and not has_mark(text)
     return dumper.represent_scalar(_TEXT_TAG, text, style=None if is_plain else '"')

@@ -1,7 +1,7 @@
 """Finds the coordinator of a release in a cluster through the user's kube context, for `--kube`.
 
-Its Service is found by labels and says in an annotation which key of which Secret has the token. A local port
-is forwarded to the Service for as long as the command runs.
+Its Service is found by labels; an annotation names the key of the Secret that has the token. A local port is
+forwarded to the Service for as long as the command runs.
 """
 
 import base64
@@ -30,7 +30,7 @@ _KEY_CHARACTERS = _NAME_CHARACTERS | frozenset(string.ascii_uppercase + "_")
 
 @dataclass(frozen=True)
 class KubeEndpoint:
-    """Refers to the coordinator of a release. Empty values are those of the kube context, or the only ones.
+    """Refers to the coordinator of a release. Empty values mean the kube context's, or the only ones.
 
     Args:
         token: the token; empty to read it from the Secret that the Service of the release names.
@@ -116,7 +116,7 @@ def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
 
 
 async def _read_token(kubectl: Kubectl, service: dict[str, Any]) -> str:
-    """Read the token where the Service says that it is; no other Secret is asked for."""
+    """Read the token from the Secret that the Service names; no other Secret is asked for."""
     release = _name_release(service)
     where = str((service["metadata"].get("annotations") or {}).get(TOKEN_ANNOTATION, ""))
     name, _, key = where.partition("/")

@@ -54,7 +54,7 @@ class KubePods:
         self.release = release
 
     async def explain(self) -> str:
-        """Return in a line why the coordinator does not answer; empty if Kubernetes does not say."""
+        """Explain in a line why the coordinator does not answer; empty if Kubernetes does not show it."""
         try:
             pods = await self._fetch("pods", "coordinator", Pod)
             staying = [pod for pod in pods if not pod.is_leaving]

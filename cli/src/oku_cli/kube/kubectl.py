@@ -85,7 +85,7 @@ class Kubectl:
 
 
 def find_reason(error: str) -> str:
-    """Return in one line what kubectl tells people on standard error."""
+    """Return kubectl's message on standard error in one line."""
     lines = [line for line in error.splitlines() if line.strip()]
     said = [line for line in lines if not _LOGGED.search(line)] or lines[-1:]
     text = " ".join(line.strip() for line in said[-_LAST_LINES:])

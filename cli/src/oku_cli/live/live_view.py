@@ -1,8 +1,8 @@
 """Shows ticks in an area at the foot of a terminal, and log lines above it.
 
 Taking in a tick only replaces a reference. A thread draws twice a second, so that a terminal that does not
-take its output holds nobody up. In the end the area disappears and the lines above it stay. A frame is drawn
-from the newest tick of a run and its trend.
+take its output delays nothing else. In the end the area disappears and the lines above it stay. A frame is
+drawn from the newest tick of a run and its trend.
 """
 
 import time
@@ -51,12 +51,12 @@ from oku_core.tables.threshold_tables import build_thresholds
 REDRAWS_PER_S = 2
 """Ticks come once a second; drawing more often would only take time from local workers."""
 SILENT_AFTER_S = 5.0
-"""Without a tick for this long, the frame says that its numbers are old."""
+"""Without a tick for this long, the frame marks its numbers as old."""
 TITLE_SEPARATOR = " · "
 """Between the parts of a title: the run, its target, its load."""
 _LABEL_COLUMNS = len("last minute")
 _OTHER_LINES = 2
-"""The blank line above the frame, and that of the cursor under it."""
+"""The blank line above the frame, and the cursor's line under it."""
 MOST_THRESHOLDS = 12
 """Up to this many thresholds have a row each."""
 _FEWEST_TARGETS = 2
@@ -231,7 +231,7 @@ class LiveTables:
     Args:
         above: the fixed part, which is always shown.
         tick: what the tables are about.
-        other_lines: how many lines of the terminal must stay free, beside what is shown here.
+        other_lines: how many further lines of the terminal must stay free.
     """
 
     def __init__(self, above: RenderableType, tick: Tick, other_lines: int) -> None:

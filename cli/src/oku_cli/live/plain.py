@@ -39,7 +39,7 @@ EVERY_S = 5.0
 
 
 class View:
-    """Shows a run in progress; this one shows only what goes wrong, on standard error.
+    """Shows a run in progress; this one shows only problems, on standard error.
 
     No call waits for anything but the console, and nothing is written to standard output, which may be JSON.
     """

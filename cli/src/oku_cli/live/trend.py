@@ -19,7 +19,7 @@ SHOWN_TICKS = 60
 RECENT_TICKS = 10
 """The rate is smoothed over this many ticks: an estimate must neither jump nor stay wrong for long."""
 LATENCY_TICKS = 5
-"""Quantiles are smoothed over this many ticks: those of one second jump."""
+"""Quantiles are smoothed over this many ticks: single seconds jump."""
 FEWEST_TICKS = 3
 """Fewer ticks give no estimate: a run starts slowly."""
 _EARLY_S = 0.05

@@ -154,7 +154,7 @@ class LocalOnce:
         return await run_locally(self.data_dir, self.plan, start, self.watch, runs.interrupts)
 
     async def _stop(self, runs: FolderRuns, run: str) -> ExitCode:
-        """End as a signal says that came while the other command died."""
+        """Carry out a signal that came while the other command died."""
         ledger = LedgerBackend.settle(self.data_dir)
         if runs.interrupts.received is SignalAction.CANCEL:
             with suppress(UserError):  # it is over already

@@ -76,7 +76,7 @@ def build_stack_plan(
     has_loki: bool = False,
     confinement: Confinement = Confinement.OFF,
 ) -> StackPlan:
-    """Plan the stack: half the processors for workers and half for servers, unless the spec says otherwise.
+    """Plan the stack: half the processors for workers and half for servers, unless the spec sets others.
 
     Many connections need more processes of the delay server, and more than one local address.
 
@@ -93,7 +93,7 @@ def build_stack_plan(
     allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
     in_flight = min(spec.find_window(workers), spec.requests)
     if spec.is_open and spec.shares_concurrency:
-        # Nobody has asked for it, and hardly any target takes so long that a rate needs it.
+        # The user has not asked for it, and hardly any target is so slow that a rate needs it.
         in_flight = min(in_flight, allowed_at_once)
     if in_flight > allowed_at_once:
         flag = "--stage" if spec.stages else "--users"
@@ -111,7 +111,7 @@ def build_stack_plan(
         servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,
         delay="0s" if spec.delay is None else spec.delay,
         seed=spec.seed or 0,
-        # Only Linux has more than one loopback address without being told so.
+        # Only Linux has more than one loopback address by default.
         spreads_addresses=spec.brings_servers
         and connections > _CONNECTIONS_PER_ADDRESS
         and sys.platform == "linux",

@@ -117,7 +117,7 @@ class LocalStack:
         self.failure.cancel()
         self.data_dir.remove_stack()
         deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
-        # Workers wait for a word of the coordinator, and what these two say goes through the broker.
+        # Workers wait for a message of the coordinator, which goes through the broker.
         broker, coordinator, *others = self.children
         for group in (others, [coordinator], [broker]):
             for child in group:

@@ -149,7 +149,7 @@ def _build_worker_flags(plan: StackPlan, data_dir: DataDir, number: int) -> list
 
 
 def _build_environment(plan: StackPlan) -> dict[str, str]:
-    """Build the environment of all children: that of the user, without secrets and variables of Oku's own."""
+    """Build the environment of all children: the user's, without secrets and variables of Oku's own."""
     environment = build_environment(os.environ)
     secret = {*plan.secrets.variables} - _NEEDED
     kept = {name: value for name, value in environment.items() if name not in secret}

@@ -82,7 +82,7 @@ def remove_socket(socket: Path, folder: Path) -> None:
 
 
 def build_command(program: str) -> Sequence[str]:
-    """Build the command; it reads its configuration from standard input, which nobody else can read."""
+    """Build the command; it reads its configuration from standard input, which no other process can read."""
     return [program, "-"]
 
 

@@ -1,4 +1,4 @@
-"""The options that say where results go besides the ledger: a Loki, and as whom."""
+"""The options for exporting results to Loki, besides the ledger: its address and the credentials."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace

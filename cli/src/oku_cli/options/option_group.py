@@ -48,7 +48,7 @@ _PATH_KINDS = {"FILE": "file", "FILE|FOLDER": "file", "FOLDER": "dir"}
 
 
 class OptionGroup(StrEnum):
-    """The headings of options beside those of a spec, which `FieldGroup` has."""
+    """The headings of options that are not keys of a spec (`FieldGroup`)."""
 
     OUTPUT = "Output"
     RUNS = "Where runs are"
@@ -84,7 +84,7 @@ class GroupedOption(click.Option):
         return click.Parameter.get_error_hint(self, ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete files and folders where the help says that there is one, else plain words."""
+        """Complete files and folders where the help names one, else plain words."""
         kind = _PATH_KINDS.get(self.metavar or "")
         if kind:
             return [CompletionItem(incomplete, type=kind)]

@@ -1,4 +1,4 @@
-"""The argument RUN, which a shell completes, and the options that say where runs are."""
+"""The argument RUN, which a shell completes, and the options that define where runs are."""
 
 import asyncio
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from oku_core.errors import UserError
 from oku_core.results.run_api import LATEST
 
 _TIMEOUT_S = 1.0
-"""A coordinator that takes longer to answer has nothing to offer: somebody waits at a prompt."""
+"""A coordinator that takes longer to answer has nothing to offer: a user waits at a prompt."""
 _MOST_READ, _MOST_OFFERED = 1000, 100
 
 
@@ -64,7 +64,7 @@ class RemoteOptions:
 
 
 def pick_remote_options(options: dict[str, Any]) -> RemoteOptions:
-    """Take those of a coordinator out of all options of a command."""
+    """Take the options of a coordinator out of all options of a command."""
     return RemoteOptions(**{name: options.pop(name) for name in RemoteOptions.__dataclass_fields__})
 
 
@@ -121,13 +121,13 @@ def run_argument(
     Args:
         name: under which the command gets it.
         states: of the runs that the command can take.
-        attributes: those of any argument.
+        attributes: as for any argument.
     """
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         try:
             rows = asyncio.run(_fetch_rows(context))
-        except Exception:  # noqa: BLE001  # nobody at a prompt wants to read it
+        except Exception:  # noqa: BLE001  # an error would only disturb a user at a prompt
             return []
         fitting = [row for row in rows if row["state"] in states]
         words = list(_list_words(fitting, has_latest=fitting[:1] == rows[:1]))

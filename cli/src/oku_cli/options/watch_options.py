@@ -85,7 +85,7 @@ sigterm_option = option(
 def pick_watch(options: dict[str, Any], on_sigterm: SignalAction = SignalAction.PAUSE) -> Watch:
     """Take these options out of all of a command; `UserError` if a file cannot be written.
 
-    SIGTERM does `on_sigterm` if the user has not said it.
+    SIGTERM does `on_sigterm` unless the user has set it.
     """
     given = options.pop("on_sigterm", None)
     action = on_sigterm if given is None else SignalAction(given)

@@ -171,9 +171,9 @@ class Child:
     def kill(self) -> None:
         """Kill the process and everything that it has started."""
         if (process := self._find_living()) is not None:
-            # Outside Linux the command is a child of the script, so the whole group is killed. Its number
-            # is the pid of the script, which is not reused before somebody waits for the script. macOS
-            # refuses to signal processes that are dead already.
+            # Outside Linux the command is a child of the script, so the whole group is killed. Its number is
+            # the pid of the script, which is not reused before the script is waited for. macOS refuses to
+            # signal processes that are dead already.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 

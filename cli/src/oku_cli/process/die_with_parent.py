@@ -21,8 +21,8 @@ _POLL_S = 0.2
 def die_with_parent(parent: int, command: list[str], program: int | None = None) -> None:
     """Become `command`, or watch over it, unless the process `parent` has died by now.
 
-    The parent names itself: when this process gets to ask who it is, it may be somebody else's child already.
-    A `program` that the system does not execute from a descriptor is looked up by its name.
+    The parent names itself: when this process gets to ask for its parent, it may have another one already. A
+    `program` that the system does not execute from a descriptor is looked up by its name.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

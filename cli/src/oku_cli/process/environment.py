@@ -41,7 +41,7 @@ PYTHON = (sys.executable, "-P", *FLAGS)
 _OWN = ("OKU_", "CELERY_")
 """Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""
 _KEPT = ("OKU_NO_EXTENSIONS", DEBUGGABLE)
-"""Those of them that are meant for every process that Oku starts, too."""
+"""Variables of Oku that are meant for every process that Oku starts, too."""
 _OTHERS = ("DJANGO_SETTINGS_MODULE",)
 """With this variable Celery takes the working directory for a Django project, and imports from it."""
 _SEARCH_PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -50,7 +50,7 @@ _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
 
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Build the environment of a child that works in another folder from that of this process."""
+    """Build the environment of a child that works in another folder than this process."""
     environment = {name: value for name, value in drop_own(given).items() if name not in _OTHERS}
     for name in _SEARCH_PATHS:
         if (value := environment.pop(name, None)) and (kept := _keep_absolute(value)):

@@ -24,10 +24,10 @@ class SignalAction(StrEnum):
 
 
 class InterruptedAtOnceError(Exception):
-    """Is raised when a command ends before its run rests; the message says what that leaves behind.
+    """Is raised when a command ends before its run rests; the message explains the consequences.
 
     Attributes:
-        action: what the signal was to do.
+        action: the action of the signal.
     """
 
     def __init__(self, message: str, action: SignalAction = SignalAction.PAUSE) -> None:
@@ -56,7 +56,7 @@ class Interrupts:
             loop.add_signal_handler(number, self._note, on_others)
 
     def _note(self, action: SignalAction) -> None:
-        if not self._noted.is_set():  # of several that nobody has taken yet, the first counts
+        if not self._noted.is_set():  # the first of several that wait counts
             self.received = action
         self._noted.set()
 

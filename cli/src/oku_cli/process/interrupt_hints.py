@@ -1,6 +1,6 @@
 """Words the effect of an interrupt on a run for its user, and how to resume the run.
 
-The data folder of a container may go with it: then the hint says how to keep it.
+The data folder of a container may go with it: then the hint explains how to keep it.
 """
 
 import os
@@ -26,7 +26,7 @@ _ROOT = Path("/")
 
 
 def find_volume(folder: Path) -> Path | None:
-    """Return where the file system of `folder` is mounted; None if it is that of the container."""
+    """Return where the file system of `folder` is mounted; None if it belongs to the container."""
     lines = os.fsdecode(_MOUNTS.read_bytes()).strip("\n").split("\n")
     points = (line.split(" ")[_MOUNT_POINT] for line in lines)
     mounted = {Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point)) for point in points}
@@ -78,13 +78,13 @@ class InterruptHints:
         return build_hint(action, run, *self.flags)
 
     def describe_resume(self, run: str, state: RunState, *, is_broken: bool = False) -> str | None:
-        """Say how to resume a run; None if it cannot be resumed."""
+        """Explain how to resume a run; None if it cannot be resumed."""
         if not is_resumable(state, is_broken=is_broken):
             return None
         return self.describe_resume_command(run)
 
     def describe_resume_command(self, run: str) -> str:
-        """Say how to resume a run that can be resumed."""
+        """Explain how to resume a run that can be resumed."""
         hint = f"resume it with: {self.build_command('resume', run)}"
         if self.folder is None or VARIABLE not in os.environ:
             return hint
@@ -94,7 +94,7 @@ class InterruptHints:
         return f"{hint} (same volume at {volume})"
 
     def describe_first(self, run: str, action: SignalAction = SignalAction.PAUSE) -> str:
-        """Say what the first signal does, unless it detaches the command."""
+        """Describe the effect of the first signal, unless it detaches the command."""
         if self.outlives:
             what = _WORDS[action].does
             return f"{what} run {run}: what is in flight may finish; Ctrl-C again does not wait for them"
@@ -102,11 +102,11 @@ class InterruptHints:
         return f"{what}: what is in flight may finish; Ctrl-C again stops at once"
 
     def describe_detached(self, run: str) -> str:
-        """Say that a run goes on without this command."""
+        """Explain that a run goes on without this command."""
         return f"run {run} goes on; wait for it with: {self.build_command('wait', run)}"
 
     def describe_unanswered(self, resumed: str | None) -> str:
-        """Say that a coordinator, asked to begin or resume a run, has not answered."""
+        """Explain that a coordinator, asked to start or resume a run, has not answered."""
         look = build_hint("runs", *self.flags)
         what = f"run {resumed} was resumed" if resumed else "a run was begun"
         return f"interrupted, the coordinator has not said whether {what}; see: {look}"
@@ -120,7 +120,7 @@ class InterruptHints:
     ) -> str:
         """Describe the run that a second signal leaves behind, or an obstacle that keeps it from stopping.
 
-        The obstacle is empty if the second signal ends the command; the action is that of the first one.
+        The obstacle is empty if the second signal ends the command; the action belongs to the first one.
         """
         if obstacle:
             return f"{self.describe_second(run, delivery, action=action)} ({obstacle})"
@@ -142,18 +142,18 @@ class InterruptHints:
 
 
 def describe_unbegun(resumed: str | None) -> str:
-    """Say that a command was interrupted before it reached a coordinator."""
+    """Explain that a command was interrupted before it reached a coordinator."""
     what = f"run {resumed} was not resumed" if resumed else "no run was begun"
     return f"interrupted, {what}"
 
 
 def describe_pause(reason: str) -> str:
-    """Say what a pause means, given the reason in the ledger."""
+    """Explain a pause, given the reason in the ledger."""
     if reason == ExpiryReason.STACK_LOST:
         return "was interrupted: its processes were killed; what is accounted is kept"
     return f"is paused: {reason or 'nothing is in flight'}; what is accounted is kept"
 
 
 def build_hint(*arguments: str) -> str:
-    """Build a command to type that starts as this `oku` was called, which `./task` says in OKU_COMMAND."""
+    """Build a command that calls `oku` as the user has, which `./task` passes in OKU_COMMAND."""
     return " ".join([os.environ.get("OKU_COMMAND", "oku"), *map(shlex.quote, arguments)])

@@ -45,7 +45,7 @@ class TextFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, and those of its traceback."""
+        """Return the line of a record, and the lines of its traceback."""
         context = _list_context(record) | {"logger": record.name}
         words = [
             _format_time(record.created),
@@ -97,7 +97,7 @@ LEVELS = {
 }
 """The levels of Oku and of libraries, whose debug lines hold whole messages with the headers of a spec."""
 PACKAGES = ("oku", "oku_cli", "oku_coordinator", "oku_core", "oku_server", "oku_workers")
-"""Those of Oku, whose loggers have the level of Oku."""
+"""The packages of Oku, whose loggers have the level of Oku."""
 
 _log = logging.getLogger(__name__)
 

@@ -1,9 +1,10 @@
 """Starts programs that are closed to other processes of their user from their first instruction.
 
-A program that calls `become_undumpable` is open between `execve` and that call. What another process of its
-user has opened then stays open: its memory, for writing, too. But the kernel never opens a process whose
-program its user may not read. So a program is copied into memory, without the permission to read it, and the
-copy is executed. Nobody can change that permission: the copy has no path, and only closed processes hold it.
+A program that calls `become_undumpable` is open between `execve` and that call. A file that another process
+of its user has opened then stays open: even its memory, for writing. But the kernel never opens a process
+whose program its user may not read. So a program is copied into memory, without the permission to read it,
+and the copy is executed. No process can change that permission: the copy has no path, and only closed
+processes hold it.
 """
 
 import fcntl

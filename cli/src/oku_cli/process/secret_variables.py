@@ -1,6 +1,6 @@
 """Hands variables with secret values to a child by a socket, since others could see its environment.
 
-The child says that it is closed to others, and gets the variables, unless the kernel says otherwise or
+The child reports that it is closed to others, and gets the variables, unless the kernel contradicts or
 another process traces it. They travel as `/proc/PID/environ` has them: NAME=VALUE, separated by zero bytes.
 The content of a socket cannot be opened through `/proc`.
 """
@@ -50,7 +50,7 @@ def is_closed(pid: int) -> bool:
     folder = Path(f"/proc/{pid}")
     try:
         tracers = [line for line in (folder / "status").read_text().splitlines() if line.startswith(_TRACER)]
-        # Files of a process that is not dumpable belong to root. Those of a process of root always do: it is
+        # Files of a process that is not dumpable belong to root. Files of a process of root always do: it is
         # closed by its capabilities, which no process without them may look past.
         is_dumpable = os.geteuid() != 0 and (folder / "environ").stat().st_uid == os.geteuid()
     except FileNotFoundError:  # it is gone, or /proc shows only processes that we could trace

@@ -1,8 +1,8 @@
 """Lets a command continue when its standard output or standard error fails.
 
-Output to a pipe that nobody reads any more is dropped: `oku run | head -1` makes all of its requests, and
-ends as `oku run` does. Other errors, such as a full disk, do not end the command either; they are reported
-when it has ended. Characters that the encoding of a terminal lacks are replaced; see
+Output to a pipe without a reader is dropped: `oku run | head -1` makes all of its requests, and ends as `oku
+run` does. Other errors, such as a full disk, do not end the command either; they are reported when it has
+ended. Characters that the encoding of a terminal lacks are replaced; see
 docs/decisions/0066-what-a-terminal-cannot-show.md. No text is a command for a CI system that reads it.
 """
 
@@ -44,7 +44,7 @@ class _Outlet(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """Writes text in which nothing is a command for a CI system, also that of libraries."""
+    """Writes text in which nothing is a command for a CI system, including the text of libraries."""
 
     _line = ""
 
@@ -68,7 +68,7 @@ class StandardStreams:
             sys.stderr = _build_text(self._outlets[2], sys.stderr)
 
     def find_failure(self) -> str:
-        """Return why some output was lost that somebody would read; empty if none was."""
+        """Return why output with a reader was lost; empty if none was."""
         sys.stdout.flush()
         for number, outlet in self._outlets.items():
             if outlet.failure is not None:

@@ -73,7 +73,7 @@ async def fetch_request(
     """Fetch a request of a run, but for its files.
 
     Raises:
-        UserError: nobody is there to be asked.
+        UserError: there is no coordinator and no ledger to ask.
     """
     if spec.brings_servers and is_to_be_sent:
         raise UserError(
@@ -97,7 +97,7 @@ def fill_in_body(request: RunRequest, files: SpecFiles) -> RunRequest:
 
 
 def replace_certificates(request: RunRequest, paths: Mapping[str, str]) -> RunRequest:
-    """The request with certificates of this machine in place of those of its run.
+    """The request with certificates of this machine in place of its run's.
 
     Args:
         request: of the run.
@@ -161,7 +161,7 @@ def _mask(template: RequestTemplate) -> RequestTemplate:
 
 
 def _mask_own(name: str, value: str, template: RequestTemplate, *, is_unknown: bool) -> str:
-    """Mask what the spec does not say itself: the user of the URL, and the length of a body with a secret."""
+    """Mask parts that are not in the spec: the user of the URL, and the length of a body with a secret."""
     if name == "Content-Length" and is_unknown:
         return MASK
     if name == "Authorization" and not any(header.is_named("authorization") for header in template.headers):

@@ -23,7 +23,7 @@ _MARKED = {
 _RANK = ("state", "trouble", "lost")
 """From harmless to bad: where marks coincide, the worst one is shown."""
 _MARKS = 120
-"""How many positions along the axis are told apart; events at the same one share a mark."""
+"""How many positions along the axis are distinguished; events at the same one share a mark."""
 _MOST_TEXTS = 3
 
 

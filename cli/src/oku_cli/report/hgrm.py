@@ -1,8 +1,8 @@
 """Writes the percentile distribution of a histogram in the text format that HdrHistogram plotters read.
 
-The steps are those of HdrHistogram's `PercentileIterator`: `TICKS_PER_HALF` between 0 and 50 %, as many
-between 50 and 75 %, and so on towards 100 %. Any HdrHistogram library that decodes `histogram` of the summary
-writes the same lines, but for the last bucket: it ends at the exact maximum here, as it does in the summary.
+The steps follow HdrHistogram's `PercentileIterator`: `TICKS_PER_HALF` between 0 and 50 %, as many between 50
+and 75 %, and so on towards 100 %. Any HdrHistogram library that decodes `histogram` of the summary writes the
+same lines, but for the last bucket: it ends at the exact maximum here, as it does in the summary.
 """
 
 import math

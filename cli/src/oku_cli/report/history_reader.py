@@ -1,8 +1,8 @@
 """Everything that a report shows of a run, read line by line from the history that the coordinator writes.
 
-A run may have millions of leases, too many to distinguish in a chart, so the memory for them is
-bounded: the ranges of each lease or, of very many, bands along rows of the request space and time steps. The
-steps grow with the run, as those of its samples do, so that there are never more than a few thousand bands.
+A run may have millions of leases, too many to distinguish in a chart, so the memory for them is bounded: the
+ranges of each lease or, of very many, bands along rows of the request space and time steps. The steps grow
+with the run, as the steps of its samples do, so that there are never more than a few thousand bands.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ MOST_BANDS = 5000
 
 
 _ROWS = 250
-"""More rows could not be told apart in a chart."""
+"""More rows could not be distinguished in a chart."""
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ class HistoryFormat(Protocol):
 
 
 class OutputStream:
-    """Takes the content of a file, and knows how much that is: a pipe cannot tell."""
+    """Takes the content of a file, and counts its bytes: a pipe has no position."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

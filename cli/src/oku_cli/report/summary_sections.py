@@ -215,7 +215,7 @@ def build_balance(summary: Summary, load: Spec | None = None, *, clock_bound_s: 
 
 
 def build_flags(flags: list[Validity], unit: Unit = Unit.REQUEST) -> Html:
-    """Build the list of validity flags; without any, a sentence says so."""
+    """Build the list of validity flags; without any, a sentence that there are none."""
     if not flags:
         return element(
             "p", "No flags: nothing is known that would make these numbers misleading.", class_="fine"

@@ -33,7 +33,7 @@ class UploadBar:
         self._progress.stop()
 
     def show(self, name: str, sent: int, size: int) -> None:
-        """So many bytes of a file are there."""
+        """Show how many bytes of a file have arrived."""
         if name not in self._tasks:
             self._tasks[name] = self._progress.add_task(name, total=size)
         self._progress.update(self._tasks[name], completed=sent)

@@ -41,7 +41,7 @@ def list_tags(path: Path) -> list[str]:
 
 
 def _is_abstract(node: ast.ClassDef) -> bool:
-    """Whether a class says `abstract = True`."""
+    """Whether a class has `abstract = True`."""
     return any(
         isinstance(each, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id == "abstract" for target in each.targets)

@@ -86,7 +86,7 @@ def _yields(function: ast.AsyncFunctionDef) -> bool:
 
 
 _LOCUST = "locust"
-"""Of its packages, all names begin so: those of its plug-ins, too."""
+"""All names of its packages begin with this, including its plug-ins."""
 
 
 class ScenarioFile(NamedTuple):
@@ -94,7 +94,7 @@ class ScenarioFile(NamedTuple):
 
     Attributes:
         engine: the one that runs it.
-        functions: those of a Python scenario; None of a locustfile.
+        functions: of a Python scenario; None of a locustfile.
         modules: where its author's modules that it imports are, by their paths from its folder.
     """
 

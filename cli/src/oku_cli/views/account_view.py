@@ -169,7 +169,7 @@ def build_validity_rows(flags: Sequence[Validity], unit: Unit = Unit.REQUEST) ->
 
 
 def describe_flag(validity: Validity, unit: Unit) -> str:
-    """How many requests a flag concerns, their share if they have one, and what it says of them."""
+    """How many requests a flag concerns, their share if they have one, and its meaning."""
     return " ".join([*_list_extent(validity, unit), in_units(validity.detail, unit)])
 
 

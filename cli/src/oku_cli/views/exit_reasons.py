@@ -1,4 +1,4 @@
-"""Says why a command that followed a run does not end with 0, and what to check when nothing was ok."""
+"""Explains why a command that followed a run does not end with 0, and what to check when nothing was ok."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -28,9 +28,9 @@ class ExitReason(NamedTuple):
 def list_exit_reasons(
     summary: Summary, *, allows_undecided: bool = False, lost_output: Sequence[str] = ()
 ) -> list[ExitReason]:
-    """List the reasons, that for the exit code itself first; there are none exactly if it is 0.
+    """List the reasons, starting with the exit code's own; there are none exactly if it is 0.
 
-    An undecided threshold is one, unless that is allowed. `lost_output` says why files or standard output
+    An undecided threshold is one, unless that is allowed. `lost_output` explains why files or standard output
     could not be written.
     """
     lost = [ExitReason(ExitCode.WRONG_INPUT, text) for text in lost_output]
@@ -38,7 +38,7 @@ def list_exit_reasons(
 
 
 def describe_nothing_ok(summary: Summary) -> str:
-    """Say that nothing of a run at rest was ok, and whether anything was sent; empty if something was."""
+    """Note that nothing of a run at rest was ok, and whether anything was sent; empty if something was."""
     has_results = summary.accounted > 0 or summary.state is RunState.COMPLETED
     if summary.outcomes.ok or not has_results or summary.state not in REST_STATES:
         return ""

@@ -52,7 +52,7 @@ MOST_HINTS = 3
 
 
 def build_hints(rows: Iterable[ListedRun], hints: InterruptHints) -> list[str]:
-    """Say why the newest paused runs are paused, and how to resume each."""
+    """Explain why the newest paused runs are paused, and how to resume each."""
     paused = [row for row in rows if row.state is RunState.PAUSED]
     newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]
     return [
@@ -83,7 +83,7 @@ class RunsTable:
         if self._fits and options.max_width - self._measure(heads) < min(
             self._WANTED_NAME_COLUMNS, name_columns
         ):
-            heads.remove(_OK)  # the colour of the state says enough
+            heads.remove(_OK)  # the colour of the state is enough
         left = options.max_width - self._measure(heads)
         if not self._fits:
             yield self._build_table(heads, load_columns, name_columns)

@@ -52,7 +52,7 @@ BAR_COLUMNS = 22
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
-    """Write the end screen to the console; the arguments are those of `build_screen`."""
+    """Write the end screen to the console; the arguments are as for `build_screen`."""
     console.print(build_screen(summary, hint=hint))
 
 
@@ -231,7 +231,7 @@ def shorten_traceback(traceback: str) -> list[str]:
 
 
 def build_completes(completes: CompletesSummary) -> RenderableType:
-    """Show how many requests of the first run are ok with those of its retries."""
+    """Show how many requests of the first run are ok, including its retries."""
     share = format_share(completes.ok_with_retries, completes.requests)
     is_whole = completes.ok_with_retries == completes.requests
     count = f"{format_count(completes.ok_with_retries)} of {format_count(completes.requests)}"

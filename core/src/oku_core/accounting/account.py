@@ -28,9 +28,9 @@ _NONE = Histogram()
 
 @dataclass(kw_only=True, slots=True)
 class Account:
-    """What the requests of one phase and name, or of several, sum to; the fields are those of `Counts`.
+    """The totals of the requests of one phase and name, or of several; the fields are those of `Counts`.
 
-    `times` has no entry for a time that nothing was measured of. Lists of counts are replaced, not changed.
+    `times` has no entry for a time without measurements. Lists of counts are replaced, not changed.
 
     Attributes:
         totals: accounts of several that this one counts in: what it gains, they gain.

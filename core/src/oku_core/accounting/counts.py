@@ -1,4 +1,4 @@
-"""What some requests came to: the one shape in which parts of leases, seconds and accounts tell it.
+"""Counts and times of some requests: the one shape that parts of leases, seconds and accounts share.
 
 `Counts` is a value: it is sent, kept and compared. Many of them sum up in an `Account`. The hot path of a
 worker counts in arrays and makes a `Counts` when a checkpoint is due.
@@ -65,7 +65,7 @@ class Counts(LiveCounts, frozen=True, kw_only=True, omit_defaults=True):
     reasons: list[ReasonCount] = []
 
     def find_fault(self) -> str | None:
-        """Say why a worker cannot have counted this; None if it can."""
+        """Find why a worker cannot have counted this; None if it can."""
         return (
             self.find_count_fault()
             or _find_cause_fault(self)
@@ -77,7 +77,7 @@ class Counts(LiveCounts, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def find_count_fault(self) -> str | None:
-        """Say which of the plain figures is no count; None if all are."""
+        """Find the plain figure that is no count; None if all are counts."""
         if not is_account(self.outcomes):
             return "the outcomes are not a count for each"
         if not 0 <= self.bytes_received < FIGURE_LIMIT:

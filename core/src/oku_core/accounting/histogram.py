@@ -1,10 +1,10 @@
 """Latency histograms in the layout of HdrHistogram: 1 µs to 1 h, three significant digits, merged by adding.
 
 Buckets are 1 µs wide up to 2047 µs and then double their width at every power of two, so that a value is
-known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0).
-Counts, sum, minimum and maximum are exact; quantiles have that error, and `find_rank` alone says which one of
-so many latencies a quantile is. The hot loop of a worker records with `counts[bucket_index(v)] += 1`, inlined
-by hand; `hdr` writes and reads the exchange format.
+known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0). Counts,
+sum, minimum and maximum are exact; quantiles have that error, and `find_rank` alone defines the rank of a
+quantile. The hot loop of a worker records with `counts[bucket_index(v)] += 1`, inlined by hand; `hdr` writes
+and reads the exchange format.
 """
 
 import operator
@@ -132,11 +132,11 @@ def bucket_bounds_us(index: int) -> tuple[int, int]:
 
 
 def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
-    """The same latencies, known to 1 part in 32, in a hundred or two buckets whatever their number.
+    """The same latencies, known to 1 part in 32, in at most a hundred or two buckets.
 
     The live view of very many workers uses this; otherwise thousands of buckets would be sent and merged each
-    second. Each latency becomes the middle of its coarse bucket, within 1.6 %; sum, minimum and maximum are
-    those of these middles.
+    second. Each latency becomes the middle of its coarse bucket, within 1.6 %; sum, minimum and maximum
+    follow from these middles.
     """
     counts: dict[int, int] = {}
     for index, count in latency.filled():
@@ -409,8 +409,7 @@ def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
 def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramSnapshot:
     """Return the values recorded between two snapshots of one histogram.
 
-    Added to a histogram that holds the earlier one, it makes that hold the later one: minimum and maximum are
-    those of the later one.
+    Added to the earlier one, the result makes the later one: it has the minimum and maximum of the later one.
 
     Raises:
         ValueError: the later one does not contain the earlier one.
@@ -433,10 +432,11 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
 
 @lru_cache(maxsize=4096)  # the parts of a run have few different totals
 def find_rank(quantile: float | Fraction, total: int) -> int:
-    """Which of `total` values in ascending order, from 1, is a quantile (0 to 1): the nearest rank.
+    """The rank, from 1, of a quantile (0 to 1) among `total` values in ascending order: the nearest rank.
 
-    It is the first that at least this share of all values does not exceed. Whatever prints or judges a
-    quantile asks here. A float is taken as the decimal number that it is written as: 0.99 is 99 of 100.
+    It is the first value that at least this share of all values does not exceed. All code that prints or
+    judges a quantile asks here. A float is taken as the decimal number that it is written as: 0.99 is 99 of
+    100.
     """
     numerator, denominator = _read_ratio(quantile)
     return min(max(1, -(-numerator * total // denominator)), total)

@@ -1,10 +1,10 @@
 """Ranges of the request space, and sets of positions in them.
 
 A lease is a set of ranges. The position of an index is its rank in the set, so a lease of n indices has the
-positions 0 to n - 1, wherever its indices are. All that coordinator and worker say about a lease is in
-positions: which of its requests have failed is a `RangeSet`, whose ranges merge as it grows. On the wire and
-in the ledger such a set is a flat list of integers, packed: for each range how far it begins behind the end
-of the one before it, at first behind 0, and how long it is.
+positions 0 to n - 1, wherever its indices are. Coordinator and worker exchange positions only: the failed
+requests of a lease are a `RangeSet`, whose ranges merge as it grows. On the wire and in the ledger such a set
+is a flat list of integers, packed: for each range how far it begins behind the end of the one before it, at
+first behind 0, and how long it is.
 """
 
 from bisect import bisect_right

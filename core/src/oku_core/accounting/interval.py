@@ -132,7 +132,7 @@ def check_replacement(removed: Iterable[Slice], added: Iterable[Slice]) -> None:
 
 
 def _build_cover(slices: Iterable[Slice]) -> list[tuple[int, int]]:
-    """The ranges that slices cover together, in rising order and joined whatever their state."""
+    """The ranges that slices of any state cover together, in rising order and joined."""
     cover: list[tuple[int, int]] = []
     for start, stop, state in sorted(slices):
         if stop <= start or (cover and start < cover[-1][1]):

@@ -51,7 +51,7 @@ class LeaseSpan:
     """A lease from when it was dealt to when it was closed, None while it is open.
 
     `ranges` are its ranges `[start, stop)` if it has several, and `covered` is how many of its requests have
-    an outcome. The reason says why it expired.
+    an outcome. `reason` is why it expired.
     """
 
     id: str

@@ -1,11 +1,11 @@
 """The times that are measured of requests, and how often each of them occurs.
 
 Most answers arrive in one piece: their first byte comes with the last one. So nothing is recorded for them
-beside their latency, and three distributions tell of the others, the split answers, alone. From these the
-first bytes of all answers follow, for histograms add and subtract exactly.
+beside their latency, and three distributions describe the split answers alone. From these the first bytes of
+all answers follow, for histograms add and subtract exactly.
 
 A new time is a member of `Time` here, and the code that records it. Checkpoints, accounts and the ledger
-carry whatever times there are.
+carry all members.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -73,10 +73,10 @@ class Times(Protocol):
 def find_time_fault(
     times: Mapping[Time, Times], outcomes: Sequence[int], *, is_open: bool | None = None
 ) -> str | None:
-    """Say which time is there more or less often than it must be; None if all agree with the outcomes.
+    """Find a time that occurs more or less often than it must; None if all agree with the outcomes.
 
     Args:
-        times: those that were measured; the others are empty.
+        times: the measured ones; the others are empty.
         outcomes: of the requests, in the order of `OUTCOMES`.
         is_open: whether the requests have due times; if unknown, they have as soon as one is measured.
     """

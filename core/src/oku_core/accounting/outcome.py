@@ -29,7 +29,7 @@ class Outcome(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
     """The response was not valid HTTP."""
     NOT_SENT = "not_sent"
-    """It was not sent in time; `NotSentCause` says why."""
+    """It was not sent in time; `NotSentCause` has the reason."""
     LOST = "lost"
     """Its worker died with it, and its time is past. It may have been sent."""
     FAILED_CHECK = "failed_check"
@@ -104,7 +104,7 @@ def build_outcome_counts(outcomes: Sequence[int]) -> dict[str, int]:
 
 
 MOST_REASONS = 32
-"""How many reasons one part of a lease tells apart; the rest counts as `OTHER` of its outcome."""
+"""How many reasons one part of a lease distinguishes; the rest counts as `OTHER` of its outcome."""
 MOST_KEPT_REASONS = 64
 """The same of an account, which many workers fill."""
 LONGEST_REASON = 120
@@ -156,7 +156,7 @@ class ReasonCount(msgspec.Struct, frozen=True, array_like=True):
 
 
 def find_sum_fault(reasons: Iterable[ReasonCount], outcomes: Sequence[int]) -> str | None:
-    """Say which outcome its reasons do not sum to; None if they all do."""
+    """Find an outcome that its reasons do not sum to; None if they all do."""
     sums: Counter[int] = Counter()
     for count in reasons:
         sums[count.outcome] += count.requests

@@ -33,7 +33,7 @@ def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
     name PEM files; `ssl_cert_reqs=none` and `ssl_check_hostname=false` each turn a check off.
 
     Raises:
-        UserError: the URL is not that of a supported broker, or a TLS parameter is unknown, has a value that
+        UserError: the URL does not name a supported broker, or a TLS parameter is unknown, has a value that
             is not allowed, or names a file that cannot be read.
     """
     parts = _read_parts(url)

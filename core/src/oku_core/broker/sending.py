@@ -98,6 +98,6 @@ def _publish_order(app: App, producer: Any, order: Order) -> None:
 
 
 _TASK_OPTIONS: dict[str, Any] = {
-    "argsrepr": "",  # nobody reads it, and building it takes longer than encoding the message
+    "argsrepr": "",  # no reader needs it, and building it takes longer than encoding the message
     "kwargsrepr": "",
 }

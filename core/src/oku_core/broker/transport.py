@@ -116,7 +116,7 @@ class _RedisQoS(redis.QoS):
 class _RedisChannel(redis.Channel):
     """A channel that drops messages that make kombu fail, which would otherwise end a worker.
 
-    What it sends to one worker vanishes when nobody takes it. kombu does that only for queues that the sender
+    Its messages to one worker expire unless they are taken. kombu does that only for queues that the sender
     has declared, and would remember each of them for ever.
     """
 
@@ -214,7 +214,7 @@ def build_transport_options(broker_url: str) -> dict[str, Any]:
         return {"confirm_publish": True, "socket_settings": _KEEPALIVE}
     return {
         "visibility_timeout": _VISIBILITY_TIMEOUT_S,
-        # Nobody may wait forever on a dead connection. The client library is not told to retry commands that
+        # No process may wait forever on a dead connection. The client library does not retry commands that
         # fail: a subscriber would then wait on a new connection that has no subscriptions.
         "socket_timeout": 10,
         "socket_connect_timeout": 5,
@@ -279,9 +279,9 @@ def find_last_call_s(app: Celery) -> float:
 
 
 def has_last_call_returned(channel: Any) -> bool:
-    """Whether it is known that no call for messages is out on a channel that consumes from no queue any more.
+    """Whether certainly no call for messages is out on a channel that has stopped consuming from all queues.
 
-    Only Redis tells: there a channel has at most one call out.
+    Only Redis knows: there a channel has at most one call out.
     """
     return isinstance(channel, _RedisChannel) and not channel._in_poll  # noqa: SLF001  # kombu's own question
 

@@ -1,8 +1,8 @@
 """Any row of a file that was scanned, found by its row index, with values as they are written into requests.
 
 A block of 64 rows is parsed as a whole as soon as a second one of its rows is wanted: requests of a lease
-walk through blocks row by row, and those of several leases, or of a lane, through several blocks side by
-side. Where lanes leave out so many rows that each block is asked for one, that one alone is parsed.
+walk through blocks row by row, and requests of several leases, or of a lane, through several blocks side by
+side. If lanes skip most rows and need only one of each block, that row alone is parsed.
 """
 
 import csv
@@ -152,7 +152,7 @@ class RowReader:
 
 
 class RowValues:
-    """Gives the values of a row as they are written into a request, whatever the index is.
+    """Gives the values of the row of any index as they are written into a request.
 
     Attributes:
         values: the values wanted from the row.

@@ -31,7 +31,7 @@ _MAYBE_CONTROL = re.compile(rb'[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f"\\]')
 
 
 class DataTable(NamedTuple):
-    """What the beginning of a file says of it.
+    """The format and the columns of a file, read from its beginning.
 
     Attributes:
         format: how its rows are written.
@@ -75,14 +75,14 @@ class Scan(NamedTuple):
 
 
 def read_table(path: Path, name: str) -> DataTable:
-    """Look at the beginning of a file of data.
+    """Read the beginning of a file of data.
 
     Args:
         path: where it is.
-        name: what the user calls it; its end says the format.
+        name: the user's name for it; its end is the format.
 
     Raises:
-        DataError: it cannot be read, or its first line is not what it should be.
+        DataError: it cannot be read, or its first line is wrong.
     """
     file_format = find_format(name)
     with _open(path, name) as file:
@@ -94,7 +94,7 @@ def scan(path: Path, name: str, index_path: Path, use: Use = NO_USE) -> Scan:
 
     Args:
         path: where it is.
-        name: what the user calls it; its end says the format.
+        name: the user's name for it; its end is the format.
         index_path: where the row index goes; a file that is there is replaced.
         use: the columns that requests need in every row.
 
@@ -252,7 +252,7 @@ def _read_chunk(file: BinaryIO, name: str) -> bytes:
 
 
 def _read_table(chunk: bytes, name: str, file_format: DataFormat) -> tuple[DataTable, int]:
-    """What the first chunk of a file says of it, and where its first row begins."""
+    """Read the first chunk of a file: its table, and where its first row begins."""
     if not chunk.strip():
         raise DataError(f"{name}: is empty")
     if len(chunk) < _CHUNK_BYTES and not chunk.endswith(b"\n"):

@@ -22,11 +22,11 @@ LONGEST_NAME = 200
 MOST_FAILED_RANGES = 4096
 """How many ranges of failed positions a lease lists; further ones are only counted."""
 MOST_INNER_PARTS = 2_000
-"""How many names of inner requests a lease tells of, in all phases."""
+"""How many names of inner requests a lease reports, in all phases."""
 OTHER_NAMES = "(other names)"
 """The common name of inner requests beyond the limit of distinct names."""
 MOST_TRACEBACKS, LONGEST_TRACEBACK = 16, 4_000
-"""How many tracebacks a lease tells of, and the longest, in characters."""
+"""How many tracebacks a lease reports, and the longest, in characters."""
 
 
 class Part(Counts, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Part(Counts, frozen=True, kw_only=True):
 
 
 class LeaseFigures(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker measured during a lease.
+    """Measurements of a worker during a lease.
 
     Attributes:
         started_at: the Unix time of the first request; 0 if none was sent.
@@ -67,8 +67,8 @@ class LeaseFigures(msgspec.Struct, frozen=True, array_like=True):
         lagged: the number of covered requests that ended in seconds in which the event loop lagged.
         clock_step_s: the largest step by which the clock of the worker's machine was set during the lease.
         watched_s: the seconds in which the lease was the one to take from and the target answered.
-        underfilled_s: those of them in which less than 97 % of the window was in flight although indices were
-            untaken; where a highest rate or users hold it back, those in which it was for lack of work.
+        underfilled_s: the part of these seconds in which less than 97 % of the window was in flight although
+            indices were untaken; where a highest rate or users hold it back, only for lack of work.
     """
 
     started_at: float = 0.0
@@ -94,16 +94,16 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         end: the first position that will not be taken; below the length of the lease once it was shortened.
         in_flight: the positions below `done` that have no outcome, in ascending order; at most as many as the
             concurrency.
-        untouched: those of `in_flight` that were given back and certainly never sent; they are not counted as
-            perhaps sent again. In ascending order; a position in it stays in it.
-        is_final: whether the worker has finished with the lease: it takes no further position, and what
-            `in_flight` names was given back.
+        untouched: positions of `in_flight` that were given back and certainly never sent; they are not
+            counted as perhaps sent again. In ascending order; a position in it stays in it.
+        is_final: whether the worker has finished with the lease: it takes no further position, and the
+            positions in `in_flight` were given back.
         parts: results of the covered positions; parts that have not changed since a checkpoint that was
             confirmed may be left out.
         figures: measured meanwhile.
-        inner: results of the inner requests, which user code made within iterations, by phase and
-            name. Beside the account: they sum to nothing, and `failed` is empty; the positions of their
-            reasons are those of the iterations.
+        inner: results of the inner requests, which user code made within iterations, by phase and name.
+            Beside the account: they sum to nothing, and `failed` is empty; their reasons have the positions
+            of the iterations.
         tracebacks: where exceptions of user code came from, by their reason: the first of each.
         refusal: the reason, in one line, why the worker could not begin, such as a missing file or engine;
             empty if it could. A refusal is final and covers no requests.
@@ -141,13 +141,13 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
         worker: the name of the worker.
         incarnation: the id of the worker's process; a restarted worker has the same name and another
             incarnation.
-        run: the run that `taken` and `rate_rps` tell of.
+        run: the run of `taken` and `rate_rps`.
         taken: how many indices this process has taken of the run so far.
         rate_rps: the requests of the run that end in a second, as measured of late; 0 while it is unknown.
-        told_to: the Unix time up to which the seconds of this process are told, by the clock of its machine
-            and by the coordinator's, as far as it knows that, whichever is behind; 0 if it does not say.
-        checkpoints: of all open leases that have something new, and of those that are final and not yet
-            confirmed, in the order in which the worker works on them.
+        told_to: the Unix time up to which the seconds of this process are complete, by its machine's clock or
+            by the coordinator's as it knows it, whichever is behind; 0 if unknown.
+        checkpoints: of all open leases that have something new, and final ones that are not yet confirmed, in
+            the order in which the worker works on the leases.
         hooks: results of hooks that this process has called.
     """
 

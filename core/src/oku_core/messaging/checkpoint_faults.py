@@ -35,7 +35,7 @@ def find_batch_fault(batch: CheckpointBatch) -> str | None:
 
 
 def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
-    """Say why a checkpoint of a lease of `length` indices cannot be true; None if it can."""
+    """Find why a checkpoint of a lease of `length` indices cannot be true; None if it can."""
     return (
         _find_position_fault(checkpoint, length)
         or next((fault for part in checkpoint.parts if (fault := _find_part_fault(part))), None)

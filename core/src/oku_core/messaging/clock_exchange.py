@@ -1,4 +1,4 @@
-"""Asks for the coordinator's monotonic clock, and tells it: in datagrams, which no queue delays.
+"""Questions and answers about the coordinator's monotonic clock: datagrams, which no queue delays.
 
 Both are sealed with the key of all messages. An answer bears the nonce of its question, so a replayed
 answer is void. A replayed question is answered to any sender: the answer contains no secret.
@@ -28,12 +28,12 @@ class ClockQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClockAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the monotonic clock of the coordinator showed between the question and the answer.
+    """A reading of the coordinator's monotonic clock between the question and the answer.
 
     Attributes:
-        nonce: that of the question.
+        nonce: the nonce of the question.
         kernel: whose clock it is, as `fetch_kernel_id` names it.
-        monotonic_ns: what it showed, in nanoseconds.
+        monotonic_ns: the reading, in nanoseconds.
     """
 
     nonce: str

@@ -132,7 +132,7 @@ def open_task(signer: Signer, kind: MessageKind, body: bytes | str) -> SealedMes
     """Return the argument of a task message in Celery's protocol 2, `[args, kwargs, embedded]` as JSON.
 
     Raises:
-        RejectedMessageError: the body is not that of a task message, or is not signed as this kind.
+        RejectedMessageError: the body is no task message, or is not signed as this kind.
     """
     sealed = _decode(body, _TASK_DECODER)[0][0]
     signer.check(kind, sealed)

@@ -55,7 +55,7 @@ def find_weakness(secret: bytes, unit: str) -> str:
 
 
 TICKET_S = 3600.0
-"""For so long a ticket holds. It is looked at when a transfer begins; one that goes on then goes on."""
+"""How long a ticket is valid. It is checked when a transfer begins; a transfer under way continues."""
 TICKET_SCHEME = "Oku-Ticket"
 """Begins the header `Authorization` of a call with a ticket."""
 _TICKET = re.compile(r"(?P<expires>[0-9]{1,12})\.(?P<signature>[0-9a-f]{64})")

@@ -1,7 +1,7 @@
 """The hooks of a scenario, which one worker calls for a whole run: their attempts and results.
 
-A hook is called anew when the worker that had it is lost, so each call has a number, its attempt. What a
-worker says of another attempt than the newest one counts for nothing.
+A hook is called anew when the worker that had it is lost, so each call has a number, its attempt. A report of
+another attempt than the newest one is void.
 """
 
 import msgspec
@@ -10,7 +10,7 @@ from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.spec import Hook
 
 HOOK_LIMIT_S = 600.0
-"""A hook may take so long."""
+"""How long a hook may take."""
 MOST_RESULT_BYTES = 1 << 20
 """The longest result of `setup`, as JSON: every worker gets it."""
 LONGEST_HOOK_ERROR, LONGEST_HOOK_TRACEBACK = 300, 4_000
@@ -40,11 +40,11 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         attempt: which one.
-        value: what the hook returned, as JSON; it may be a secret, and no log or report shows it.
+        value: the hook's return value, as JSON; it may be a secret, and no log or report shows it.
         error: why it failed, in one line; empty if it did not.
         traceback: where it failed.
         is_lost: whether its process ended without an answer, so that another attempt may fare better; `error`
-            says how.
+            describes it.
     """
 
     attempt: HookAttempt

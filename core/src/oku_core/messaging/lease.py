@@ -56,10 +56,10 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
         period: when the run was started or resumed last; None for runs without a schedule and without a limit
             of time.
         spec: the spec of the requests, including the URLs to send them to; None for a run whose spec the
-            worker has said that it knows (`Progress.specs`).
+            worker has reported as known (`Progress.specs`).
         setup: which attempt at the setup of its scenario the run goes by; 0 without one.
-        setup_data: what that attempt returned, as JSON; it comes with the spec.
-        tickets: for each file that the run uses, by its digest, what the worker fetches it with.
+        setup_data: the return value of that attempt, as JSON; it comes with the spec.
+        tickets: the permission to fetch each file that the run uses, by its digest.
     """
 
     run: str

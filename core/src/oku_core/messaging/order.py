@@ -1,8 +1,8 @@
 """Orders from the coordinator, to all workers or to one.
 
-All are told which leases to stop, how often to speak and what time it is; one is told about its own leases.
-Orders may be lost, so the coordinator repeats them. Others may replay them later, so each order says what it
-applies to, and does nothing when it comes again.
+Orders to all contain which leases to stop, the intervals of messages, and the time; an order to one worker is
+about its own leases. Orders may be lost, so the coordinator repeats them. Others may replay them later, so
+each order names the objects that it applies to, and does nothing when it comes again.
 """
 
 import msgspec
@@ -64,15 +64,15 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True, tag="fetch"):
 class CallHook(msgspec.Struct, frozen=True, kw_only=True, tag="call_hook"):
     """Call a hook of the scenario of a run; for one process of one worker.
 
-    It is repeated until the worker says that it has it. An attempt that the worker has had is not made again.
-    Nor is one whose message is stale: its run may be over.
+    It is repeated until the worker confirms it. An attempt that the worker has had is not made again. Nor is
+    one whose message is stale: its run may be over.
 
     Attributes:
         incarnation: the process that it is for; every other one drops the message.
         attempt: which hook, and the number of this call.
         spec: of the run.
-        tickets: what each of its files is fetched with, by its digest.
-        setup_data: what `setup` returned, as JSON, for the teardown.
+        tickets: the permission to fetch each of its files, by its digest.
+        setup_data: the return value of `setup`, as JSON, for the teardown.
         limit_s: how many seconds it may take.
         start_by: the Unix time, by the worker's clock, after which the message is stale.
     """
@@ -99,13 +99,13 @@ class DropHooks(msgspec.Struct, frozen=True, kw_only=True, tag="drop_hooks"):
 
 
 class ClockNotice(msgspec.Struct, frozen=True, kw_only=True):
-    """The clock of the coordinator: what its schedules count by.
+    """The clock of the coordinator, which its schedules count by.
 
     Attributes:
-        kernel: whose monotonic clock it is carried by, as `fetch_kernel_id` names it. For whoever shares
-            that, the offset says it all.
+        kernel: whose monotonic clock it is carried by, as `fetch_kernel_id` names it. A process that shares
+            it needs only the offset.
         offset_ns: Unix time minus that monotonic clock, in nanoseconds.
-        host: whom to ask for that monotonic clock, by UDP; empty if nobody answers.
+        host: the address to ask for that monotonic clock, by UDP; empty without one.
         port: the port to ask at.
     """
 
@@ -136,13 +136,14 @@ class FilesAddress(msgspec.Struct, frozen=True, kw_only=True):
 class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
     """Send heartbeats and checkpoints at these intervals; for all workers.
 
-    It also says what all have to know of the coordinator: its clock, where files are, which run has its turn.
+    It also contains facts that all workers need: the coordinator's clock, where files are, which run has its
+    turn.
 
     Attributes:
         number: rises with each of these orders; an order whose number does not rise is outdated.
         heartbeat_s: the time from one heartbeat to the next.
         checkpoint_s: the time from one checkpoint of a lease to the next.
-        clock: the coordinator's clock; None as long as it looks for the one of the coordinator before it.
+        clock: the coordinator's clock; None while it looks for its predecessor's.
         files: where files of runs are fetched.
         run: the run that has its turn; empty without one.
     """
@@ -156,7 +157,7 @@ class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
-    """What the ledger has decided about leases of one process of one worker; each of them by its id.
+    """Decisions of the ledger about leases of one process of one worker, by their ids.
 
     Attributes:
         incarnation: the process that it is for; every other one drops the message.
@@ -167,8 +168,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
             taken, and answers with a checkpoint. An end never rises: a higher one is outdated.
         share: the worker's place among the workers of a closed run and their number, if these share its
             concurrency or its highest rate; the places count from 0.
-        may_leave: whether this process, which has said that it is about to leave, has no open lease: nothing
-            is on its way to it.
+        may_leave: whether this process, which has announced that it leaves, has no open lease: nothing is on
+            its way to it.
         renew: whether this process is to leave for a fresh one, because the run whose user code it has run is
             over.
     """

@@ -2,7 +2,7 @@
 
 A worker writes beside its requests how far it may go (`oku_workers.flight`). The record survives its process,
 and another worker of the same machine reports it in its progress. A record bounds how much a dead process may
-have sent; it never says that something was sent.
+have sent; it never proves that something was sent.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def find_host_ends_fault(ends: Sequence[HostEnd]) -> str | None:
 
 
 MOST_RECORDED_LEASES = 2_000
-"""How many leases a record tells of; one with more is not read."""
+"""How many leases a record covers; a longer one is not read."""
 MOST_RECORDS = 16
 """How many records one message of progress has."""
 
@@ -86,7 +86,7 @@ class FlightRecord(msgspec.Struct, frozen=True, kw_only=True):
     forgotten_number: int = -1
 
     def find_reached(self, lease: str) -> int | None:
-        """The first position of a lease that was certainly not taken; None if the record cannot say.
+        """The first position of a lease that was certainly not taken; None if the record does not show it.
 
         A lease that is not in it was never begun, unless it may have been forgotten.
         """

@@ -41,7 +41,7 @@ class SteadyClock:
         """How far the wall clock was ahead at the last `find_step`; negative if it was behind."""
 
     def now(self) -> float:
-        """Unix time in seconds, as the wall clock would show it if nobody had set it."""
+        """Unix time in seconds, as the wall clock would show it if it had never been set."""
         return self._monotonic() + self._offset_s
 
     @property
@@ -80,7 +80,7 @@ _DARWIN_BOOT_ID = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
 
 
 def fetch_kernel_id() -> str:
-    """The id of this boot of this kernel, with the time namespace; empty if the system does not say."""
+    """The id of this boot of this kernel, with the time namespace; empty if the system has none."""
     boot = fetch_boot_id()
     try:
         namespace = _TIME_NAMESPACE.readlink() if _TIME_NAMESPACE.is_symlink() else ""
@@ -90,7 +90,7 @@ def fetch_kernel_id() -> str:
 
 
 def fetch_boot_id() -> str:
-    """The id of this boot of this machine; empty if the system does not say."""
+    """The id of this boot of this machine; empty if the system has none."""
     try:
         if sys.platform == "darwin":
             return subprocess.check_output(_DARWIN_BOOT_ID, text=True).strip()  # noqa: S603  # of the system

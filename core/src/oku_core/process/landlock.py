@@ -1,7 +1,7 @@
 """Landlock: a process gives up all files but some, and no program that it starts gets them back.
 
-It needs no privileges. Numbers and structures are those of linux/landlock.h; what each version of it knows is
-in https://docs.kernel.org/userspace-api/landlock.html.
+It needs no privileges. Numbers and structures are those of linux/landlock.h; its versions are listed in
+https://docs.kernel.org/userspace-api/landlock.html.
 """
 
 import ctypes
@@ -92,8 +92,8 @@ def find_version(call: CallKernel = call_kernel) -> int:
     if sys.platform != "linux":
         return 0
     try:
-        # The kernel may be too old or have it switched off, and a container may refuse calls that it does
-        # not know, with whatever error.
+        # The kernel may be too old or have it switched off, and a container may refuse unknown calls with any
+        # error.
         return max(0, call(_CREATE_RULESET, None, 0, _VERSION))
     except OSError:
         return 0

@@ -2,7 +2,8 @@
 
 The kernel spreads connections over them (SO_REUSEPORT). They are opened before any process is forked, so that
 a port in use is noticed at once, and connections wait rather than fail while a process restarts. A parent
-process can open the sockets and pass them on, so that nobody else takes the port before its server starts.
+process can open the sockets and pass them on, so that no other program takes the port before its server
+starts.
 """
 
 import errno
@@ -31,7 +32,7 @@ def open_sockets(host: str, port: int, count: int, flag: str = "--port") -> list
             listening = socket.socket(family, socket.SOCK_STREAM)
             sockets.append(listening)
             if host == ANY_HOST and family == socket.AF_INET6:
-                # IPv4 clients use the same socket, whatever the system's default is.
+                # IPv4 clients use the same socket, regardless of the system's default.
                 listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             # Connections inherit it, so that one whose client has vanished silently is closed in the end.
@@ -111,7 +112,7 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
 
 
 def explain_failure(error: OSError, host: str, port: int, flag: str = "--port") -> str:
-    """Say in one line why a server cannot listen, with the flag that is to blame and its value."""
+    """Explain in one line why a server cannot listen, with the flag that is to blame and its value."""
     if error.errno == errno.EADDRINUSE:
         return f"{flag}: {port} is in use on {host}"
     if error.errno == errno.EACCES:

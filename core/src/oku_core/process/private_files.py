@@ -2,8 +2,8 @@
 
 Anyone who may write to a folder can place a link where a file is about to be created, or keep a file open
 that is about to be filled. So folders that belong to others, or that others may write to, are refused. A file
-must be created by us or belong to us, and is never opened through a link. By a ready file, a server tells its
-parent process where it listens.
+must be created by us or belong to us, and is never opened through a link. A ready file contains the address
+of a server, for its parent process.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
 _NOT_REGULAR = "is not a regular file"
 DATA_FOLDER = ".oku"
-"""The name of a folder that is Oku's, whatever is in it."""
+"""The name of a folder that is Oku's, with any content."""
 _GIT_IGNORE = ".gitignore"
 _IGNORED = "# Made by Oku: the folder has keys, headers and bodies of runs.\n*\n"
 
 
 class NotPrivateError(OSError):
-    """Others can interfere with a folder or file; `strerror` says how, and what the user can do."""
+    """Others can interfere with a folder or file; `strerror` explains how, and what the user can do."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(errno.EPERM, reason, str(path))
@@ -41,7 +41,7 @@ def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
 
     Args:
         path: the path of the folder.
-        is_trusted: whether an existing folder is used as it is, such as a volume that nobody else mounts.
+        is_trusted: whether an existing folder is used as it is, such as a volume that is mounted only here.
 
     Raises:
         NotPrivateError: the folder belongs to another user, or others may write to it.
@@ -64,9 +64,9 @@ def restore_private_folder(path: Path) -> None:
 
 
 def make_own_folder(place: Path, name: str) -> Path:
-    """Make a folder of ours in one where everybody may make some, or find the one that we have there.
+    """Make a folder of ours in one where every user may make some, or find ours there.
 
-    Another user may have taken the name in advance. Then ours gets a random end, which nobody can guess; our
+    Another user may have taken the name in advance. Then ours gets a random end, which cannot be guessed; our
     later processes find it by its owner.
 
     Raises:
@@ -117,7 +117,7 @@ def check_private_folder(path: Path) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a regular file of ours, or create it if `flags` say so; from then on nobody else can open it.
+    """Open a regular file of ours, or create it if `flags` ask for it; from then on only we can open it.
 
     Raises:
         NotPrivateError: the file belongs to another user, or is not a regular file but, for example, a link.

@@ -22,9 +22,9 @@ _MARKS = frozenset("%+&\\")
 """A text without them has nothing that is quoted."""
 _BASE64_BYTES = 3
 _BEFORE = (0, 2, 3)
-"""How many characters of Base64 depend on the text before, if that ends with so many bytes of a group."""
+"""How many characters of Base64 depend on the text before, by the number of bytes in its last group."""
 _AFTER = (0, 3, 2)
-"""How many depend on the text behind, padding included, if the text ends with so many bytes of a group."""
+"""How many depend on the text behind, padding included, by the number of bytes in the last group."""
 
 
 class SecretTexts:
@@ -110,7 +110,7 @@ def _list_quotable(secrets: Iterable[str]) -> list[str]:
 
 
 def _build_pattern(text: str) -> re.Pattern[str]:
-    """A pattern of a text, whichever of its characters are quoted: clients disagree on those of a URL."""
+    """A pattern of a text with any of its characters quoted: clients quote different ones in a URL."""
     return re.compile("".join(map(_match_quoted, text)))
 
 
@@ -156,7 +156,7 @@ _hidden = SecretTexts()
 
 
 def hide(*values: str) -> None:
-    """Hide these values, in whatever form, in every redacted text, from now on until the process ends."""
+    """Hide these values, in any encoding, in every redacted text, from now on until the process ends."""
     global _hidden  # noqa: PLW0603  # values must be hidden wherever this process logs
     hidden = _hidden.secrets.union(filter(None, values))
     if hidden != _hidden.secrets:
@@ -178,7 +178,7 @@ def redact(text: str, *, queries: bool = True, words: bool = False) -> str:
     """Mask the user, the password and the query of each URL in a text, and the values passed to `hide`.
 
     If it is unclear where a password ends, because it should have been percent-encoded, too much is masked
-    rather than too little. A text is redacted before it is cut: nobody finds half a value.
+    rather than too little. A text is redacted before it is cut, so that no half of a value remains.
 
     Args:
         text: the text to redact; of a longer one than `LONGEST_REDACTED`, the beginning is returned.

@@ -20,7 +20,7 @@ from oku_core.spec.load_plan import LoadPlan
 from oku_core.thresholds.stretches import SeenSecond
 
 _LONGEST_GAP_S = 3600
-"""Seconds in which nothing happened are told one by one, as far as there are not more in a row."""
+"""Seconds without any event are listed one by one, up to this many in a row."""
 _ROUNDED_S = 1e-6
 _DIGITS = 5
 """Unix times as floats are precise to a quarter of a microsecond; phases end at times that users wrote."""
@@ -52,12 +52,12 @@ class ActiveSecond(NamedTuple):
 
     @property
     def begin_s(self) -> float:
-        """What the clock of the run says when they begin."""
+        """The time of the run's clock at their start."""
         return round(self.period.schedule_s(self.second), _DIGITS)
 
     @property
     def end_s(self) -> float:
-        """What the clock of the run says when they end."""
+        """The time of the run's clock at their end."""
         return round(self.period.schedule_s(self.second + self.seconds), _DIGITS)
 
 
@@ -72,9 +72,9 @@ def list_active(
 
     Args:
         rows: its series, in order of time.
-        periods: its periods of activity, each with what the clock of the run says at its end.
+        periods: its periods of activity, each with the time of the run's clock at its end.
         length_s: how many seconds the run lasts by its clock.
-        settled_to: up to which Unix time all workers have told what they did; finite unless each of the
+        settled_to: up to which Unix time the reports of all workers are complete; finite unless each of the
             periods has an end, or the run has.
         since: where to begin, in Unix time.
     """
@@ -141,12 +141,12 @@ class SeriesSeconds:
         periods: Iterable[tuple[ActivePeriod, float]],
         settled_to: float = math.inf,
     ) -> list[SeenSecond]:
-        """The seconds that were not taken yet, in order.
+        """List the seconds that were not listed before, in order.
 
         Args:
             rows: the series from `since` on, in order of time.
-            periods: the periods of activity, each with what the clock of the run says at its end.
-            settled_to: up to which Unix time the series is complete; minus infinity if nobody knows.
+            periods: the periods of activity, each with the time of the run's clock at its end.
+            settled_to: up to which Unix time the series is complete; minus infinity if that is unknown.
         """
         if settled_to == -math.inf:
             return []
@@ -213,7 +213,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
 def find_busy_end(sample: Sample) -> float:
     """Up to when requests were certainly left to be sent, as a sample shows; minus infinity if it does not.
 
-    It is made of what workers told up to a second before.
+    It is made of reports that are up to a second old.
     """
     return math.floor(sample.at + _ROUNDED_TICK_S) - 1.0 if _has_more(sample) else -math.inf
 

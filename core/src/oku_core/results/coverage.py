@@ -58,6 +58,6 @@ def build_coverage_lines(
 
 
 def cut_parts(requests: int, parts: int) -> Sequence[tuple[int, int]]:
-    """The range `[start, stop)` of each of so many equal parts; a small space has fewer."""
+    """Cut the space into this many equal parts `[start, stop)`; a small space has fewer."""
     parts = min(parts, requests)
     return [(requests * part // parts, requests * (part + 1) // parts) for part in range(parts)]

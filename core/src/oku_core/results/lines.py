@@ -1,6 +1,6 @@
 """Pure builders of the lines for Loki on leases, seconds and workers; docs/metrics.md describes their fields.
 
-The name of a run is a label; that of inner requests is the field `request`.
+The name of a run is a label; the name of inner requests is the field `request`.
 """
 
 import math
@@ -44,7 +44,7 @@ class TimeProgress(NamedTuple):
 
 
 NO_TIME = TimeProgress()
-"""That of a run that only its last request ends."""
+"""The progress in time of a run that only its last request ends."""
 
 
 class RunHead(NamedTuple):
@@ -81,7 +81,7 @@ BOUNDS_MS = tuple(float(f"{step * 10.0**decade:.6g}") for decade in _DECADES for
 
 
 def build_range_lines(lease: LeaseSpan, figures: LeaseFigures, parts: Iterable[Part]) -> Iterator[Fields]:
-    """A line for each part of a closed lease; together they tell of what the lease has accounted for."""
+    """A line for each part of a closed lease; together they cover its accounted requests."""
     cpu_s = figures.cpu_s
     for part in parts:
         yield {
@@ -138,7 +138,7 @@ def build_inner_range_lines(lease: LeaseSpan, inner: Iterable[Part]) -> Iterator
 
 
 def _build_part_names(part: Part) -> Fields:
-    """The names that a part has; those that are empty are left out. `name` is a label, that of the run."""
+    """The names that a part has; empty ones are left out. `name` is a label: the name of the run."""
     return {field: text for field, text in (("phase", part.phase), ("target", part.name)) if text}
 
 

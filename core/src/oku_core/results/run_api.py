@@ -35,7 +35,7 @@ _EXCLUDED = frozenset('"\\,')
 
 
 def check_idempotency_key(key: str) -> str:
-    """Return a key that can be used; `ValueError` says what a key may be."""
+    """Return a key that can be used; `ValueError` explains what a key may be."""
     if not 0 < len(key) <= LONGEST_KEY or not all(map(_is_allowed, key)):
         raise ValueError(
             f"{format_value(key)} is not a key of 1 to {LONGEST_KEY} printable ASCII characters,"
@@ -50,7 +50,7 @@ def quote_idempotency_key(key: str) -> str:
 
 
 def read_idempotency_key(value: str) -> str:
-    """Read the value of the header; `ValueError` says what a key may be."""
+    """Read the value of the header; `ValueError` explains what a key may be."""
     written = value.strip()
     is_quoted = len(written) > 1 and written.startswith('"') and written.endswith('"')
     return check_idempotency_key(written[1:-1] if is_quoted else written)
@@ -72,7 +72,7 @@ class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
 class FailuresHead(msgspec.Struct, frozen=True, kw_only=True):
     """The head of the list of failed requests of a run.
 
-    `requests` is how many of its requests are accounted and not ok. So many are `unlisted`, in no range,
+    `requests` is how many of its requests are accounted and not ok. `unlisted` of them are in no range,
     because there were too many, or they were only counted.
     """
 
@@ -89,8 +89,8 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         run: its id.
         start: the index of the first row.
-        rows: one for each index: its values by their columns, as the file says. Long rows are fewer than
-            asked for, but at least one; the next request begins behind them.
+        rows: one for each index: its values by their columns, as in the file. Long rows are fewer than asked
+            for, but at least one; the next request begins behind them.
     """
 
     run: str
@@ -103,9 +103,9 @@ class RunPeriod(msgspec.Struct, frozen=True):
 
     Attributes:
         starts_at: the Unix time at which it starts.
-        offset_s: what the run's clock says then. It may be less than at the end of the period before:
+        offset_s: the time of the run's clock then. It may be less than at the end of the period before:
             requests that were in flight then are due again.
-        stop_s: what it says at the end; None while that is not known.
+        stop_s: its time at the end; None while that is not known.
     """
 
     starts_at: float

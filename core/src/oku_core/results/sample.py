@@ -1,8 +1,8 @@
-"""A second of load, as it is sent to those who follow a run, kept in the ledger, exported and charted.
+"""A second of load, as it is sent to followers of a run, kept in the ledger, exported and charted.
 
-A live sample is made from progress, which may be lost. In a kept one, the outcomes are those of the series of
-the run (`oku_core.results.series`), which sums to the account; the rest stays as seen live. A long run
-has fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
+A live sample is made from progress, which may be lost. In a kept one, the outcomes are taken from the series
+of the run (`oku_core.results.series`), which sums to the account; the rest stays as seen live. A long run has
+fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
 """
 
 import math
@@ -44,7 +44,8 @@ class Sample(LiveCounts, frozen=True, kw_only=True):
         accounted: the requests in the ledger at its end.
         leased: the requests in active leases at its end.
         pending: the requests in no lease at its end; with the two above they make up `requests_total`.
-        done: the accounted requests and those of active leases that progress reports as ended, at its end.
+        done: the accounted requests and the requests of active leases that progress reports as ended, at its
+            end.
         resent_at_most: how many requests may have been sent more than once, at its end.
         active_s: how long the run had been active at its end.
         outcomes_so_far: the outcomes of all requests that had ended by its end, accounted or not yet, in the
@@ -60,7 +61,7 @@ class Sample(LiveCounts, frozen=True, kw_only=True):
         phase: the phase of the run in which it begins; empty if the run has only one.
         lag_s: the largest lateness of any worker's event loop in it.
         clock_bound_s: by how much the coordinator's clock may be wrong at most as any worker knows it; None
-            in runs without a rate, or if no worker said so.
+            in runs without a rate, or if no worker reported it.
         mean_ms: the mean latency of the requests answered in it; None if there are none.
 
     The quantiles of these latencies, of response times and of latenesses follow, each None if there are none.
@@ -158,7 +159,7 @@ def merge_steps(samples: Iterable[Sample], step_s: int) -> list[Sample]:
 
 
 def merge_samples(samples: Sequence[Sample]) -> Sample:
-    """Several samples, in order of time, as one; its quantiles are those of the merged latencies."""
+    """Merge samples, in order of time, into one; its quantiles are computed from the merged latencies."""
     if len(samples) == 1:
         return samples[0]
     seconds = sum(sample.seconds for sample in samples)

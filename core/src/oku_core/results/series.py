@@ -22,7 +22,7 @@ class SeriesRow:
 
     Attributes:
         second: the Unix time at which they begin, by the coordinator's clock.
-        seconds: how many they are: one, or those of a step along which old seconds were merged.
+        seconds: how many they are: one, or a whole step in which old seconds were merged.
         outcomes: the requests that ended in them, in the order of `OUTCOMES`.
         sent: how many requests were sent in them.
         is_new: of an increment, whether it is the first one.
@@ -49,7 +49,7 @@ def add_counts(first: Sequence[int], second: Sequence[int]) -> list[int]:
 def place(
     per_second: Mapping[int, Sequence[int]], *, started_at: float, cut_at: float, now: float
 ) -> dict[int, list[int]]:
-    """Place the seconds of a worker's clock on that of the coordinator.
+    """Place the seconds of a worker's clock on the coordinator's clock.
 
     A lease begins after it was cut and nothing of it ends after now, so a worker's clock that contradicts
     this is wrong, and its seconds are shifted as far as they must be. Clocks that agree are left alone.
@@ -104,8 +104,8 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
     """The whole seconds `[first, stop)` that each of some samples, in order of time, stands for.
 
     Ticks are due at whole seconds, so a sample that follows another one stands for the seconds between them.
-    One that nothing follows is a late tick as well, and the next second is nobody's; or it is the rest of a
-    run or of a period of it, and stands for the second in which that ended.
+    One that nothing follows is a late tick as well, and the next second belongs to no sample; or it is the
+    rest of a run or of a period of it, and stands for the second in which that ended.
     """
     seconds: list[tuple[int, int]] = []
     for place_, sample in enumerate(samples):
@@ -124,8 +124,8 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
 def join_series(samples: Sequence[Sample], rows: Iterable[SeriesRow], requests: int) -> list[Sample]:
     """Add the counts of a series to the samples of their seconds; both are in order of time.
 
-    Seconds without a sample, for which the coordinator was away, get samples with the known part. So
-    all outcomes sum to those of the series and those that the samples had.
+    Seconds without a sample, for which the coordinator was away, get samples with the known part. So all
+    outcomes sum to the outcomes of the series and of the given samples.
     """
     spans = find_seconds(samples)
     seen, unseen = assign(spans, rows)

@@ -222,7 +222,7 @@ class Lane:
     def _iter_random(self, cell: _Cell, wanted: Sequence[Range]) -> Iterator[Chunk]:
         """The arrivals, sorted class by class of their random numbers; first all of them have to be drawn."""
         indices = self._list_indices(cell.start, cell.stop)
-        # No pairs before they are sorted: of so many that wait the garbage collector would look at each.
+        # No pairs before they are sorted: the garbage collector would visit each of very many.
         classes: list[tuple[list[float], list[int]]] = [
             ([], []) for _ in range(0, len(indices), _MEAN_IN_CLASS)
         ]

@@ -74,8 +74,8 @@ class BlockCounts:
 def draw_binomial(count: int, probability: float, chance: Random) -> int:
     """How many of independent trials succeed; exact for any number, in a logarithm of it.
 
-    The median of the trials' uniform numbers has a beta distribution, and tells which side of it the
-    probability lies on; half of the trials are then decided (Devroye, Non-Uniform Random Variate Generation,
+    The median of the trials' uniform numbers has a beta distribution, and shows on which side of it the
+    probability lies; half of the trials are then decided (Devroye, Non-Uniform Random Variate Generation,
     1986, chapter X.4, "Recursive methods").
     """
     if probability <= 0:

@@ -16,9 +16,9 @@ class Arrivals(StrEnum):
     """How arrivals follow a rate."""
 
     EVEN = "even"
-    """At equal distances, or at those of a ramp; the default."""
+    """At equal distances, or at the distances of a ramp; the default."""
     POISSON = "poisson"
-    """At random and independent of each other, as those of many users are; drawn from a seed."""
+    """At random and independent of each other, like the requests of many users; drawn from a seed."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def describe_scan(name: str, table: DataTable, scan: Scan, *, repeat: bool) -> d
 
 
 def parse_data_file(value: object) -> DataFile:
-    """Parse what a command says of a file of data that it has scanned.
+    """Parse a command's description of a file of data that it has scanned.
 
     Raises:
         ValueError: it is the name of a file, which only a command can scan, or lacks something.

@@ -171,7 +171,7 @@ _PLACEHOLDER = re.compile(r"(\{(?!literal:)[^{}]*\})")
 class RequestLine(NamedTuple):
     """A request, as a table shows it; the URL is empty if it goes to Oku's own delay servers.
 
-    Of an iteration of user code nothing is said: nobody knows what it asks.
+    An iteration of user code has none: its requests are unknown.
     """
 
     target: str

@@ -58,7 +58,7 @@ class Field:
         metavar: the placeholder for a value in the help of the command line.
         help: what the key means, in one sentence.
         flag: its long flag without dashes, where that is not the key.
-        short: its flags of one letter, which are those of curl, hey and oha.
+        short: its flags of one letter, as in curl, hey and oha.
         other_flags: further long flags, under which people of other tools know it.
         default: what the key means when it is left out, where that depends on other keys.
         repeatable: whether the key takes several values.
@@ -66,7 +66,7 @@ class Field:
         rate_only: whether the key applies only to runs with a rate.
         is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
         aiohttp_only: whether only the aiohttp engine supports the key.
-        http2_only: whether the key says something of HTTP/2 alone.
+        http2_only: whether the key applies to HTTP/2 alone.
         file_only: whether the key stands in files alone, because its value has keys of its own.
         alias_of: the key whose value it gives under another name; empty if it is no other name.
         write: turns one item of the value back into what a file has; text unless given.

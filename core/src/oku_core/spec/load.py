@@ -42,7 +42,7 @@ class PhaseTime(NamedTuple):
 def list_stages(spec: Spec) -> tuple[Stage, ...]:
     """The rate, or the requests in flight over all workers, over time; each name is a phase.
 
-    There are none if the spec says neither: then the concurrency is always the same.
+    There are none if the spec has neither: then the concurrency is always the same.
     """
     stages = _link(spec)
     if spec.rate is not None and (length_s := spec.length_s) is not None:

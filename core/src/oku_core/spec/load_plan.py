@@ -30,7 +30,7 @@ class ClockPeriod(Protocol):
         """The Unix time at which it begins."""
 
     def measure_s(self, now: float, /) -> float:
-        """What the clock says at a Unix time; it stands still before this period and after it."""
+        """The time of the clock at a Unix time; it stands still before this period and after it."""
 
 
 class LoadPlan:
@@ -90,7 +90,7 @@ class LoadPlan:
         return None if end_s is None else max(0.0, float(end_s) - clock_s)
 
     def find_in_flight(self, clock_s: float) -> int | None:
-        """How many requests are to be in flight at a time, over all workers; None unless stages say so."""
+        """How many requests are to be in flight at a time, over all workers; None without such stages."""
         return None if self._concurrency is None else self._concurrency.find_limit(clock_s)
 
     def _find(self, clock_s: float) -> PhaseTime:
@@ -117,7 +117,7 @@ def build_load_plan(spec: Spec) -> LoadPlan:
 
 
 def read_clock_s(periods: Iterable[ClockPeriod], at: float) -> float:
-    """What the clock of a run said at a Unix time.
+    """The time of a run's clock at a Unix time.
 
     Args:
         periods: when it goes on, the oldest first.

@@ -18,7 +18,7 @@ from oku_core.spec.target import add_content_type, suggest
 from oku_core.spec.values.request_content import CLOSE, Header, find_body_type
 
 _PLACES = ("urls", "base_url", "targets", "engine")
-"""The attributes that say where requests go, or that user code does."""
+"""The attributes that define where requests go, or that user code sends them."""
 
 
 class SpecError(UserError):
@@ -30,7 +30,7 @@ class Source:
     """One place where values come from.
 
     Attributes:
-        label: the name of the place, such as that of a file; None for the command line.
+        label: the name of the place, such as a file; None for the command line.
         values: what the user wrote there, by key.
         aliases: of keys that stand there under another name, that name.
     """
@@ -125,9 +125,9 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
 
 
 def _applies(field: Field, spec: Spec) -> bool:
-    """Whether a key says anything about a spec that does not follow from its other keys."""
+    """Whether a key adds anything to the other keys of a spec."""
     if field.key == "users":
-        has_own = bool(spec.stages) and not spec.is_open  # stages of concurrency say how many there are
+        has_own = bool(spec.stages) and not spec.is_open  # stages of concurrency define how many there are
         return spec.runs_user_code and spec.shares_concurrency and not has_own
     if field.alias_of or (spec.runs_user_code and field.key in REQUEST_KEYS):
         return False
@@ -136,7 +136,7 @@ def _applies(field: Field, spec: Spec) -> bool:
     if field.key == "method":
         return not spec.targets
     if field.key == "concurrency":
-        # A retry of a run with a rate or stages has neither; no key says that its number is of all workers.
+        # A retry of a run with a rate or stages has neither; no key shares its concurrency among all workers.
         follows = bool(spec.rate or spec.stages) or spec.runs_user_code
         return not (spec.shares_concurrency and follows)
     return (

@@ -160,7 +160,7 @@ def _iter_patterns(spec: Spec) -> Iterator[tuple[str, str, str]]:
 
 
 def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: FindFile) -> str:
-    """Say that bodies take more memory than a worker may use; empty if they do not. This may block.
+    """Explain that bodies take more memory than a worker may use; empty if they do not. This may block.
 
     A body that all requests share is in memory once. One with a placeholder is made for each request, and
     stays in memory until the answer has come; values of columns are not counted, because a worker reads them

@@ -110,7 +110,7 @@ class RequestMix:
     """The templates of a spec, and which of them each index asks.
 
     Args:
-        spec: with the URLs of its targets, those of Oku's own delay servers included.
+        spec: with the URLs of its targets, including Oku's own delay servers.
 
     Attributes:
         templates: one for each target and base URL, or for each URL; none if the spec has neither.
@@ -178,7 +178,7 @@ def _build_template(spec: Spec, target: Target, base: Url | None) -> RequestTemp
 
 
 def list_headers(spec: Spec, target: Target) -> tuple[Header, ...]:
-    """The headers of a target: those of all targets, unless it has one of that name, and its own."""
+    """The headers of a target: its own, and the shared ones with other names."""
     own = {header.name.lower() for header in target.headers}
     return (*(header for header in spec.headers if header.name.lower() not in own), *target.headers)
 
@@ -225,8 +225,8 @@ def _draw_turns(weights: tuple[int, ...], seed: int) -> Sequence[int]:
 def ask_servers(spec: Spec, count_name: str, server_urls: Sequence[str]) -> Spec:
     """The spec as workers get it: as it is, unless it brings no target.
 
-    Then it has the addresses of our own delay servers and the headers that tell them for which run a request
-    counts, and the delay and the seed that it asks for. No other target learns of the run.
+    Then it gets the addresses of our own delay servers and the headers with the run that a request counts
+    for, its delay and its seed. No other target receives the run.
 
     Args:
         spec: of a run.

@@ -1,7 +1,7 @@
 """Finds keys of a spec that contradict each other; here those about user code, thresholds and data.
 
-A fault is the key to blame and the reason; the parser adds where that key was given. Rules of the
-load are in `load`, those of requests in `request_rules`.
+A fault is the key to blame and the reason; the parser adds where that key was given. Rules of the load are in
+`load`, rules of requests in `request_rules`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -41,7 +41,7 @@ def iter_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
 
 
 class _Text(NamedTuple):
-    """A text of a spec that may have placeholders; `key` is that of the whole spec, `place` is within it."""
+    """A text of a spec that may have placeholders; `key` belongs to the whole spec, `place` is within it."""
 
     key: str
     place: str
@@ -169,7 +169,7 @@ def _iter_user_code_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault
 
 
 def _find_path_fault(paths: Sequence[str]) -> str | None:
-    """Say which file would take the place of another one, or stand below it; None if none does."""
+    """Find a file that would replace another one, or be placed below it; None if there is none."""
     places = set(paths)
     if len(places) != len(paths):
         return f"{format_value(paths[0])} is the path of the scenario"

@@ -66,7 +66,7 @@ class SecretSource:
     folder: Path | None = None
 
     def find_visible(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """The secrets that a process with this environment sees, whatever its spec names.
+        """All secrets that a process with this environment sees, named by its spec or not.
 
         From then on, redacted texts do not show them.
         """

@@ -70,7 +70,7 @@ _UNTIL_SWEPT_S = 1.0
 
 
 URL_REQUESTS = 1_000
-"""How many requests go to a target that is not Oku's own when nobody says how many."""
+"""How many requests go to a target that is not Oku's own by default."""
 LONGEST_RUN = "30d"
 """The longest time that a run may take by its spec."""
 OPEN_END = 10**15
@@ -80,14 +80,14 @@ OPEN_END = 10**15
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The description of a run; `FIELDS` explains each attribute.
 
-    The defaults are those of a run against Oku's own delay servers. `parse_spec` knows those that depend on
-    what else is given.
+    The defaults suit a run against Oku's own delay servers. `parse_spec` knows the defaults that depend on
+    other keys.
 
     Attributes:
         requests: how many there are; in a run with a rate as many as its rate makes, in one that ends after a
             time `OPEN_END`, unless it also ends after a number.
-        shares_concurrency: whether `concurrency` is that of all workers together rather than that of each; it
-            is so where it follows from a rate, or from stages.
+        shares_concurrency: whether `concurrency` counts for all workers together, not for each; so it is if
+            it follows from a rate or from stages.
     """
 
     requests: int = 100_000
@@ -203,7 +203,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return () if self.data is None else self.data.columns
 
     def list_places(self) -> list[Url]:
-        """The URLs that say where requests go; none if they go to Oku's own delay servers."""
+        """The URLs that requests go to; none if they go to Oku's own delay servers."""
         bases = [self.base_url] if self.base_url is not None else []
         whole = [Url(target.url) for target in self.targets if is_absolute(target.url)]
         return [*self.urls, *bases, *whole]

@@ -125,9 +125,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         weight: how many requests of each block of as many as all weights sum to go to it.
         url: a whole URL, or the part after the base URL; it may contain placeholders.
         method: the HTTP method.
-        headers: headers in addition to those of all targets; one of the same name takes their place.
+        headers: added to the headers of all targets; one of the same name replaces them.
         body: may contain placeholders.
-        is_json: whether the body was given as JSON, so that what placeholders stand for is escaped in it.
+        is_json: whether the body was given as JSON, so that values of placeholders are escaped in it.
         expect: the checks of its responses; for keys left out, the checks of all targets apply.
     """
 
@@ -156,7 +156,7 @@ def parse_targets(value: object) -> tuple[Target, ...]:
 
 
 def add_content_type(target: Target, shared: Iterable[Header]) -> Target:
-    """Add the type of the body, unless a header of the target, or one of all targets, says what it is."""
+    """Add the type of the body, unless a header of the target, or one of all targets, sets it."""
     if target.body is None or any(header.is_named("content-type") for header in (*shared, *target.headers)):
         return target
     kind = JSON_TYPE if target.is_json else find_body_type(target.body)
@@ -247,6 +247,6 @@ TARGET_KEYS = tuple(_PARSER_BY_TARGET_KEY)
 
 
 def suggest(key: str, known: Collection[str]) -> str:
-    """What to say behind an unknown key: the nearest of the known ones, or all."""
+    """A hint for an unknown key: the nearest of the known ones, or all."""
     near = difflib.get_close_matches(key, known, n=1)
     return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(known)}"

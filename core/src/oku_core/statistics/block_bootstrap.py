@@ -1,4 +1,4 @@
-"""The moving-block bootstrap: what the quantiles of a run might have been, had its time gone otherwise.
+"""The moving-block bootstrap: quantiles of a run as they might have been, had its time gone otherwise.
 
 Neighbouring seconds are alike, so whole blocks of seconds are drawn, with replacement, until they are as many
 as the run has (Künsch 1989); blocks that reach over the end go on at the beginning, so that every second is
@@ -6,7 +6,7 @@ drawn equally often (Politis and Romano 1992).
 
 The distributions of seconds are packed so that hundreds of them are added in microseconds: each becomes one
 large integer with 64 bits for each bucket, for how many requests were in that bucket or below. The sum of
-such integers is that of the distributions, and Python adds them as fast as memory is read.
+such integers is the sum of the distributions, and Python adds them as fast as memory is read.
 """
 
 import math
@@ -28,7 +28,7 @@ RESAMPLES = 1000
 BLOCK_S = 10
 """The usual length of a block; hiccups and pauses of a target rarely last longer."""
 FEWEST_BLOCKS = 6
-"""Fewer say too little about how blocks differ; a run of less than a minute has as many shorter ones."""
+"""Fewer show too little of how blocks differ; a run of less than a minute has this many shorter ones."""
 FEWEST_S = 30
 """In a shorter run, blocks of less than 5 s would miss what neighbouring seconds have in common."""
 

@@ -1,4 +1,4 @@
-"""Whether the quantiles of one run differ from those of another, beyond what chance does.
+"""Whether the quantiles of two runs differ by more than chance.
 
 All intervals of a comparison hold at once: with five quantiles at 95 % each, two equal runs would seem to
 differ in one case of ten. Their level is found from the resamples themselves, which are alike for
@@ -30,7 +30,7 @@ class ChangeVerdict(StrEnum):
 
 
 class QuantileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How a quantile of a second run differs from that of a first one, as shares of the first: 0.1 is 10 %.
+    """The difference of a quantile between two runs, as shares of the first: 0.1 is 10 %.
 
     Attributes:
         change: the difference of the exact quantiles.
@@ -54,8 +54,8 @@ def measure_changes(
 
     Args:
         first: the spreads of a run by distribution, measured with one seed.
-        second: those of another run, measured with another seed.
-        ratios: the exact quantile of the second run as a multiple of that of the first, for each to compare.
+        second: the same of another run, measured with another seed.
+        ratios: the exact quantile of the second run as a multiple of the first run's, for each to compare.
     """
     noises = {name: _subtract(first[name[0]], second[name[0]], name[1]) for name in ratios}
     if not noises:

@@ -1,4 +1,4 @@
-"""How far the quantiles of a run may be from what they are of, and intervals around them.
+"""How far the quantiles of a run may be from the true ones, and intervals around them.
 
 A quantile is compared with its own resamples on a logarithmic scale. With few blocks, resamples vary too
 little: their deviations are stretched as Student's distribution and the number of blocks require
@@ -28,13 +28,13 @@ LEVEL = 0.95
 FINEST = math.log1p(1 / 64)
 """Kept seconds know a latency to this on a logarithmic scale: no interval reaches less far on either side."""
 _FEWEST_ABOVE = 20
-"""So many requests have to lie above a quantile."""
+"""How many requests have to lie above a quantile."""
 _LEAST_SEEN = 0.9
 _NORMAL = NormalDist()
 
 
 class TooLittleError(ValueError):
-    """A run has too little for an interval; the message says what, as a sentence without its subject."""
+    """A run has too little for an interval; the message is a sentence without its subject."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,8 @@ class Spread:
     """How far quantiles may be off.
 
     Attributes:
-        deviations: by the name of each quantile, the logarithm of each resample less that of the run.
+        deviations: by the name of each quantile, the logarithm of each resample less the logarithm of the
+            run's.
         blocks: how many blocks of seconds the run has.
     """
 
@@ -111,7 +112,7 @@ def find_interval(
         deviations: of the resamples.
         outside: the share that is left out.
         freedom: the degrees of freedom: how many blocks there are, less one.
-        stretch: a factor beside that of Student's distribution.
+        stretch: a factor in addition to Student's distribution.
     """
     ordered = sorted(deviations)
     factor = stretch * _find_student(1 - outside / 2, freedom) / _NORMAL.inv_cdf(1 - outside / 2)

@@ -9,10 +9,10 @@ from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 
 class Judgement(StrEnum):
-    """What the colour of a run says."""
+    """The meaning of a run's colour."""
 
     GOOD = "good"
-    """It is complete, its account balances, every request was ok, and no threshold says otherwise."""
+    """It is complete, its account balances, every request was ok, and no threshold contradicts."""
     NEUTRAL = "neutral"
     """It goes on, and every request so far was ok."""
     CAUTION = "caution"
@@ -22,7 +22,7 @@ class Judgement(StrEnum):
 
 
 def judge_run(summary: Summary) -> Judgement:
-    """Judge a run by all that its summary says."""
+    """Judge a run by its whole summary."""
     if is_unbalanced(summary) or summary.verdict is ThresholdVerdict.FAILED:
         return Judgement.BAD
     judgement = judge_counts(summary.state, ok=summary.outcomes.ok, ended=summary.accounted)

@@ -97,11 +97,11 @@ def build_first_byte(
 ) -> HistogramSnapshot:
     """From sending to the first byte, of all answers; count and sum are exact.
 
-    Minimum and maximum are exact if they are those of split answers, and else as exact as a bucket.
+    Minimum and maximum are exact if split answers have them, and else as exact as a bucket.
 
     Args:
         latency: of all answers.
-        split_latency: of those among them that were split.
+        split_latency: of the split answers among them.
         split_first_byte: from sending to the first byte, of the same ones.
 
     Raises:

@@ -1,8 +1,8 @@
 """How the arrivals of a run with a rate kept to its schedule, second by second, and why they missed it.
 
-The series says how many requests were sent in each second of the coordinator's clock, the schedule how many
-were due. Seconds that a start, a pause or the end of the run cuts are left out, and those for which the clock
-of the schedule was set back, when a run went on.
+The series has the requests sent in each second of the coordinator's clock, the schedule the requests due.
+Seconds that a start, a pause or the end of the run cuts are left out, as are seconds for which the clock of
+the schedule was set back, when a run went on.
 """
 
 import math
@@ -47,7 +47,7 @@ class Load(NamedTuple):
         account: of all its requests.
         peak_rps: the highest rate of the schedule.
         window: how many requests may be in flight, over all workers.
-        is_own_window: whether the user has said so.
+        is_own_window: whether the user has set it.
     """
 
     account: Account
@@ -62,7 +62,7 @@ class Load(NamedTuple):
 
     @property
     def may_be_full(self) -> bool:
-        """Whether so many requests took so long that the window may have been full at a time.
+        """Whether the window may have been full at a time, by the numbers of requests and their latencies.
 
         When it is, the requests in it were sent over `held_s` or more, so half of them take half of that.
         """
@@ -83,7 +83,7 @@ class Load(NamedTuple):
 
 
 def find_causes(load: Load, missed: int) -> list[OffPlanCause]:
-    """Why so many requests were not sent in their seconds, the weightiest cause first.
+    """Why this many requests were not sent in their seconds, the weightiest cause first.
 
     Late requests are the window's fault if it may have been full, else the worker's.
     """
@@ -103,11 +103,11 @@ def find_causes(load: Load, missed: int) -> list[OffPlanCause]:
 class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How the arrivals of a run with a rate kept to its schedule, second by second.
 
-    `seconds` is how many were compared: those that lie in a period of activity as a whole, as far as all
-    workers have told of them, and the one in which a run has ended of which all is accounted. In
-    `off_seconds` of them, the number sent is more than 1 %, and more than one request, off the number due.
-    `missed` is how many requests that were due in such seconds were not sent in them, and `causes` says why,
-    the weightiest first.
+    `seconds` is how many were compared: seconds that lie in a period of activity as a whole and that all
+    workers have reported, and the last second of a run whose requests are all accounted. In `off_seconds` of
+    them, the number sent is more than 1 %, and more than one request, off the number due. `missed` is how
+    many requests that were due in such seconds were not sent in them, and `causes` has the reasons, the
+    weightiest first.
     """
 
     seconds: int
@@ -121,7 +121,7 @@ MOST_OFF = 0.01
 """The relative difference between requests due and sent that a second may have."""
 _MOST_OFF_REQUESTS = 1
 _DEVIATIONS = 4
-"""Where the number that is due is only expected, so many standard deviations are allowed."""
+"""Where the number due is only expected, this many standard deviations are allowed."""
 
 
 class PlannedSeconds(NamedTuple):

@@ -45,11 +45,11 @@ class AnswerSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RequestSummary(AnswerSummary, frozen=True, kw_only=True, gc=False):
-    """What requests of the account came to: those of a run, a phase or a target.
+    """The results of the accounted requests of a run, a phase or a target.
 
     `latency_ms` is from sending to the end; in a run with a rate, `response_time_ms` is from when a request
-    was due to its end, and `lateness_ms` from when it was due to sending; `timing_ms` says how the time is
-    split.
+    was due to its end, and `lateness_ms` from when it was due to sending; `timing_ms` splits the time into
+    its steps.
     """
 
     not_sent: NotSentCounts
@@ -61,9 +61,9 @@ class RequestSummary(AnswerSummary, frozen=True, kw_only=True, gc=False):
 class TargetSummary(RequestSummary, frozen=True, kw_only=True, gc=False):
     """The requests to one target of a run that has several, in the whole run or in one phase.
 
-    `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` is of those that were sent
-    and have ended. Of a target of the whole run, the rate and the distributions leave the warm-up out, as
-    those of the run do.
+    `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` counts requests that were
+    sent and have ended. The rate and the distributions of a target of the whole run leave the warm-up out, as
+    for the run itself.
     """
 
     name: str

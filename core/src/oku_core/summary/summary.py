@@ -25,7 +25,7 @@ from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 LONG_WAIT_S = 10.0
-"""A time in the queue that readers are told of; a shorter one is that of every run on one machine."""
+"""The shortest time in the queue that readers are shown; any run on one machine waits for less."""
 
 
 class Unit(StrEnum):
@@ -51,14 +51,14 @@ class HookState(StrEnum):
     FAILED = "failed"
     """It has raised, or took too long, or was lost too often."""
     GIVEN_UP = "given_up"
-    """Nobody waits for it any more."""
+    """Its wait was abandoned."""
 
 
 class HookSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A hook of a run.
 
     `calls` is how often it was begun: more than once if workers were lost in it. `took_s` is how long the
-    call took that counts, None before its end; `error` and `traceback` say why it failed, or was lost.
+    call took that counts, None before its end; `error` and `traceback` explain its failure or loss.
     """
 
     hook: Hook
@@ -97,9 +97,9 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run completes that sends the failed requests of another one again.
+    """The original of a run that sends its failed requests again.
 
-    `run` is the first one of them all, with so many `requests` and so many of them `ok` before this run;
+    `run` is the first one of them all, with its `requests` and how many of them were `ok` before this run;
     `ok_with_retries` is how many are now. `retried` is the run whose failed requests these are, and
     `unlisted` how many of its requests had failed that are not among them, as the ledger did not list them.
     """
@@ -117,28 +117,23 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
 
     `unit` is the counted thing: requests, or iterations of user code; `inner_requests` are the requests that
     iterations have made, by name. `target` is the target in words, without secrets: a URL, or the names of
-    targets. `load` gives in words at which rate, or with how many in flight, and for how long requests are
-    sent.
-    `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, the rates, the distributions
-    and their histograms are of all phases but the warm-up. `throughput_rps` is how many requests were sent,
-    and have ended, per second of sending, `completed_rps` how many were answered in that time, and
-    `planned_rps` the mean rate that is planned for it so far; None without a rate. `phases` is
-    empty if the run has only
-    one, without a name; `targets`, in the order of the spec, if it names none.
-    `failures` has the reasons of requests that are not ok, the most frequent first. `completes` is None
-    unless the run retries the failed requests of another one.
-    `hooks` has the states of `setup` and `teardown`; a failed teardown changes neither verdict nor account.
-    `plan` compares the arrivals of a run with a rate with its schedule, and is None without a rate.
-    `queued_s` is how long the run was pending.
-    `watched_s` is how many seconds of all workers were watched for how full their windows were, and
-    `underfilled_s` in how many of them less than 97 % of a window was in flight.
-    `verdict` says whether the run has passed: `failed` if a threshold has, or if it is over and nothing was
-    ok; None if it has no thresholds and something was ok, or if it was given up for lack of workers.
-    `thresholds` has each of them in its order.
-    `latency_interval_ms` and `response_time_interval_ms` are filled in by the command, for a run at rest that
-    is long enough.
-    `servers` is None if the target is not Oku's own; `reason` is why the run failed or ended
-    by itself; `notices` explain waits and problems, and are empty for a run at rest.
+    targets. `load` describes the rate, or the number in flight, and the duration. `outcomes`, `not_sent`,
+    `statuses` and `bytes_received` are of the whole run, the rates, the distributions and their histograms
+    are of all phases but the warm-up. `throughput_rps` is how many requests were sent, and have ended, per
+    second of sending, `completed_rps` how many were answered in that time, and `planned_rps` the mean rate
+    that is planned for it so far; None without a rate. `phases` is empty if the run has only one, without a
+    name; `targets`, in the order of the spec, if it names none. `failures` has the reasons of requests that
+    are not ok, the most frequent first. `completes` is None unless the run retries the failed requests of
+    another one. `hooks` has the states of `setup` and `teardown`; a failed teardown changes neither verdict
+    nor account. `plan` compares the arrivals of a run with a rate with its schedule, and is None without a
+    rate. `queued_s` is how long the run was pending. `watched_s` is how many seconds of all workers were
+    watched for how full their windows were, and `underfilled_s` in how many of them less than 97 % of a
+    window was in flight. `verdict` is the result of the run: `failed` if a threshold has, or if it is over
+    and nothing was ok; None if it has no thresholds and something was ok, or if it was given up for lack of
+    workers. `thresholds` has each of them in its order. `latency_interval_ms` and `response_time_interval_ms`
+    are filled in by the command, for a run at rest that is long enough. `servers` is None if the target is
+    not Oku's own; `reason` is why the run failed or ended by itself; `notices` explain waits and problems,
+    and are empty for a run at rest.
     """
 
     run: str

@@ -88,7 +88,7 @@ def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fi
 
 
 def _shorten_value(value: float | None, unit: FigureUnit) -> float | None:
-    """Six digits; times keep their microseconds, so that a quantile is that of the summary."""
+    """Six digits; times keep their microseconds, so that a quantile equals the summary's."""
     if value is None or unit is FigureUnit.MS:
         return None if value is None else round(value, 6)
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""What those who follow a run are told each second."""
+"""The message that followers of a run receive each second."""
 
 import msgspec
 
@@ -40,11 +40,11 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         length_s: how many seconds it lasts.
         phase_left_s: how many seconds are left in the phase that its clock is in; None if only the last
             request ends it.
-        planned_in_flight: how many requests are planned to be in flight over all workers; None unless stages
-            say so.
+        planned_in_flight: how many requests are planned to be in flight over all workers; None without such
+            stages.
         thresholds: the thresholds of the run as judged so far, in their order.
-        not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
-        failures: the most frequent reasons of those that are accounted and not ok, at most three.
+        not_sent: why accounted requests were not sent, in the order of `NOT_SENT_CAUSES`.
+        failures: the most frequent reasons of accounted requests that are not ok, at most three.
         targets: the account of each target, in the order of the spec; empty if the spec names none.
         inner_requests: the counts of requests that user code has made within iterations, by name;
             of the 100 names with the most requests, sorted.

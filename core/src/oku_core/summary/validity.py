@@ -83,7 +83,8 @@ class WindowFill(NamedTuple):
 
     Args:
         watched_s: the seconds in which there were requests left to take and the target answered.
-        underfilled_s: those of them in which less than 97 % of the window was in flight for lack of work.
+        underfilled_s: the part of these seconds in which less than 97 % of the window was in flight for lack
+            of work.
         workers: how many workers these are the seconds of.
     """
 
@@ -188,7 +189,7 @@ def flag_off_plan(plan: PlanSummary, accounted: int) -> Validity:
 
 
 def flag_unknown_served(accounted: int) -> Validity:
-    """The flag of a run whose servers could not say what they counted."""
+    """The flag of a run whose servers did not report their counts."""
     detail = "the delay servers did not all say what they counted: the account is not compared with it"
     return Validity(flag=Flag.SERVED_UNKNOWN, detail=detail, requests=accounted, share=1.0)
 

@@ -21,7 +21,7 @@ _OF_ITERATIONS = (
     ("answered requests", "finished iterations"),
     ("request", "iteration"),
     ("Request", "Iteration"),
-    ("iteration space", "request space"),  # the word for it, whatever its indices are
+    ("iteration space", "request space"),  # the same word for indices of all kinds
 )
 """Words for requests, and for iterations."""
 
@@ -121,7 +121,7 @@ def format_elapsed(seconds: float) -> str:
 def format_left(seconds: float | None) -> str:
     """Format an estimated time left, no finer than the estimate: `36 s`, `12 min 40 s`, `3 h 10 min`.
 
-    Nobody can estimate more than four days: `over 99 h`.
+    More than four days cannot be estimated: `over 99 h`.
     """
     if seconds is None:
         return NOTHING

@@ -28,7 +28,7 @@ _OF_UNITS = {
     Unit.REQUEST: frozenset(Outcome) - {Outcome.EXCEPTION},
     Unit.ITERATION: frozenset({Outcome.FAILED_CHECK, Outcome.TIMEOUT, Outcome.EXCEPTION, *_OF_RATES}),
 }
-"""What else than `ok` can become of requests and of iterations."""
+"""Names of the outcomes other than `ok`, for requests and for iterations."""
 _CAUSES = {
     NotSentCause.IN_FLIGHT_CAP: "in flight cap: as many requests as allowed were in flight when it was due",
     NotSentCause.LATE: "late: its worker was late for another reason",

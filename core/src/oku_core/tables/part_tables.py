@@ -202,7 +202,7 @@ def _describe_statuses(statuses: Mapping[str, int]) -> str:
 def build_phases(summary: Summary, load: Spec | None = None) -> Table:
     """Build the table; it has no rows if the run has only one phase, without a name.
 
-    The load says how many requests a stage of a closed run keeps in flight.
+    The load has the number of requests that a stage of a closed run keeps in flight.
     """
     phases = summary.phases
     is_open = any(phase.due is not None for phase in phases)

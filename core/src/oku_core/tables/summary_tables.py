@@ -1,4 +1,4 @@
-"""Lists all tables of a run, for programs that show it; builds those of its main figures and its workers."""
+"""Lists all tables of a run for programs that show it; builds the main figures and the workers."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -44,7 +44,7 @@ class UnknownPhaseError(Exception):
 
 
 def list_tables(summary: Summary, load: Spec | None = None) -> list[Table]:
-    """List the tables of a run that have rows; targets are those of the whole run."""
+    """List the tables of a run that have rows; targets cover the whole run."""
     return [table for table in _iter_tables(summary, load) if table.rows]
 
 
@@ -113,7 +113,7 @@ def list_worker_tables(summary: Summary, most: int, most_listed: int = MOST_LIST
 
 
 def describe_processes(summary: Summary) -> str:
-    """Say how much memory the other processes needed; empty if that is not known."""
+    """Describe the memory of the other processes; empty if that is not known."""
     memory = ", ".join(f"{process.name} {process.peak_mb:,.0f} MB" for process in summary.processes)
     return f"Peak memory of the other processes: {memory}." if memory else ""
 

@@ -1,6 +1,6 @@
 """A table of plain cells with roles, which each screen renders in its own way.
 
-Builders give plain values; a column's quantity says how they are written. Renderers know neither runs nor
+Builders give plain values; a column's quantity determines their format. Renderers know neither runs nor
 requests: they align by the role of a column, colour by the judgement of a cell, and leave columns out by
 their rank.
 """
@@ -60,7 +60,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         key: its name for programs.
         head: its head; one that ends in `/s` leaves out the unit of rates in its cells.
         role: of its cells.
-        quantity: what its values measure; None if they are text, or each cell says so itself.
+        quantity: what its values measure; None if they are text, or each cell has its own.
         group: a head above several columns.
         detail: explains the head, in small print.
         rank: how long it stays.
@@ -114,11 +114,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         name: its name for programs.
-        title: its title, without one where its place says what it is.
+        title: its title; empty where its place makes it clear.
         columns: its columns.
         rows: its rows.
         note: explains the table.
-        left_out: how many rows are not shown; a screen says so.
+        left_out: how many rows are not shown; a screen shows the number.
     """
 
     name: str
@@ -162,7 +162,7 @@ def build_table(
 
 
 def cut_rows(table: Table, most: int) -> Table:
-    """Keep at most so many rows of a table."""
+    """Keep at most this many rows of a table."""
     left_out = len(table.rows) - most
     return (
         msgspec.structs.replace(table, rows=table.rows[:most], left_out=left_out) if left_out > 0 else table

@@ -1,4 +1,4 @@
-"""Builds the table of thresholds, and says in words how one stands and how far it is from being lost."""
+"""Builds the table of thresholds, and describes how one stands and how far it is from being lost."""
 
 from collections.abc import Iterator, Sequence
 
@@ -63,7 +63,7 @@ def describe_standing(threshold: ThresholdSummary) -> str:
 
 
 def _pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[ThresholdSummary]:
-    """At most so many thresholds, in their order: those that are lost, or nearest to being lost."""
+    """At most this many thresholds, in their order: lost ones, then the nearest to being lost."""
     nearest = sorted(thresholds, key=_measure_margin)[:most]
     return [threshold for threshold in thresholds if threshold in nearest]
 

@@ -147,7 +147,7 @@ def build_steps(summary: Summary) -> Table:
 
 
 def list_notable_steps(summary: Summary) -> list[ShownStep]:
-    """List the steps of requests that tell more than the latency does.
+    """List the steps of requests that add to the latency's information.
 
     Making connections does where one was made for more than a hundredth of the requests, or with TLS; first
     byte and transfer do where more than a hundredth of the answers came in several pieces.

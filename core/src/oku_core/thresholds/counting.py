@@ -21,7 +21,7 @@ class HitCount:
     Attributes:
         hits: requests that are.
         total: all requests so far, hits or not.
-        unknown: requests among the others whose result nobody knows: not sent, or lost.
+        unknown: requests among the others without a known result: not sent, or lost.
         strained: requests that may have become what they are because a worker was short of processor time:
             hits if the limit is an upper one, others if it is a lower one.
         rest: how many requests may still come, at most.
@@ -49,7 +49,7 @@ class Condition:
     is_share: bool
 
     def holds(self, hits: int, total: int) -> bool:
-        """Whether so many hits of so many requests, more than none, are as they must be."""
+        """Whether this many hits of this many requests, more than none, satisfy the limit."""
         bound = self.limit * total if self.is_share else self.limit
         return compare(Fraction(hits), self.comparison, bound)
 
@@ -71,7 +71,7 @@ class Condition:
         return count.hits if self.comparison.is_upper else count.total - count.hits
 
     def count_allowed(self, total: int) -> int:
-        """How many of so many requests in all may count against it; negative if it cannot hold."""
+        """How many of all requests may count against it, by their total; negative if it cannot hold."""
         bound = self.limit * total if self.is_share else self.limit
         if not self.comparison.is_upper:
             bound = total - bound

@@ -92,7 +92,7 @@ class Measurement:
         return sum(histogram.total for histogram in self._list(time))
 
     def find_quantile_us(self, time: Time, quantile: Fraction) -> int | None:
-        """The time that a share `quantile` of all requests did not exceed, as that of a summary.
+        """The time that a share `quantile` of all requests did not exceed, as in a summary.
 
         Requests without such a time are slower than all others: None if it is one of these, or if there is no
         request.

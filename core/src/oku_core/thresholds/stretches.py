@@ -23,7 +23,7 @@ _LONGEST_GAP_S = 0.95
 """Seconds that are further apart than this are not in a row."""
 _ROUNDED_S = 0.05
 _DEVIATIONS = 4
-"""Where the number that is due is an estimate, so many standard deviations are allowed."""
+"""Where the number due is an estimate, this many standard deviations are allowed."""
 _LIVE_KINDS = frozenset({FigureKind.QUANTILE, FigureKind.MEAN})
 
 
@@ -34,15 +34,16 @@ class SeenSecond:
     Attributes:
         at: the Unix time of its end.
         seconds: its length.
-        clock_s: what the clock of the run says at its end.
-        phases: those that it lies in, in their order.
+        clock_s: the time of the run's clock at its end.
+        phases: the phases that it lies in, in their order.
         counts: of the requests that ended in it: their outcomes, and their times as far as they are known.
         sent: how many were sent in it.
         planned: how many were due in it; None without a rate.
-        carried_in: how many of those that were sent in it count in the second before, for which they were
-            only a little late.
-        carried_out: how many of those that were sent in the next second count in this one.
-        variance: that of how many were due before it began, and before it ended, where these are estimates.
+        carried_in: how many requests sent in it count in the second before, for which they were only a little
+            late.
+        carried_out: how many requests sent in the next second count in this one.
+        variance: the variances of the numbers due before its start and before its end, where these are
+            estimates.
     """
 
     at: float
@@ -58,13 +59,13 @@ class SeenSecond:
 
 
 class StretchValue(NamedTuple):
-    """What some seconds in a row came to.
+    """The figure of some seconds in a row.
 
     Attributes:
         value: in the unit of the threshold; infinite for the time of a request without an answer.
-        holds: whether it is as it must be.
+        holds: whether it satisfies the limit.
         phase: that the last of them lies in.
-        clock_s: what the clock of the run said at their end.
+        clock_s: the time of the run's clock at their end.
     """
 
     value: float

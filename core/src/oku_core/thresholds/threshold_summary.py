@@ -12,9 +12,9 @@ class ThresholdVerdict(StrEnum):
     """The verdict on a threshold, or on all of a run."""
 
     PASSED = "passed"
-    """It holds, whatever the rest of the run brings."""
+    """It holds, and the rest of the run cannot change that."""
     FAILED = "failed"
-    """It does not hold, whatever the rest of the run brings."""
+    """It does not hold, and the rest of the run cannot change that."""
     UNDECIDED = "undecided"
     """The run has not shown it yet, or could not."""
 
@@ -23,15 +23,14 @@ class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A threshold and its result.
 
     `value` and `limit` are in `unit`; `value` is None if there is none: nothing is known yet, or a quantile
-    lies among requests without an answer. `holds` says whether it would hold if the run ended now, and is
-    None without a value to tell. `against` is how many requests count against it and `allowed` how many may,
-    at most, before it is lost; None if it is not a count, or if nobody knows yet how many requests there will
-    be. `detail` says why it is undecided.
+    lies among requests without an answer. `holds` is whether it would hold if the run ended now, and None
+    without a value. `against` is how many requests count against it and `allowed` how many may, at most,
+    before it is lost; None if it is not a count, or while the number of requests is unknown. `detail`
+    explains why it is undecided.
 
-    Of one over some seconds in a row, `value` is that of the worst of them. If it failed, `lost_s` says how
-    many seconds of its time the run had behind it at the end of the first in which it did not hold,
-    `lost_phase` in which phase that was (empty if the run has only one), and `lost_value` what these came to,
-    in `unit`.
+    For a threshold over some seconds in a row, `value` is of the worst of them. If it failed, `lost_s` is the
+    time of the run's clock at the end of the first seconds in which it did not hold, `lost_phase` their phase
+    (empty if the run has only one), and `lost_value` their value, in `unit`.
     """
 
     expression: str

@@ -1,1 +1,1 @@
-"""What a worker and the process that runs its user code say to each other."""
+"""Messages between a worker and the process that runs its user code."""

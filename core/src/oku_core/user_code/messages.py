@@ -94,7 +94,7 @@ class SetUsers(msgspec.Struct, frozen=True, tag="users", array_like=True):
 
 
 class Cut(msgspec.Struct, frozen=True, tag="cut", array_like=True):
-    """Cut off the iterations in these slots, and say so of each."""
+    """Cut off the iterations in these slots, and report each of them."""
 
     slots: list[int]
 

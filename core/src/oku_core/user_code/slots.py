@@ -49,7 +49,7 @@ def create_slots() -> int:
     """Make a file for slots that has no name; returns its descriptor.
 
     Writing to memory that its file has no room for ends a process, and so the worker. So the file is not on a
-    disk that user code may fill, and nobody can make it shorter.
+    disk that user code may fill, and cannot be made shorter.
     """
     if sys.platform == "linux":
         file = os.memfd_create("oku-slots", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

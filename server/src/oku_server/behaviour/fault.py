@@ -1,7 +1,7 @@
 """How the delay server misbehaves on request: which fault a request gets, from rates and a random number.
 
 For a numeric name, that number is a pure function of seed and index. It has a stream of its own, so that a
-fault says nothing about the delay of the same request.
+fault is independent of the delay of the same request.
 """
 
 import math

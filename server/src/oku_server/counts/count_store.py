@@ -33,14 +33,14 @@ from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry, is_regis
 
 
 class Sum(NamedTuple):
-    """What all processes have counted for a run.
+    """The counts of all processes for a run.
 
     Attributes:
         served: the number of requests received.
         id: the same for all servers whose requests are in the sum, and different for any other server; it
             changes when the count of the run starts anew.
         is_kept: whether the run has a place that no other name can take.
-        forgotten: how many names that nobody announced have lost their counts.
+        forgotten: how many names without an announcement have lost their counts.
     """
 
     served: int

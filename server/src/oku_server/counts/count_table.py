@@ -20,7 +20,7 @@ from oku_server.counts.run_registry import MAX_RUN_BYTES, PLACES, AnnouncedRun, 
 NO_RUN = ""
 """Counts the requests that name no run, or a run whose name does not fit a row."""
 ROWS = 1023
-"""How many runs that nobody announced a table holds; one more replaces the oldest."""
+"""How many runs without an announcement a table holds; one more replaces the oldest."""
 
 _MAGIC = b"okucnt02"
 _HEADER = struct.Struct("=8sQQ")
@@ -108,7 +108,7 @@ def is_table(block: bytes) -> bool:
 
 
 def read_count(block: bytes | bytearray | mmap.mmap, run: str, entry: AnnouncedRun | None = None) -> int:
-    """How many requests of `run` a table has counted; `entry` is that of an announced run."""
+    """How many requests of `run` a table has counted; `entry` is the place of an announced run."""
     view = memoryview(block)
     name = run.encode().ljust(MAX_RUN_BYTES, b"\0")
     rows = enumerate(_ROW.iter_unpack(view[_HEADER.size : _PLACES_BYTE]))
@@ -120,7 +120,7 @@ def read_count(block: bytes | bytearray | mmap.mmap, run: str, entry: AnnouncedR
 
 
 def read_forgotten(block: bytes | bytearray | mmap.mmap) -> int:
-    """How many names that nobody announced have lost their rows, and with them their counts."""
+    """How many names without an announcement have lost their rows, and with them their counts."""
     _, _, forgotten = _HEADER.unpack_from(block)
     return int(forgotten)
 

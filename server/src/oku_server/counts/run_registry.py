@@ -1,7 +1,7 @@
 """The registry of announced runs: the runs whose counts are kept.
 
-Anybody can name a run in a request, so a table of every name ever seen would grow without end. Names that
-nobody announced therefore share a fixed number of rows in each process (`count_table`). A coordinator
+Any client can name a run in a request, so a table of every name ever seen would grow without end. Names
+without an announcement therefore share a fixed number of rows in each process (`count_table`). A coordinator
 announces its run before the first request; such a run has its own place in every process, and requests cannot
 take it away. The registry is a block of memory that all processes of a store share, or a mapped file.
 
@@ -36,7 +36,7 @@ EMPTY_REGISTRY = _MAGIC.ljust(REGISTRY_BYTES, b"\0")
 
 
 class AnnouncedRun(NamedTuple):
-    """The place of a run, and the stamp that tells it from runs that had the place before."""
+    """The place of a run, and the stamp that distinguishes it from earlier runs in that place."""
 
     place: int
     stamp: int

@@ -1,12 +1,12 @@
-"""Requests to the server itself: those for names that begin with `-/`.
+"""Requests to the server itself, for names that begin with `-/`.
 
 | target | response |
 | --- | --- |
 | `/-/healthz` | `ok` |
 | `/-/served?run=RUN` | JSON, see `Description` |
-| `/-/announce?run=RUN` | the same; from here on the count of the run is kept, whatever names others send |
+| `/-/announce?run=RUN` | the same; from here on no other name can displace the count of the run |
 
-The memory of the server's processes is what the operating system reports; the summaries of runs have it.
+The operating system reports the memory of the server's processes; the summaries of runs have it.
 """
 
 import json
@@ -36,11 +36,11 @@ class ProcessSize(TypedDict):
 
 
 class Description(TypedDict):
-    """What a server says about itself and a run.
+    """A server's description of itself and a run.
 
     `served` is the number of requests of the run that all processes of the server received; servers with the
-    same `store` share a directory of counts, and each tells the sum over all of them. `kept` says whether the
-    run was announced; `forgotten` is how many names that nobody announced have lost their counts.
+    same `store` share a directory of counts, and each reports the sum over all of them. `kept` is whether the
+    run was announced; `forgotten` is how many names without an announcement have lost their counts.
     """
 
     run: str

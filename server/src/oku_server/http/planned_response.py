@@ -15,7 +15,7 @@ CLOSE = b"Connection: close\r\n"
 KEEP_ALIVE = b"Connection: keep-alive\r\n"
 """The header that an HTTP/1.0 client wants to see; HTTP/1.1 keeps a connection open without it."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-"""What a client waits for before it sends a body, if it says `Expect: 100-continue`."""
+"""The response that a client with `Expect: 100-continue` waits for before it sends a body."""
 COPY_LIMIT_BYTES = 65_536
 """Bodies up to this size are copied behind their head: one write is cheaper than a vector of two."""
 MOST_READY = 256
@@ -46,7 +46,7 @@ class DelayedResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class Content:
-    """What a response says: status (code and phrase), body, and the body's type if it is stated."""
+    """The content of a response: status (code and phrase), body, and the body's type if it is stated."""
 
     status: bytes
     body: bytes
@@ -138,7 +138,7 @@ def build_response(
     """Build a response with its head.
 
     Args:
-        content: what the response says.
+        content: status, body and type.
         connection: the header about the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
         headers: more headers, each with its line ending.
         sent: how many bytes of the body follow a head that announces all of it; all of them unless given.

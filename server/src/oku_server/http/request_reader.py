@@ -27,16 +27,16 @@ _TOO_SLOW = b"408 Request Timeout"
 
 
 class Request(NamedTuple):
-    """What the server needs to know about a request.
+    """A request, as far as the server needs it.
 
     Attributes:
         target: the target in its first line.
         name: the name in its target.
         is_head: whether its method is HEAD.
-        connection: what its response says about the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
+        connection: the header of its response about the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
         overrides: the delay and the seed that it asks for.
         refusal: the status with which it is refused, if it is.
-        reason: the reason for the refusal in one line, if there is more to say than the status does.
+        reason: the reason for the refusal in one line, if the status alone is not enough.
     """
 
     target: bytes

@@ -40,7 +40,7 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
         read_file: reads a file that the command names.
 
     Raises:
-        ValueError: it is not a curl command, or says what a spec cannot.
+        ValueError: it is not a curl command, or uses a flag without a counterpart in a spec.
     """
     words = split_words(command)
     if not words or words[0].replace("\\", "/").split("/")[-1] not in ("curl", "curl.exe"):
@@ -75,7 +75,7 @@ def _describe_ignored(flags: Sequence[str]) -> Iterator[str]:
 
 
 def _describe_headers(flags: Sequence[CurlFlag], dropped: Sequence[str], *, has_body: bool) -> Iterator[str]:
-    """Name the headers that are left out, and those that are sent although curl is told not to."""
+    """Name the headers that are left out, and headers that are sent although curl removes them."""
     if dropped:
         yield f"Left out, as Oku frames requests by itself: {', '.join(dropped)}."
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
@@ -95,7 +95,7 @@ def _find_http2(flags: Iterable[CurlFlag]) -> str:
 
 
 def _add_http2(settings: dict[str, Any], version: str, urls: Iterable[str]) -> Iterator[str]:
-    """Have HTTP/2 spoken if that goes with the other settings; what there is to be said of it."""
+    """Use HTTP/2 if that goes with the other settings; yields the notes on it."""
     if others := [key for key in settings if key == "keepalive" or FIELD_BY_KEY[key].aiohttp_only]:
         yield f"Sent as HTTP/1.1, for HTTP/2 cannot be combined with {', '.join(others)}: --{version}."
         return

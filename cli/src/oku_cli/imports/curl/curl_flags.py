@@ -1,7 +1,7 @@
-"""The flags of curl: which of them a spec can say, and what becomes of the others.
+"""The flags of curl, by their treatment: kept in the spec, ignored, or refused.
 
-The names and meanings are those of curl's manual (curl 8); a flag that changes what is sent and that a spec
-cannot say is refused, one that only says what curl does with the answer is ignored.
+The names and meanings follow curl's manual (curl 8). A flag that changes the request and has no counterpart
+in a spec is refused; one that only affects curl's handling of the answer is ignored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ WITH_VALUE = frozenset({
     "cookie", "user-agent", "referer", "proxy", "max-time", "url", "oauth2-bearer", "cacert", "cert", "key",
     "max-redirs", "range",
 })  # fmt: skip
-"""Flags with a value that a spec can say."""
+"""Flags with a value that have a counterpart in a spec."""
 VERSIONS = ("http1.1", "http2", "http2-prior-knowledge")
 """Flags that choose a version of HTTP; as with curl, the last one counts."""
 SWITCHES = frozenset({
     "get", "insecure", "location", "head", "compressed", "globoff", "path-as-is", *VERSIONS,
 })  # fmt: skip
-"""Flags without a value that a spec can say."""
+"""Flags without a value that have a counterpart in a spec."""
 _IGNORED_WITH_VALUE = frozenset({
     "output", "write-out", "cookie-jar", "dump-header", "connect-timeout", "retry", "retry-delay",
     "retry-max-time", "stderr", "trace", "trace-ascii", "limit-rate", "keepalive-time", "output-dir",
@@ -50,10 +50,10 @@ class CurlFlag(NamedTuple):
 
 
 def read_flags(words: Sequence[str]) -> tuple[list[CurlFlag], list[str]]:
-    """Read the words of a command behind `curl`: the flags that a spec can say, and those that are ignored.
+    """Read the words of a command behind `curl`: the flags for the spec, and the ignored ones.
 
     Raises:
-        ValueError: a flag is unknown, cannot be said, or lacks its value.
+        ValueError: a flag is unknown, has no counterpart in a spec, or lacks its value.
     """
     taken: list[CurlFlag] = []
     ignored: list[str] = []
@@ -81,7 +81,7 @@ def _iter_flags(words: Sequence[str]) -> Iterator[tuple[CurlFlag, bool]]:
 
 
 def _read_cluster(letters: str, rest: list[str]) -> Iterator[tuple[CurlFlag, bool]]:
-    """Flags of one letter behind one dash; what follows one with a value is that value."""
+    """Flags of one letter behind one dash; a flag with a value takes the rest as its value."""
     for place, letter in enumerate(letters):
         name = _LONG_BY_SHORT.get(letter, letter)
         if (name in WITH_VALUE or name in _IGNORED_WITH_VALUE) and letters[place + 1 :]:

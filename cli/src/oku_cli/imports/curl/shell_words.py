@@ -21,7 +21,7 @@ _WORD_PARTS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CARET_ENDS = ('"', "\n", "\r\n")
-"""What follows the first caret of a word that is meant for cmd.exe."""
+"""Characters after the first caret of a word that is meant for cmd.exe."""
 _ANSI = re.compile(
     r"""
     (?P<bytes>(?:\\x[0-9A-Fa-f]{1,2}|\\[0-7]{1,3})+)
@@ -93,7 +93,7 @@ def _read(match: re.Match[str]) -> str:
 
 
 def _read_ansi(match: re.Match[str]) -> str:
-    """What escapes in `$'…'` stand for; bytes side by side are UTF-8, and browsers write halves of UTF-16."""
+    """The text of escapes in `$'…'`; bytes side by side are UTF-8, and browsers write halves of UTF-16."""
     if match["letter"]:
         return _ANSI_LETTERS.get(match["letter"], match[0])
     try:

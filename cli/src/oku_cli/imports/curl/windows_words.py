@@ -26,7 +26,7 @@ def split_windows_words(command: str) -> list[str]:
     """Split a command for cmd.exe into words.
 
     Raises:
-        ValueError: something would be expanded or run, or carets do not mean what was copied.
+        ValueError: something would be expanded or run, or carets would change the meaning.
     """
     if found := _VARIABLE.search(command):
         raise ValueError(f"{found[0]} stands for something that only the shell knows")

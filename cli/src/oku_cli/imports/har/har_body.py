@@ -19,9 +19,9 @@ class PostedBody:
     """A body.
 
     Attributes:
-        body: what is sent; None for nothing.
-        type: its content type; empty if that is not said.
-        notes: what is missing.
+        body: the content to send; None for nothing.
+        type: its content type; empty if unknown.
+        notes: the missing parts.
     """
 
     body: str | None = None

@@ -33,7 +33,7 @@ class HarChoice:
     """Which requests are taken.
 
     Attributes:
-        include: parts of URLs of which one has to occur; empty for those of the first page's host.
+        include: parts of URLs of which one has to occur; empty for the URLs of the first page's host.
         exclude: parts of URLs that must not occur.
         assets: whether images, fonts, styles and scripts are taken.
     """
@@ -123,14 +123,14 @@ def _closes_connection(entry: Mapping[str, Any]) -> bool:
 
 
 def _find_version(entry: Mapping[str, Any]) -> str:
-    """Which version of HTTP an answer came by; that of the request may be what the browser wished for."""
+    """The version of HTTP of an answer; the version of the request may be only the browser's wish."""
     written = _read(entry, "response", "httpVersion") or _read(entry, "request", "httpVersion")
     found = _VERSION.match(str(written))
     return f"HTTP/{found[1]}" if found else ""
 
 
 def _describe_versions(versions: Mapping[str, int]) -> Iterator[str]:
-    """Say that requests are sent by another version of HTTP than the one they were recorded with."""
+    """Note that requests are sent by another version of HTTP than the recorded one."""
     newer = [f"{name} ({versions[name]})" for name in (_HTTP2, "HTTP/3") if versions.get(name)]
     if newer:
         yield f"Sent as HTTP/1.1, but recorded over {', '.join(newer)}; http2: true sends all over HTTP/2."
@@ -173,7 +173,7 @@ def _join_cookies(headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str
 
 
 def _list_pairs(written: Any) -> list[tuple[str, str]]:
-    """Names and values of a list of HAR; what is of another kind is passed over."""
+    """Names and values of a list of HAR; other items are passed over."""
     return [
         (str(each["name"]), read_value(each))
         for each in (written if isinstance(written, list) else ())

@@ -23,7 +23,7 @@ _MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class OpenApiChoice:
-    """What is taken of a document.
+    """The choice of operations of a document.
 
     Attributes:
         base_url: the server; None for the first one of the document.
@@ -57,7 +57,7 @@ def read_openapi(content: bytes, choice: OpenApiChoice = _DEFAULT) -> ImportedSp
     """Read a document, which is JSON or YAML.
 
     Raises:
-        ValueError: it is not such a document, or says neither where to send to nor what.
+        ValueError: it is not such a document, or lacks a server or operations.
     """
     document = _decode(content)
     references = References(document)

@@ -21,7 +21,7 @@ from oku_cli.imports.openapi.schema_example import ExampleMaker
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _ANY_TYPE = frozenset({"*/*", "application/*"})
 _STYLES = frozenset({"style", "explode", "allowReserved"})
-"""The keywords of an encoding object that say how a form field is written (OpenAPI 3)."""
+"""The keywords of an encoding object that define how a form field is written (OpenAPI 3)."""
 _OWN_HEADERS = frozenset({"accept", "content-type", "authorization"})
 """Parameters of these names are passed over (OpenAPI 3, parameter object)."""
 
@@ -33,8 +33,8 @@ class Operation:
     Attributes:
         path: with its variables.
         method: in lower case.
-        item: what the document says of the path.
-        content: what it says of the operation.
+        item: the path item of the document.
+        content: the operation object of the document.
     """
 
     path: str
@@ -65,8 +65,8 @@ class OperationReader:
 
         Args:
             operation: to be requested.
-            base: what its URL begins with.
-            notes: what is known to be otherwise than in the document.
+            base: the start of its URL.
+            notes: the known differences from the document.
         """
         maker = ExampleMaker(self._resolve)
         maker.notes += notes
@@ -107,7 +107,7 @@ class OperationReader:
         )
 
     def _list_parameters(self, operation: Operation) -> Sequence[Mapping[str, Any]]:
-        """Those of an operation, and of its path where the operation has no other of that name."""
+        """The parameters of an operation, and parameters of its path that it does not override."""
         holders = (operation.item, operation.content)
         found = [self._resolve(each) for holder in holders for each in holder.get("parameters") or ()]
         return list({(each.get("name"), each.get("in")): each for each in found}.values())
@@ -207,7 +207,7 @@ def _is_json(kind: str) -> bool:
 
 
 def _find_statuses(operation: Mapping[str, Any]) -> list[int]:
-    """The first status of success; none if that is 200, or is not said."""
+    """The first status of success; none if that is 200, or is not given."""
     for status in operation.get("responses") or ():
         text = str(status)
         if len(text) == 3 and text.startswith("2") and text.isascii() and text.isdigit():

@@ -1,4 +1,4 @@
-"""Writes values of parameters as their `style` and `explode` say (OpenAPI 3, after RFC 6570)."""
+"""Writes values of parameters by their `style` and `explode` (OpenAPI 3, after RFC 6570)."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def list_fields(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def write_text(value: Any) -> str:
-    """One value as text: JSON of what is no text."""
+    """One value as text: JSON for anything but text."""
     if isinstance(value, str):
         return value
     if isinstance(value, WrittenNumber):
@@ -66,7 +66,7 @@ def _expand(label: str, value: Any, encode: _Encode, *, is_exploded: bool, betwe
     """The items that stand for a value: one, or one for each of its parts.
 
     Args:
-        label: begins each item, but not those of an object.
+        label: begins each item, but not the items of an object.
         value: of a parameter.
         encode: writes a name or a text.
         is_exploded: whether each part is an item.

@@ -11,7 +11,7 @@ from oku_core.json_reader import DEEPEST
 MOST_ENTRIES = 20_000_000
 """The most entries read of all parts, which takes a few seconds; a part counts each time it is referenced."""
 ENTRIES_OF_PART = 10
-"""What each part costs in addition to its own entries and those of its children."""
+"""The cost of each part in addition to its own entries and its children's."""
 _MOST_REFERENCES = 20
 
 

@@ -22,11 +22,11 @@ class Servers:
         base_url: where to send to instead; None for the first server of the document.
 
     Attributes:
-        base: what URLs begin with, without a slash at its end.
+        base: the start of URLs, without a slash at its end.
         notes: what a reader of the spec has to know.
 
     Raises:
-        ValueError: nothing says where to send to.
+        ValueError: there is no server to send to.
     """
 
     def __init__(self, references: References, document: Mapping[str, Any], base_url: str | None) -> None:
@@ -48,12 +48,12 @@ class Servers:
                 self.notes.append(f"The document has other servers, for --base-url: {name_some(others)}.")
 
     def choose(self, item: Mapping[str, Any], operation: Mapping[str, Any], notes: list[str]) -> str:
-        """What the URL of an operation begins with; its own server goes before that of its path.
+        """The start of the URL of an operation; its own server takes precedence over its path's.
 
         Args:
             item: the path of the operation.
             operation: as the document has it.
-            notes: gets what is not as the document says.
+            notes: gets the differences from the document.
         """
         urls = self._list_urls(operation) or self._list_urls(item)
         if not urls:

@@ -1,6 +1,6 @@
 """Makes a value that fits a JSON schema: an example if it has one, else the least that is allowed.
 
-Schemas are those of OpenAPI 3.0 and 3.1. What cannot be made up, such as a text for a pattern, is noted.
+Schemas follow OpenAPI 3.0 and 3.1. A value that cannot be made up, such as a text for a pattern, is noted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ _TEXT_BY_FORMAT = {
 
 
 class ExampleMaker:
-    """Makes values, and notes what may be wrong about them.
+    """Makes values, and notes their possible faults.
 
     Args:
         resolve: follows a `$ref`; gives any other mapping back.
 
     Attributes:
         made: how many values there are; a large value counts several times.
-        notes: what may be wrong about them.
+        notes: their possible faults.
     """
 
     def __init__(self, resolve: Resolve) -> None:
@@ -79,7 +79,7 @@ class ExampleMaker:
         return self._make_typed(next(typed, parts[0]), where, depth)
 
     def find(self, holder: Mapping[str, Any]) -> Any:
-        """What somebody wrote: an example, a constant, a default, the first of a choice; or None."""
+        """A given value: an example, a constant, a default, the first of a choice; or None."""
         for key in ("example", "const", "default"):
             if holder.get(key) is not None:
                 return holder[key]

@@ -1,4 +1,4 @@
-"""Takes JSON schemas apart: what they are composed of, and what that says of a value that is given."""
+"""Takes JSON schemas apart: their composition, and the resulting demands on a given value."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class WrittenNumber(float):
 
 
 class SchemaShape(NamedTuple):
-    """What all parts of a schema say of a value that is given.
+    """The demands of all parts of a schema on a given value.
 
     Attributes:
         properties: the schemas of its properties.
@@ -68,7 +68,7 @@ class SchemaParts:
         """
         part = self._resolve(schema)
         if isinstance(schema, Mapping) and len(schema) > 1 and part is not schema:
-            part = {**part, **schema}  # what stands beside a reference counts as well (OpenAPI 3.1)
+            part = {**part, **schema}  # keywords beside a reference count as well (OpenAPI 3.1)
         parts = [part]
         if depth > DEEPEST:
             return parts
@@ -85,7 +85,7 @@ class SchemaParts:
         return parts
 
     def fit(self, given: Any, schema: Any) -> Any:
-        """A value without what is only for answers, whose numbers are text where the schema wants text."""
+        """The value without read-only properties; numbers are text where the schema wants text."""
         return self.fit_shape(given, self._find_shape(schema))
 
     def _find_shape(self, schema: Any) -> SchemaShape:
@@ -95,7 +95,7 @@ class SchemaParts:
         return self._shapes[id(schema)][1]
 
     def build_shape(self, parts: Sequence[Mapping[str, Any]]) -> SchemaShape:
-        """What several parts of a schema say together: one of them may hide a property of another."""
+        """The combined shape of several parts of a schema: one of them may hide a property of another."""
         properties = [each for part in parts for each in (part.get("properties") or {}).items()]
         return SchemaShape(
             dict(properties),
@@ -128,7 +128,7 @@ class SchemaParts:
 
 
 def _list_discriminators(schema: Mapping[str, Any], chosen: Any) -> Iterator[Mapping[str, Any]]:
-    """The property by which a service tells choices apart, with the name of the chosen one."""
+    """The property by which a service distinguishes choices, with the name of the chosen one."""
     discriminator = schema.get("discriminator")
     reference = chosen.get("$ref") if isinstance(chosen, Mapping) else None
     if isinstance(discriminator, Mapping) and isinstance(reference, str):

@@ -1,4 +1,4 @@
-"""The options by which an operator says what a spec may name, and what its user code may do and see."""
+"""The options by which an operator limits specs, and the rights of their user code."""
 
 import re
 from collections.abc import Callable
@@ -54,8 +54,8 @@ def secret_options(*, has_variables: bool) -> Callable[[CommandT], CommandT]:
     """`--allow-env` and `--secrets-dir`; the command gets them as one, `secrets`.
 
     Args:
-        has_variables: whether they can be said by variables, too. What a user allows for a run of his own is
-            said anew for each: the next spec may be somebody else's.
+        has_variables: whether variables can set them, too. A user allows secrets for each run of his own
+            anew: the next spec may come from another person.
     """
     return add_joined_options(
         "secrets",
@@ -87,8 +87,8 @@ def confinement_options(*, serves_others: bool) -> Callable[[CommandT], CommandT
     """`--confine-user-code` and `--require-confinement`; the command gets them as one, `confinement`.
 
     Args:
-        serves_others: whether the user code may be that of others. It is confined by default then, and
-            variables can say so, too. A user's own code may read and write what its user may.
+        serves_others: whether the user code may come from others. It is confined by default then, and
+            variables can set that, too. A user's own code has the user's rights.
     """
 
     def pick(options: dict[str, Any]) -> Confinement:

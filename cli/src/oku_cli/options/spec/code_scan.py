@@ -1,6 +1,6 @@
 """`scenario`: the file of user code that a user names, and all that comes along, become files of the run.
 
-A spec then names each with its path, beside what the file says of itself: its engine and its hooks.
+A spec then names each with its path, beside the facts that the file declares: its engine and its hooks.
 """
 
 import os

@@ -60,7 +60,7 @@ def scanned(read: ReadSources) -> Iterator[ReadSources]:
         return [*read.sources[:place], changed, *read.sources[place + 1 :]]
 
     described = describe(Scan(_UNKNOWN, 1, 1, _UNKNOWN))
-    # User code reads whole rows, and nobody knows what it makes of them.
+    # User code reads whole rows, and may use any column.
     use = Use(frozenset(table.columns)) if _runs_user_code(read) else _find_use(described, read.files)
     with TemporaryDirectory(prefix="oku-") as folder:
         index = Path(folder, "rows")
@@ -96,7 +96,7 @@ def _read_value(source: Source) -> _Named:
 
 
 def _read_again(path: Path, name: str, reference: FileRef) -> LocalFile:
-    """A file to upload, which is still what the scan has said of it."""
+    """A file to upload, which still matches its scan."""
     file = read_local_file(str(path), name)
     if file.reference.digest != reference.digest:
         raise DataError(f"{name}: was changed while it was read; nothing was started")

@@ -25,7 +25,7 @@ from oku_core.spec.values.request_content import MOST_BODY_BYTES, parse_body
 MARK = "@"
 _BODY, _TARGETS = "body", "targets"
 _ROOM_BESIDE = 64 << 10
-"""Of the largest spec, so many bytes are for all other keys."""
+"""How many bytes of the largest spec are for all other keys."""
 
 
 class _Place(NamedTuple):
@@ -45,7 +45,7 @@ class BodyFiles:
         self._room = LARGEST_BYTES - _ROOM_BESIDE
 
     def read(self, source: Source) -> Source:
-        """The source with its body and those of its targets in place of their file names.
+        """The source with its body and its targets' bodies in place of their file names.
 
         Raises:
             UserError: a file cannot be read, is too large, or not one that a spec file may name.
@@ -122,7 +122,7 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
     Later sources override earlier ones, so of a key only the last value counts.
 
     Raises:
-        UserError: a file cannot be read, is not what it should be, or not one that a spec file may name.
+        UserError: a file cannot be read, has a wrong kind, or is not one that a spec file may name.
     """
     read, files, given = list(sources), [], set[str]()
     bodies = BodyFiles(sources)
@@ -153,7 +153,7 @@ def build_file_finder(files: Sequence[LocalFile]) -> FindFile:
 
     def find(digest: str) -> Path:
         path = paths.get(digest)
-        if path is None:  # somebody has written the reference down
+        if path is None:  # the user has written the reference by hand
             raise SpecFileError("it is not here; @ and its path name a file")
         return path
 

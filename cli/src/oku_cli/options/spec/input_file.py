@@ -31,7 +31,7 @@ def read_input(name: str, label: str, largest: int = LARGEST_BYTES) -> bytes:
     """
     try:
         if name == STANDARD_INPUT:
-            if sys.stdin is None:  # as Python says that it is closed
+            if sys.stdin is None:  # Python's sign that it is closed
                 raise UserError(f"{label}: is closed")
             if sys.stdin.isatty():
                 write_note("type or paste the input, Ctrl-D ends it")
@@ -64,7 +64,7 @@ def is_stream(name: str) -> bool:
 
 
 def expand_home(name: str) -> str:
-    """A path whose `~` is the user's home; that of a user who does not exist stays as it is."""
+    """A path whose `~` is the user's home; the home of a user who does not exist stays as it is."""
     return os.path.expanduser(name)  # noqa: PTH111  # pathlib raises an error for ~nobody
 
 
@@ -95,7 +95,7 @@ def find_file(source: Source, name: str, place: str, flag: str) -> str:
     Args:
         source: the command line, or a spec.
         name: its path as it stands there; in a spec, from the folder whose files that may name.
-        place: how a message says where it stands.
+        place: its place in the words of a message.
         flag: the flag with which the command line may name it; empty if there is none.
 
     Raises:
@@ -128,7 +128,7 @@ def may_name(source: Source, path: Path) -> bool:
 
 
 def describe_fault(source: Source) -> str:
-    """What a message says of a file that a spec may not name."""
+    """The message about a file that a spec may not name."""
     folder = f"{FILES_DIR}" if isinstance(source, StreamedSpec) else "the spec file"
     return f"is not in the folder of {folder} or below it"
 

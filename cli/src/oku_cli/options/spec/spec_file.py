@@ -31,7 +31,7 @@ def read_spec_file(name: str, files_dir: Path | None = None) -> Source:
     A spec that is streamed may name files of `files_dir`.
 
     Raises:
-        UserError: it cannot be read, is too large, or is not what its name says.
+        UserError: it cannot be read, is too large, or does not match its name.
     """
     label = STANDARD_INPUT_LABEL if name == STANDARD_INPUT else name
     content = read_input(name, label)
@@ -39,7 +39,7 @@ def read_spec_file(name: str, files_dir: Path | None = None) -> Source:
         values = _decode(content, name)
     except ValueError as error:
         raise UserError(f"{label}: {error}") from error
-    values = {} if values is None else values  # an empty file says nothing
+    values = {} if values is None else values  # an empty file has no keys
     return StreamedSpec(label, values, files_dir=files_dir) if is_stream(name) else Source(label, values)
 
 
@@ -49,6 +49,6 @@ def _decode(content: bytes, name: str) -> Any:
     if name != STANDARD_INPUT:
         return decode_yaml(content, SPEC_FILE)
     if not content.strip():
-        # The program that writes it has failed; nobody wants a run of all defaults.
+        # The program that writes it has failed; a run of all defaults would be a surprise.
         raise ValueError("is empty, a spec is expected")
     return decode_yaml_or_json(content, SPEC_FILE)

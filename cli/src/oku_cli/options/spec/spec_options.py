@@ -54,7 +54,7 @@ def _complete_code(find: Callable[[Path], list[str]]) -> _Complete:
     """Complete names of the locustfile that stands in the command."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        # Of a command that ends with a flag, click takes the words before it for arguments of nobody.
+        # When a command ends with a flag, click takes the words before it for unknown arguments.
         given = [context.params.get("scenario"), *(context.params.get("targets") or ()), *context.args]
         code = [Path(name).expanduser() for name in given if name and name.endswith(".py")]
         names: list[str] = []

@@ -16,7 +16,7 @@ from oku_core.tables.formatting import format_compact, format_count, format_outc
 _NOTE = "Requests that ended per second, by outcome"
 _NOTE_SENT = "Requests that ended or were given up per second, by outcome, and those that were sent"
 _LEAST_SHARE = 0.1
-"""A column in which requests were due for a smaller share of the time says nothing about the rate."""
+"""A column in which requests were due for a smaller share of the time does not show the rate."""
 _NEAR = 0.5
 """The most that are allowed are drawn if so large a share of them was in flight."""
 

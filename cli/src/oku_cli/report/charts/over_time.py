@@ -122,7 +122,7 @@ def round_series(label: str, unit: str, values: Sequence[float | None]) -> Serie
 
 
 def describe(what: str, values: Sequence[float], write: Callable[[float], str]) -> str:
-    """Say in a sentence between which numbers a figure was, for readers who cannot see the chart."""
+    """Describe the range of a figure in a sentence, for readers who cannot see the chart."""
     if not values:
         return f"{what} is not known."
     return (

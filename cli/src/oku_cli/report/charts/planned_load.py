@@ -1,7 +1,7 @@
-"""What a run was meant to do, placed at the times at which it was: the plan behind charts over time.
+"""The plan of a run, placed at the times at which it was carried out: the plan behind charts over time.
 
-The plan follows the clock of the run, which stands still in pauses. Where the clock said a time twice, that
-time belongs to the period that came to it first.
+The plan follows the clock of the run, which stands still in pauses. A time that the clock showed twice
+belongs to the first period that reached it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ class _Stretch(NamedTuple):
     until_s: float
 
     def find_at(self, clock_s: float) -> float:
-        """The Unix time at which the clock said this."""
+        """The Unix time at which the clock showed this."""
         return self.starts_at + clock_s - self.since_s
 
 
@@ -63,7 +63,7 @@ class Plan:
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The rate, or the concurrency, over time; none if the spec says neither."""
+        """The rate, or the concurrency, over time; none if the spec has neither."""
         return list_stages(self.spec)
 
     def trace_levels(self, timeline: Timeline) -> list[list[tuple[float, float]]]:

@@ -1,7 +1,7 @@
 """Builds the time axis that all charts of a run share, and merges its samples into the columns of the charts.
 
-A pause becomes a narrow band, however long it was. The counts of merged samples are added up, and their
-quantiles are those of the merged latencies.
+A pause of any length becomes a narrow band. The counts of merged samples are added up, and their quantiles
+are computed from the merged latencies.
 """
 
 import math
@@ -20,9 +20,9 @@ from oku_core.results.sample import Sample, merge_samples
 from oku_core.tables.formatting import format_since
 
 MOST_COLUMNS = 480
-"""More could not be told apart in a chart of 1,000 pixels, and each makes the page larger."""
+"""More could not be distinguished in a chart of 1,000 pixels, and each makes the page larger."""
 PAUSE_S = 20.0
-"""A longer time without samples is drawn as a pause, whatever its cause."""
+"""A longer time without samples is drawn as a pause, for any cause."""
 _GAP_S = 2.0
 """Lines break at longer gaps between samples; a shorter one is only a late tick."""
 _SHORTEST_S = 0.25
@@ -118,7 +118,7 @@ def clip_start(samples: Sequence[Sample], starts_at: float) -> Sequence[Sample]:
     first = next(
         (place for place, sample in enumerate(samples) if _has_begun(sample, starts_at)), len(samples)
     )
-    # A fraction of a second says nothing about the rate.
+    # A fraction of a second does not show the rate.
     joined = 2 if samples[first:] and samples[first].at - starts_at < _SHORTEST_S else 1
     begin = samples[first : first + joined]
     if not begin or begin[-1].at - starts_at < _SHORTEST_S:
@@ -131,8 +131,8 @@ def clip_start(samples: Sequence[Sample], starts_at: float) -> Sequence[Sample]:
 def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Sample]:
     """Merge samples along equal time steps into at most about `most` columns.
 
-    A short remainder at the end of a span is merged into the column before it: a fraction of a second says
-    nothing about the rate.
+    A short remainder at the end of a span is merged into the column before it: a fraction of a second does
+    not show the rate.
     """
     step_s = next((step for step in _LADDER_S if timeline.active_s / step <= most), _LADDER_S[-1])
     steps_by_span: dict[int, dict[float, list[Sample]]] = {}

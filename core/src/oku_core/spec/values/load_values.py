@@ -4,7 +4,7 @@
 | --- | --- |
 | `10m:5000/s` | 10 minutes, in which the rate goes from where the last stage ended to 5,000 per second |
 | `1m:0..5000/s` | a minute in which it goes from 0 to 5,000 per second |
-| `30s:8000..8000/s` | half a minute of 8,000 per second, whatever came before |
+| `30s:8000..8000/s` | half a minute of 8,000 per second, after any other stage |
 | `1m:0..200` | a minute in which the requests in flight go from 0 to 200 |
 | `soak=10m:5000/s` | a stage that is called soak |
 
@@ -122,7 +122,7 @@ def _join(mapping: Mapping[object, object]) -> str:
 
 
 SEND = "send"
-"""Says that every request is sent, however late."""
+"""The word for sending every request, however late."""
 
 _SOONEST, _LATEST = "1ms", "1h"
 
@@ -156,7 +156,7 @@ def parse_late(value: object) -> Late:
 
 
 NEVER = "never"
-"""Says that a run goes on however long nothing is ok."""
+"""The word for never giving up a run in which nothing is ok."""
 
 _SHORTEST_DOWN, _LONGEST_DOWN = "1s", "1h"
 

@@ -1,7 +1,7 @@
 """Regular expressions of RE2 that a body must match, as users write them.
 
-RE2 never backtracks: whatever the pattern and the body are, the time of a search is linear in the body. A
-spec holds patterns as text; the process that searches compiles them.
+RE2 never backtracks: with any pattern, the time of a search is linear in the body. A spec holds patterns as
+text; the process that searches compiles them.
 """
 
 import re
@@ -13,7 +13,7 @@ from oku_core.errors import format_value
 from oku_core.spec.values.scalar import list_given, parse_scalar
 
 MOST_PATTERNS = 100
-"""How many different patterns a spec may have, those of its targets among them."""
+"""How many different patterns a spec may have, including its targets."""
 MOST_PATTERN_CHARACTERS = 1_000
 _MOST_INSTRUCTIONS = 4_096
 """The longest program; counted repetitions and Unicode classes turn short patterns into long programs."""
@@ -90,7 +90,7 @@ def _explain(fault: str) -> str:
 
 
 def _find_other_meaning(text: str) -> str | None:
-    """Say what RE2 reads as text, and Python as something else; None if there is nothing."""
+    """Find what RE2 reads as text, and Python as something else; None if there is nothing."""
     for found in _ESCAPE_OR_REPETITION.findall(text):
         if found.startswith("{"):
             return f"{found} is not supported, write {{0{found[1:]}"

@@ -38,7 +38,7 @@ _REFUSED = {
 }
 _CONNECTION_OPTIONS = frozenset({"close", "keep-alive"})
 FRAMING = frozenset({"connection", "content-length", *_REFUSED})
-"""The names of headers that tell where a request ends, or whether its connection is kept."""
+"""The names of headers that determine where a request ends, or whether its connection is kept."""
 
 
 class Header(str):
@@ -79,7 +79,7 @@ def parse_headers(value: object) -> tuple[Header, ...]:
 
 
 def find_framing_fault(headers: Sequence[Header], body: str | None) -> str | None:
-    """Say how the headers of a spec contradict its body or each other; None if they do not.
+    """Find how the headers of a spec contradict its body or each other; None if they do not.
 
     Args:
         headers: the headers of each request.
@@ -155,7 +155,7 @@ def parse_body(value: object) -> str:
 def find_body_type(body: str) -> str | None:
     """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None.
 
-    Of a file, whose content is not here, the name tells it.
+    The type of a file, whose content is not here, follows from its name.
     """
     if reference := find_file_reference(body):
         return JSON_TYPE if reference.name.endswith(".json") else None

@@ -1,9 +1,9 @@
 """Texts of requests with placeholders: for the index, for columns of its row, and for secrets of the workers.
 
 `{literal:…}` stands for a brace that begins no placeholder. A template is taken apart once and filled for
-every request. The text of a file has one character for each byte, whatever its encoding: any file can be
-sent, and its text takes as much memory as the file has bytes. In ordinary text, one wide character makes all
-of them wide.
+every request. The text of a file has one character for each byte, in any encoding: any file can be sent, and
+its text takes as much memory as the file has bytes. In ordinary text, one wide character makes all of them
+wide.
 """
 
 import re
@@ -92,7 +92,7 @@ def list_names(text: str) -> list[str]:
 
 
 def describe_unknown(shown: str, placeholder: str) -> str:
-    """Say that a text has a placeholder that nothing is known for."""
+    """Explain that a text has an unknown placeholder."""
     return f"{shown} has the unknown placeholder {format_value(placeholder)}; Oku knows {KNOWN_PLACEHOLDERS}"
 
 

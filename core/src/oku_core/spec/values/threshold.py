@@ -5,7 +5,7 @@
     time      = "latency" | "response_time" | "lateness"
     limit     = DURATION for times, PERCENT or COUNT for outcomes, RATE or NUMBER "of plan" for a rate
 
-Names with blanks or one of `<>+:` stand in double quotes. `docs/thresholds.md` says what each one means.
+Names with blanks or one of `<>+:` stand in double quotes. `docs/thresholds.md` explains each one.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ from oku_core.spec.values.threshold_reader import ComparisonOperator, ThresholdR
 MOST_THRESHOLDS = 50
 """How many thresholds a run may have; each is looked at once a second."""
 ABORT = "abort"
-"""Says that a run ends once the threshold is lost."""
+"""The word for ending a run once the threshold is lost."""
 FAILED = "failed"
 """Stands for all outcomes of requests that were sent and are not ok."""
 NEVER_ENDED = frozenset({Outcome.NOT_SENT, Outcome.LOST})
-"""What nobody knows the result of: these requests were not sent, or their worker died with them."""
+"""Outcomes without a result: these requests were not sent, or their worker died with them."""
 
 _LONGEST_LIMIT_S, _LONGEST_STRETCH_S = 3600, 3600
 _MOST_REQUESTS, _MOST_OF_PLAN = 10**15, 1000

@@ -56,7 +56,7 @@ class ThresholdReader:
         return self._next == len(self._words)
 
     def skip(self, word: str) -> bool:
-        """Go past a word if it is the next one, and say whether it was."""
+        """Go past a word if it is the next one; whether it was."""
         is_next = not self.is_at_end and self._words[self._next][::2] == (word, False)
         self._next += is_next
         return is_next

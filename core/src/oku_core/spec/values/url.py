@@ -78,7 +78,7 @@ def parse_reference(value: object) -> str:
 
 
 def is_absolute(reference: str) -> bool:
-    """Whether the URL of a target says where it goes."""
+    """Whether the URL of a target has a host."""
     return _SCHEME.match(reference) is not None
 
 
