@@ -193,11 +193,6 @@ def test_workers_are_there_when_they_run() -> None:
     )
 
 
-def test_delay_servers_are_there_when_they_are_ready() -> None:
-    """Delay servers that are not ready answer nobody."""
-    assert build_server_readiness([pod_in(), pod_in(ready=False)], 2) == PodReadiness(1, 2, "")
-
-
 def test_delay_servers_that_have_to_go_are_surplus() -> None:
     """They count before and after Kubernetes has deleted them; a terminating pod is never ready."""
     assert build_server_readiness([pod_in(), pod_in(), pod_in()], 1) == PodReadiness(3, 1, "", 2)

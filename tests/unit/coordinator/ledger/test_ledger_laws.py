@@ -773,4 +773,4 @@ class LedgerLaws(RuleBasedStateMachine):
 
 
 TestLedgerLaws = LedgerLaws.TestCase
-TestLedgerLaws.settings = settings(max_examples=settings().max_examples // 2, stateful_step_count=50)
+TestLedgerLaws.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=50)

@@ -2,7 +2,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import pytest
 from tests.kit.coordinators.iterations import build_failed_inner, build_inner, build_iterations
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
@@ -115,17 +114,6 @@ def test_a_target_has_the_requests_that_its_weight_says() -> None:
     assert judge("p50 of buy < 5ms", parts, requests=105, **known).verdict is _UNDECIDED
     lost = judge("p90 of home < 5ms", parts, requests=40, **known)
     assert (lost.verdict, lost.against, lost.allowed) == (_FAILED, 5, 3)
-
-
-def test_a_target_has_its_requests_of_each_phase() -> None:
-    """Of the 50 requests of the ramp, 10 are its own, and 20 of the 100 after it."""
-    parts = {("ramp", "buy"): build_open_part([_FAST] * 10), ("steady", "buy"): build_open_part([_SLOW])}
-    known: dict[str, Any] = {"base_url": "http://h/", "targets": _TARGETS, "stages": _STAGES}
-
-    ramp = judge("p90 of buy < 5ms during ramp", parts, **known)
-    assert (ramp.verdict, ramp.against, ramp.allowed) == (_PASSED, 0, 1)
-    steady = judge("p90 of buy < 5ms during steady", parts, **known)
-    assert (steady.verdict, steady.against, steady.allowed) == (_UNDECIDED, 1, 2)
 
 
 def test_nobody_knows_how_many_requests_come_in_a_run_that_is_bounded_by_time() -> None:
@@ -313,15 +301,6 @@ def test_nobody_knows_how_many_inner_requests_come() -> None:
         assert (judged.verdict, judged.allowed) == (_UNDECIDED, None)
     assert judge_user_code("failed of orders < 3", inner=inner).verdict is _FAILED
     assert judge_user_code("ok of orders >= 97", inner=inner).verdict is _PASSED
-
-
-def test_inner_requests_of_the_warm_up_are_judged_if_that_is_asked_for() -> None:
-    """As all else."""
-    slow = msgspec.structs.replace(build_inner("orders", [_SLOW]), phase="warm-up")
-    fast = msgspec.structs.replace(build_inner("orders", [_FAST]), phase="main")
-    known: dict[str, Any] = {"inner": [slow, fast], "warm_up": "5s", "state": RunState.COMPLETED}
-    assert judge_user_code("max of orders < 5ms", **known).verdict is _PASSED
-    assert judge_user_code("max of orders < 5ms during warm-up", **known).verdict is _FAILED
 
 
 @pytest.mark.parametrize(("strained", "verdict"), [(0, _FAILED), (2, _FAILED), (3, _UNDECIDED)])
