@@ -1,19 +1,23 @@
 """Plays many seeds, on all processors, and sums up how they went."""
 
+import itertools
 import multiprocessing
 import os
 import signal
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing.connection import Connection
 
 from tests.simulation.bounds import BoundStatistics
 from tests.simulation.loads import Load
 from tests.simulation.plan import Fault, draw_plan
 from tests.simulation.world import Ending, play
 
-_CHUNK = 2
+_AHEAD = 4
+"""How many seeds a process is sent before its results are awaited: a long one holds no other up."""
 
 
 @dataclass
@@ -84,10 +88,36 @@ def play_seeds(
     if count == 1:
         yield from map(work, seeds)
         return
+    with ExitStack() as players:
+        pipes = [players.enter_context(_start_player(work)) for _ in range(count)]
+        waiting: deque[Connection] = deque()
+        for seed, pipe in zip(seeds, itertools.cycle(pipes), strict=False):
+            if len(waiting) == _AHEAD * count:
+                yield waiting.popleft().recv()
+            pipe.send(seed)
+            waiting.append(pipe)
+        while waiting:
+            yield waiting.popleft().recv()
+
+
+@contextmanager
+def _start_player(work: Callable[[int], Ending]) -> Iterator[Connection]:
+    """A process that plays the seeds it is sent. No pool: its locks need a /dev/shm that can be written."""
     context = multiprocessing.get_context("fork")
-    with context.Pool(count, initializer=_begin) as pool:
-        yield from pool.imap(work, seeds, chunksize=_CHUNK)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_play_each, args=(work, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        process.terminate()
+        process.join()
+        ours.close()
 
 
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the pool
+def _play_each(work: Callable[[int], Ending], pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes
+    with suppress(EOFError):  # the parent has died
+        while True:
+            pipe.send(work(pipe.recv()))

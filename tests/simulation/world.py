@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kit.fast_folder import find_fast_folder
 from tests.simulation.actors.attacker import Attacker
 from tests.simulation.actors.coordinator import CoordinatorActor
 from tests.simulation.actors.operator import Operator
@@ -323,7 +324,7 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
         plan: what is to happen.
         prepare: changes the world before it begins.
     """
-    folder = Path(tempfile.mkdtemp(prefix="oku-simulation-", dir=_find_fast_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="oku-simulation-", dir=find_fast_folder()))
     world = World(plan, folder)
     try:
         with (
@@ -353,8 +354,3 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
             if run.standing is not None
         ),
     )
-
-
-def _find_fast_folder() -> str | None:
-    memory = Path("/dev/shm")
-    return str(memory) if memory.is_dir() else None

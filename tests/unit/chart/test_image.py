@@ -39,6 +39,7 @@ def _list_pinned(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", text, re.MULTILINE))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_image_has_all_that_a_part_imports(package: str) -> None:
     """The Dockerfile installs requirements/image.txt and no more."""

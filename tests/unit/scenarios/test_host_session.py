@@ -208,6 +208,7 @@ def test_work_for_the_next_moment_is_asked_for_ahead(slots: Slots, ahead: int, *
     assert bench.report().wanted == ahead
 
 
+@pytest.mark.heavy
 def test_no_more_is_asked_for_ahead_than_a_worker_keeps_in_mind(slots: Slots) -> None:
     """What a worker forgot would be waited for without end: it keeps the users' and so many more."""
     bench = Bench(slots, is_ahead=True)

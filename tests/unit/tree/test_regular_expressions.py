@@ -65,6 +65,7 @@ def test_each_row_is_of_a_package_that_is_measured() -> None:
     assert {_package(place) for place in WORST.keys() | BUILT.keys()} == set(_PACKAGES)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("package", _PACKAGES)
 def test_ten_times_the_input_takes_less_than_fifteen_times_the_time(package: str) -> None:
     """This holds for the worst texts of each expression, from 10 kB to 1 MB."""
@@ -76,6 +77,7 @@ def test_ten_times_the_input_takes_less_than_fifteen_times_the_time(package: str
     assert not slow
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CARRIERS)
 def test_what_foreign_text_goes_through_takes_no_longer_either(name: str) -> None:
     """Expressions are only one step; encoding and joining are others."""
@@ -84,6 +86,7 @@ def test_what_foreign_text_goes_through_takes_no_longer_either(name: str) -> Non
     assert {text: growth for text, growth in growths.items() if growth >= _MOST_GROWTH} == {}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("pattern", "text"), [(r"\s+$", ("", " ", "x")), (r"(?:/[^/ ]+)+/x/", "/a")])
 def test_a_quadratic_expression_is_found(pattern: str, text: Text) -> None:
     """The measure of the other tests can tell."""

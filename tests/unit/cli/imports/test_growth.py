@@ -137,6 +137,7 @@ _SHARED: Mapping[str, bytes] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("what", _SHARED)
 def test_what_many_operations_share_is_read_a_bounded_number_of_times(
     what: str, monkeypatch: pytest.MonkeyPatch

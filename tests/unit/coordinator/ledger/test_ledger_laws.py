@@ -17,6 +17,7 @@ from tests.kit.coordinators import leases as lease_changes
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import build_batch, build_incarnation
 from tests.kit.coordinators.transactions import change, read
+from tests.kit.fast_folder import find_fast_folder
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.batches import pause_interrupted
@@ -275,10 +276,6 @@ def check_timings(account: Account, answers: Iterable[Answer]) -> None:
         assert (histogram.total, histogram.sum_us) == (len(values_us), sum(values_us)), time
 
 
-MEMORY = Path("/dev/shm")
-"""Where files are, if there is such a place: what a power cut does is not tried here, and disks are slow."""
-
-
 KINDS = st.sampled_from([build_closed, build_timed, build_open])
 RANGES = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 200)), min_size=1, max_size=4)
 
@@ -288,7 +285,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.folder = tempfile.TemporaryDirectory(dir=find_fast_folder())
         self.now = 0.0
         self.leases: dict[str, WorkedLease] = {}
         self.limits: dict[str, int] = {}

@@ -133,6 +133,7 @@ def test_no_call_costs_more_the_longer_a_ledger_is(short: Ledger, long: Ledger, 
     assert grown == {}
 
 
+@pytest.mark.heavy
 def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
     """Its account is read when somebody asks for it, and not kept."""
     before = _count_accounts()

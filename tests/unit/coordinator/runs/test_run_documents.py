@@ -109,6 +109,7 @@ def test_leases_and_slices_come_in_pages(
     assert len(document["slices"]) == 13
 
 
+@pytest.mark.heavy
 def test_the_history_of_very_many_leases_takes_little_memory(path: Path) -> None:
     """It is written while it is read, and no call looks at more than a thousand rows."""
     make_long_ledger(path, runs=0, leases=10_000, samples=3)

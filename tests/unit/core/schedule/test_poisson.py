@@ -92,6 +92,7 @@ def test_draws_of_many_have_the_moments_of_a_binomial_distribution() -> None:
     assert abs(sum(z * z for z in scaled) / draws - 1) < 4 * math.sqrt(2 / draws)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [1, 7, 2**63])
 @pytest.mark.parametrize(("begin", "end"), [(200, 200), (0, 400), (400, 0)])
 def test_the_arrivals_are_those_of_a_poisson_process(begin: int, end: int, seed: int) -> None:

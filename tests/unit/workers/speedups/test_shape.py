@@ -49,6 +49,7 @@ def extension() -> None:
     require_extension()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=100)
 @given(data=st.data())

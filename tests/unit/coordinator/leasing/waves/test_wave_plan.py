@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.schedules import schedules
@@ -103,6 +104,7 @@ def build_flat(rate: int, seconds: int) -> Schedule:
     return Schedule([Stage("", Fraction(seconds), Fraction(rate), Fraction(rate))])
 
 
+@pytest.mark.heavy
 @given(schedules(), st.sampled_from([0.05, 1.0, 10.0, math.inf]), st.data())
 def test_each_request_is_dealt_to_one_worker_at_a_time_and_none_after_its_time(
     schedule: Schedule, late_s: float, data: st.DataObject

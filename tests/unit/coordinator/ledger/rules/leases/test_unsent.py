@@ -177,6 +177,7 @@ def test_hours_that_nobody_sent_take_no_memory(ledger: Ledger) -> None:
     assert (min(count.first for count in reasons), max(count.last for count in reasons)) == (0, 299_999)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("arrivals", Arrivals)
 def test_billions_that_nobody_sent_are_counted_at_once(ledger: Ledger, arrivals: Arrivals) -> None:
     """Whole waves and parts of their lanes: no request of theirs is looked at by itself."""
