@@ -64,7 +64,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.headers:SecretBox.stand_for": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
-    "oku_cli.imports.imported_spec:find_origin": ["/", "a", "?#", "a/"],
+    "oku_cli.imports.imported_spec:split_origin": ["/", "a", "?#", "a/"],
     "oku_cli.imports.imported_spec:_PARTS": [
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],
@@ -78,6 +78,9 @@ WORST: Mapping[str, Sequence[Text]] = {
     ],
     "oku_cli.imports.curl.shell_words:_describe_fault": ["`", " "],
     "oku_cli.imports.spec_writer:_EXPONENT": ["1", ".", ("1e", "1", "x"), ("1", ".1", "e")],
+    "oku_cli.imports.curl.curl_body:_ESCAPED": ["\\", '"', "a"],
+    "oku_cli.imports.curl.curl_body:_OPTION": ["; ", ";type=", ';type="', ("; type=", "a", "")],
+    "oku_cli.imports.curl.curl_body:_WORD": ['"', "\\", ('"', "\\a", ""), ";", "a"],
     "oku_cli.imports.curl.windows_words:_ARGUMENT_PARTS": [" ", "\\", ("", "\\", '"'), '"', "a"],
     "oku_cli.imports.curl.windows_words:_CMD_PARTS": ["^", "^\n", '"', ('"', "a", ""), '"a', "\n"],
     "oku_cli.imports.curl.windows_words:_KEPT_CARET": ["^", "^a", "a"],

@@ -10,7 +10,7 @@ import socket
 import sys
 from contextlib import suppress
 
-from oku.sandbox.first_message import prepare_host
+from oku.sandbox.file_confinement import prepare_host
 from oku.sandbox.process_confinement import AbandonedError, confine
 from oku_core.process.redaction import redact
 from oku_core.user_code.messages import Leaving, Refused, Start, frame

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from oku_core.spec.values.request_content import BODY_TYPE, quote_form_name
+from oku_core.spec.values.request_content import BODY_TYPE, FormPart, write_form
 
 Fields = Mapping[str, object] | Sequence[tuple[str, object]]
 """Names and values of a query or of a form."""
@@ -66,18 +66,12 @@ def encode_files(files: Uploads, data: Fields = ()) -> Body:
     Raises:
         OSError: a file cannot be read.
     """
-    boundary = secrets.token_hex(16)
-    pieces: list[bytes] = []
-    for name, value in _iter_values(data):
-        content = value if isinstance(value, bytes) else value.encode()
-        pieces.append(_begin_part(boundary, f'name="{quote_form_name(name)}"') + b"\r\n" + content)
+    parts = [FormPart(name, value) for name, value in _iter_values(data)]
     for name, upload in _list_pairs(files):
         shown, content, kind = _read(upload)
-        disposition = f'name="{quote_form_name(name)}"; filename="{quote_form_name(shown)}"'
-        head = _begin_part(boundary, disposition) + f"Content-Type: {kind}\r\n".encode()
-        pieces.append(head + b"\r\n" + content)
-    end = f"--{boundary}--\r\n".encode()
-    return Body(b"\r\n".join((*pieces, end)) if pieces else end, f"multipart/form-data; boundary={boundary}")
+        parts.append(FormPart(name, content, shown, kind))
+    boundary = secrets.token_hex(16)
+    return Body(write_form(parts, boundary), f"multipart/form-data; boundary={boundary}")
 
 
 def _list_pairs(fields: Mapping[str, object] | Sequence[tuple[str, object]]) -> Iterable[tuple[str, object]]:
@@ -92,10 +86,6 @@ def _iter_values(fields: Fields) -> Iterator[tuple[str, str | bytes]]:
         for each in value if isinstance(value, Iterable) and not isinstance(value, _TEXTS) else (value,):
             if each is not None:
                 yield name, bytes(each) if isinstance(each, bytes | bytearray) else str(each)
-
-
-def _begin_part(boundary: str, disposition: str) -> bytes:
-    return f"--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n".encode()
 
 
 def _read(upload: object) -> tuple[str, bytes, str]:

@@ -1,4 +1,4 @@
-"""Confines a host that serves others to its files, before it loads user code.
+"""Confines a host to its files, as the first message of its worker says, before it loads user code.
 
 It keeps its folder, the files of its run, Python, the programs and libraries of the system, and what these
 need to resolve names, check certificates and tell the time. No rule allows the folders of other runs, the
@@ -7,15 +7,18 @@ home folder, or anything of another process.
 
 import os
 import site
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from oku_core.process.landlock import ALL_RIGHTS, READ_AND_EXECUTE, FileRight, restrict
+from oku_core.process.redaction import hide
 from oku_core.spec.spec import Spec, decode_spec
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.user_code.messages import Call, Start
+from oku_core.user_code.messages import Call, FrameReader, Refused, Start, ToHost, frame
 
+_CHUNK_BYTES = 1 << 16
 TEMPORARY = ".tmp"
 """Its folder for temporary files, which also is its home: in the folder of user code, and removed with it."""
 CONFINED_NOTE = (
@@ -50,6 +53,39 @@ _USE_SHARED_MEMORY = (
 
 _confined: set[int] = set()
 """The process that is confined; those that it starts are, too."""
+
+
+def prepare_host(connection: socket.socket) -> Start | Call | None:
+    """Confine this host as its first message says, and return that message.
+
+    If that fails, it tells the worker and returns None.
+
+    Raises:
+        EOFError: the worker has gone.
+    """
+    message = read_first_message(connection)
+    try:
+        if message.is_confined:
+            confine_files(message)
+    except OSError as error:
+        reason = f"user code cannot be confined here: {error.strerror or error}"
+        connection.sendall(frame(Refused(reason)))
+        return None
+    return message
+
+
+def read_first_message(connection: socket.socket) -> Start | Call:
+    """What this host is for; `EOFError` if the worker has gone."""
+    reader = FrameReader(ToHost)
+    while True:
+        data = connection.recv(_CHUNK_BYTES)
+        if not data:
+            raise EOFError("the worker has gone")
+        for message in reader.feed(data):
+            if isinstance(message, (Start, Call)):
+                hide(*message.secrets)
+                return message
+            raise ValueError(f"the first message is {type(message).__name__}")
 
 
 def confine_files(message: Start | Call) -> None:

@@ -17,7 +17,7 @@ import uvloop
 from oku.host_session import HostSession, Iteration
 from oku.http.http import Http
 from oku.http.scope import Scope, scope_at_work
-from oku.sandbox.first_message import prepare_host
+from oku.sandbox.file_confinement import prepare_host
 from oku.sandbox.user_module import LoadError
 from oku.scenario_host.garbage import GarbageWatch, ProcessMemory
 from oku.scenario_host.hook_call import serve_call

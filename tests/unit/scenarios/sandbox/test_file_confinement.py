@@ -70,7 +70,7 @@ _HOST = """
 import os, socket, sys, tempfile
 from pathlib import Path
 from oku.sandbox.process_confinement import give_up_privileges
-from oku.sandbox.first_message import prepare_host
+from oku.sandbox.file_confinement import prepare_host
 from oku_core.process.resources import measure_busy_s
 from oku_core.user_code.messages import Start, frame
 from oku_core.spec.spec import Spec, encode_spec

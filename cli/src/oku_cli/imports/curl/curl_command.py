@@ -2,10 +2,10 @@
 
 import base64
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote_plus
 
+from oku_cli.imports.curl.curl_body import ReadFile, build_body, encode_pair
 from oku_cli.imports.curl.curl_flags import VERSIONS, CurlFlag, read_flags
 from oku_cli.imports.curl.shell_words import split_words
 from oku_cli.imports.headers import choose_headers, closes_connection, list_dropped
@@ -14,15 +14,11 @@ from oku_core.digits import parse_digits
 from oku_core.errors import format_value
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.files import TLS_FILE_KEYS
-from oku_core.spec.values.request_content import DEFAULT_HEADERS
+from oku_core.spec.values.request_content import DEFAULT_HEADERS, JSON_TYPE
 
-ReadFile = Callable[[str], str]
-
-_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _HTTP3 = "--http3"
 _REDIRECTS = 50
 """As many as curl follows."""
-_DATA = frozenset({"data", "data-ascii", "data-raw", "data-binary", "data-urlencode", "json"})
 _GLOB = re.compile(r"\{|\[[^\[\]-]*-")
 """Begins what curl expands, `{a,b}` or `[1-3]`; an address of IPv6 has no dash."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -50,11 +46,15 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     urls = [_complete_url(flag.value, values) for flag in flags if flag.name == "url"]
     if not urls:
         raise ValueError("it has no URL")
-    body = _build_body(flags, read_file)
+    body, body_type = build_body(flags, read_file)
+    query = _build_query(flags, read_file)
     if body is not None and "get" in values:
-        urls = [f"{url}{'&' if '?' in url else '?'}{body}" for url in urls]
-        body = None
-    headers = _build_headers(flags, values, has_body=body is not None)
+        if query:
+            raise ValueError("--url-query: curl sends no query of its own together with --get")
+        query, body = body, None
+    if query:
+        urls = [f"{url}{'&' if '?' in url else '?'}{query}" for url in urls]
+    headers = _build_headers(flags, values, body_type if body is not None else "")
     settings = _build_settings(values, headers)
     notes = list(_describe_ignored(ignored))
     if version := _find_http2(flags):
@@ -124,60 +124,41 @@ def _choose_method(values: Mapping[str, str], *, has_body: bool) -> str:
     return "POST" if has_body else "GET"
 
 
-def _build_body(flags: Iterable[CurlFlag], read_file: ReadFile) -> str | None:
-    parts: list[str] = []
-    for flag in flags:
-        if flag.name in _DATA:
-            part = _read_data(flag, read_file)
-            # JSON is joined as it is, everything else as the fields of a form.
-            if parts and flag.name == "json":
-                parts[-1] += part
-            else:
-                parts.append(part)
-    return "&".join(parts) if parts else None
-
-
-def _read_data(flag: CurlFlag, read_file: ReadFile) -> str:
-    if flag.name == "data-raw":
-        return flag.value
-    if flag.name == "data-urlencode":
-        return _encode(flag.value, read_file)
-    if not flag.value.startswith("@"):
-        return flag.value
-    content = read_file(flag.value[1:])
-    keeps_lines = flag.name in ("data-binary", "json")
-    return content if keeps_lines else content.replace("\r", "").replace("\n", "")
-
-
-def _encode(value: str, read_file: ReadFile) -> str:
-    """`content`, `=content`, `name=content`, `@file` or `name@file`, of which the content is encoded."""
-    name, sign, content = value.partition("=")
-    if not sign:
-        name, at, file = value.partition("@")
-        if not at:
-            return quote_plus(value)
-        content = read_file(file)
-    return f"{name}={quote_plus(content)}" if name else quote_plus(content)
+def _build_query(flags: Iterable[CurlFlag], read_file: ReadFile) -> str:
+    """What `--url-query` adds: encoded as by `--data-urlencode`, and as it is behind a plus."""
+    texts = [flag.value for flag in flags if flag.name == "url-query"]
+    return "&".join(text[1:] if text.startswith("+") else encode_pair(text, read_file) for text in texts)
 
 
 def _build_headers(
-    flags: Sequence[CurlFlag], values: Mapping[str, str], *, has_body: bool
+    flags: Sequence[CurlFlag], values: Mapping[str, str], body_type: str
 ) -> list[tuple[str, str]]:
     """What curl sends for its flags, unless `-H` gives a header of the same name or takes it away."""
     cookies = "; ".join(_read_cookies(flag.value) for flag in flags if flag.name == "cookie" and flag.value)
-    implied = [*_list_implied(values, has_body=has_body), ("Cookie", cookies)]
+    implied = [*_list_implied(values, body_type), ("Cookie", cookies)]
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
+    if body_type.startswith("multipart/"):
+        given = [_add_boundary(header, body_type) for header in given]
     replaced = {name.lower() for name, _, _ in given}
     kept = [(name, value) for name, value in implied if value and name.lower() not in replaced]
     return [*kept, *((name, value) for name, value, is_sent in given if is_sent)]
 
 
-def _list_implied(values: Mapping[str, str], *, has_body: bool) -> Iterator[tuple[str, str]]:
+def _add_boundary(header: tuple[str, str, bool], form_type: str) -> tuple[str, str, bool]:
+    """A header of a form, whose content type gets a boundary from curl as well."""
+    name, value, is_sent = header
+    if name.lower() != "content-type" or not is_sent:
+        return header
+    if "boundary" in value.lower():
+        raise ValueError(f"-H: {name}: {value}: leave the boundary out, it is that of the form")
+    return name, f"{value};{form_type.partition(';')[2]}", is_sent
+
+
+def _list_implied(values: Mapping[str, str], body_type: str) -> Iterator[tuple[str, str]]:
     """The headers that flags stand for; one of a flag without a value is empty, and not sent."""
-    if has_body:
-        yield "Content-Type", _JSON if "json" in values else _FORM
+    yield "Content-Type", body_type
     if "json" in values:
-        yield "Accept", _JSON
+        yield "Accept", JSON_TYPE
     if "compressed" in values:
         yield "Accept-Encoding", "gzip, deflate"
     yield "User-Agent", values.get("user-agent", "")

@@ -19,7 +19,7 @@ _LONG_BY_SHORT = {
 WITH_VALUE = frozenset({
     "request", "header", "data", "data-raw", "data-binary", "data-ascii", "data-urlencode", "json", "user",
     "cookie", "user-agent", "referer", "proxy", "max-time", "url", "oauth2-bearer", "cacert", "cert", "key",
-    "max-redirs", "range",
+    "max-redirs", "range", "form", "form-string", "url-query",
 })  # fmt: skip
 """Flags with a value that have a counterpart in a spec."""
 VERSIONS = ("http1.1", "http2", "http2-prior-knowledge")

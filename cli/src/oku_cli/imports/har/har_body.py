@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from oku_core.spec.values.request_content import quote_form_name
+from oku_core.spec.values.request_content import FormPart, write_form
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _BOUNDARY = re.compile(r"boundary=(\"[^\"]*\"|[^\s;\"]+)", re.IGNORECASE)
@@ -64,17 +64,14 @@ def _build_multipart(fields: Sequence[Mapping[str, Any]], kind: str) -> PostedBo
     """The parts of a form with files (RFC 7578), with the boundary that the recorded header names."""
     found = _BOUNDARY.search(kind)
     boundary = found[1].strip('"') if found else "oku-form-boundary"
-    lines, notes = [], []
+    parts, notes = [], []
     for each in fields:
-        disposition = f'Content-Disposition: form-data; name="{quote_form_name(str(each["name"]))}"'
-        if name := each.get("fileName"):
-            disposition += f'; filename="{quote_form_name(str(name))}"'
-            if not each.get("value"):
-                notes.append(f"the file {name} is not in the recording: an empty one is sent")
+        filename = str(each["fileName"]) if each.get("fileName") else None
+        if filename and not each.get("value"):
+            notes.append(f"the file {filename} is not in the recording: an empty one is sent")
         part_type = " ".join(str(each.get("contentType") or "").split())
-        type_line = [f"Content-Type: {part_type}"] if part_type else []
-        lines += [f"--{boundary}", disposition, *type_line, "", read_value(each)]
-    body = "\r\n".join([*lines, f"--{boundary}--", ""])
+        parts.append(FormPart(str(each["name"]), read_value(each), filename, part_type))
+    body = write_form(parts, boundary).decode()
     return PostedBody(body, kind if found else f"{_MULTIPART}; boundary={boundary}", notes)
 
 

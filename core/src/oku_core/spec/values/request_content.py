@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonError, decode_document
@@ -167,7 +167,37 @@ def find_body_type(body: str) -> str | None:
     return None
 
 
-def quote_form_name(text: str) -> str:
+class FormPart(NamedTuple):
+    """A field or a file of a form.
+
+    Attributes:
+        name: of the field.
+        content: its value, or the content of the file.
+        filename: None if it is no file.
+        type: its content type; empty if none is sent.
+    """
+
+    name: str
+    content: str | bytes
+    filename: str | None = None
+    type: str = ""
+
+
+def write_form(parts: Iterable[FormPart], boundary: str) -> bytes:
+    """The body of a form as `multipart/form-data` (RFC 7578)."""
+    pieces: list[bytes] = []
+    for part in parts:
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{_quote_form_name(part.name)}"'
+        if part.filename is not None:
+            head += f'; filename="{_quote_form_name(part.filename)}"'
+        if part.type:
+            head += f"\r\nContent-Type: {part.type}"
+        content = part.content if isinstance(part.content, bytes) else part.content.encode()
+        pieces += (head.encode(), b"\r\n\r\n", content, b"\r\n")
+    return b"".join((*pieces, f"--{boundary}--\r\n".encode()))
+
+
+def _quote_form_name(text: str) -> str:
     """The name of a field or a file within the quotes of a part, as browsers write it (HTML, 4.10.21.8)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 

@@ -67,6 +67,8 @@ def test_urls_are_completed() -> None:
     assert read("curl h/a#b").url == "http://h/a"
     assert read("curl 'h/login?next=http://a'").url == "http://h/login?next=http://a"
     assert read("curl -G 'h/?a=1' -d b=2 -d c=3").url == "http://h/?a=1&b=2&c=3"
+    assert read("curl h --url-query 'a=1 2' --url-query +b=%3d").url == "http://h?a=1+2&b=%3d"
+    assert read("curl 'h/?a' --url-query n@f -d x").url == "http://h/?a&n=f%0Asecond%0A"
     assert read("curl -g 'http://h/{a,b}[1-2]'").url == "http://h/{a,b}[1-2]"
     assert read("curl 'http://[::1]/?q=/../'").url == "http://[::1]/?q=/../"
     assert read("curl --path-as-is http://h/a/../b").url == "http://h/a/../b"
