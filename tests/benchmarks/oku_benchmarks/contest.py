@@ -174,6 +174,8 @@ class Turn:
     cpu_us: float
     cpu_share: float
     target_share: float
+    sent: int
+    wanted: int
 
 
 @dataclass(kw_only=True)
@@ -187,7 +189,17 @@ class Contest:
     connections: int = 100
     streams: int = 1
     turns: dict[str, list[Turn]] = field(default_factory=dict)
-    goals: list[Goal] = field(default_factory=list)
+
+    @property
+    def goals(self) -> list[Goal]:
+        """That each request of those that count reached the target once."""
+        goals, text = [], "the target receives each request once"
+        for name, turns in self.turns.items():
+            sent, wanted = (sum(getattr(turn, figure) for turn in turns) for figure in ("sent", "wanted"))
+            is_met, contestant = all(turn.sent == turn.wanted for turn in turns), self.contestants[name]
+            if contestant.is_oku or contestant.counts:
+                goals.append(Goal(f"{name}: {text}", f"{sent:,} of {wanted:,}", is_met, contestant.is_oku))
+        return goals
 
     def hold_round(self, number: int) -> None:
         """One turn of each contestant; the order changes from round to round."""
@@ -253,11 +265,6 @@ class Contest:
             looks, process = run_oku(self.folder, command, options).looks, WORKER
         else:
             looks, process = self._play_other(command), _CLIENT
-        sent, wanted = looks[-1].sent, effort.requests * contestant.steps
-        if contestant.is_oku or contestant.counts:
-            text = f"{name}: the target receives each request once"
-            result = f"{sent:,} of {wanted:,}"
-            self.goals.append(Goal(text, result, sent == wanted, is_exact=contestant.is_oku))
         window = cut_window(looks)
         iterations, cpu_s = window.sent / contestant.steps, window.measure_cpu_s(process)
         return Turn(
@@ -265,6 +272,8 @@ class Contest:
             cpu_us=cpu_s / iterations * 1e6,
             cpu_share=cpu_s / window.length_s,
             target_share=window.measure_share(_TARGET),
+            sent=looks[-1].sent,
+            wanted=effort.requests * contestant.steps,
         )
 
     def _play_other(self, command: Sequence[str]) -> Sequence[Look]:
@@ -279,9 +288,16 @@ class Contest:
             child.wait(10.0)
 
 
-HEAD = ("requests/s", "Oku's rate to this", "µs of CPU each", "Oku's µs to this", "cores", "target's cores")
-
-
 def build_contest_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
     """The table of one or several contests."""
-    return Table((title, *HEAD), rows)
+    ratio = "the first's {} to this"
+    head = (
+        title,
+        "rate",
+        ratio.format("rate"),
+        "µs of CPU each",
+        ratio.format("µs"),
+        "cores",
+        "target's cores",
+    )
+    return Table(head, rows)

@@ -8,16 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from oku_benchmarks.report import BenchmarkError, log
 
 PEERS = Path(".peers")
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(NamedTuple):
     """A program to build with `go` or `cargo`."""
 
     compiler: str

@@ -27,10 +27,8 @@ from oku_benchmarks.processes import read_cpu_s, read_memory_mb
 from oku_benchmarks.report import BenchmarkError, Goal, Plan, Report, Table, log
 from oku_core.accounting.histogram import find_rank
 
-_WORKER_RPS = 667
-"""Of a worker in the posts' own case."""
-_NOBODY = "http://127.0.0.1:9/{i}"
-"""Simulated workers do not ask this address."""
+_WORKER_RPS = 667  # as in the posts' own case
+_NOBODY = "http://127.0.0.1:9/{i}"  # simulated workers do not ask it
 _LIMIT_S = 600.0
 
 

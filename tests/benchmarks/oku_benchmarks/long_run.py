@@ -9,7 +9,7 @@ from statistics import median
 
 from oku_benchmarks.contest import OkuOptions, run_oku
 from oku_benchmarks.processes import Look, cut_window, find_peak_mb, find_tree
-from oku_benchmarks.report import Goal, Plan, Report, Table, log
+from oku_benchmarks.report import NONE, Goal, Plan, Report, Table, log
 from oku_core.spec.values.delay import parse_delay
 
 
@@ -86,7 +86,7 @@ def measure_long_run(plan: Plan, load: LongRun) -> Report:
             is_exact=True,
         )
     ]
-    if mean_s := parse_delay(load.delay).mean_s:
+    if (mean_s := parse_delay(load.delay).mean_s) and not load.kills:
         possible = load.workers * load.concurrency / mean_s
         share = window.rate_rps / possible
         measured.append(("share of concurrency / mean delay", f"{share:.1%} of {possible:,.0f}/s"))
@@ -100,9 +100,10 @@ def measure_long_run(plan: Plan, load: LongRun) -> Report:
     names = sorted({name for look in run.looks for name in look.vitals})
     peaks_mb = {name: find_peak_mb(run.looks, name) for name in names}
     growths_mb = {name: _measure_growth(run.looks, name) for name in names}
-    shares = {name: f"{window.measure_share(name):.2f}" for name in window.names}
+    # What is killed begins anew, and its processor time is that of the process that waited for it.
+    shares = {name: f"{window.measure_share(name):.2f}" for name in window.names if not load.kills}
     rows = [
-        (name, f"{peaks_mb[name]:.1f} MB", f"{growths_mb[name]:+.1f} MB", shares.get(name, "killed"))
+        (name, f"{peaks_mb[name]:.1f} MB", f"{growths_mb[name]:+.1f} MB", shares.get(name, NONE))
         for name in names
     ]
     for row in (*measured, *rows):

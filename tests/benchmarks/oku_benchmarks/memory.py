@@ -21,7 +21,7 @@ _BASE = 100
 
 def measure_run(plan: Plan) -> Report:
     """A million requests at full speed, 1,000 in flight in one worker: memory of every process."""
-    requests, in_flight = plan.requests or plan.choose(1_000_000, 20_000), plan.choose(1_000, 100)
+    requests, in_flight = plan.requests or plan.choose(1_000_000, 8_000), plan.choose(1_000, 100)
     load = LongRun(requests=requests, concurrency=in_flight, engine="aiohttp", most_mb=130.0)
     return measure_long_run(plan, load)
 

@@ -23,7 +23,6 @@ from oku_benchmarks.processes import read_memory_mb
 from oku_benchmarks.report import Goal, Plan, Report, Table, log
 from oku_benchmarks.targets import DelayServer
 
-_LOOK_S = 1.0
 _END_S = 600.0
 
 
@@ -103,7 +102,7 @@ def _play(folder: Path, size: Size) -> tuple[list[str], list[Goal]]:
             run = api.submit(**size.build_spec(server.base))
             first, deadline = Phase(api, run, gaps[0]), time.monotonic() + _END_S
             while (summary := first.look())["state"] != "completed" and time.monotonic() < deadline:
-                time.sleep(_LOOK_S)
+                time.sleep(1.0)
         with _watch(broker_url, data, gaps[1]) as api:
             anew = Phase(api, run, gaps[1])
             summary = anew.look()

@@ -19,8 +19,7 @@ from oku_cli.process.child import Child
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 _LOOK_S = 0.05
-_MEMORY_S = 0.5
-"""Memory is measured this often: reading it takes the kernel a millisecond per process."""
+_MEMORY_S = 0.5  # between two looks at memory, which take the kernel a millisecond per process
 
 Count = Callable[[], int]
 """Returns how many requests the target has received."""
@@ -171,11 +170,12 @@ class Observer:
 
 
 def cut_window(looks: Sequence[Look], begin: float = 0.2, end: float = 0.9) -> Window:
-    """The time between two shares of the requests, without starting up and winding down."""
+    """The time between two shares of the requests, in which no process ends."""
     sent = looks[-1].sent
-    first = next((look for look in looks if look.sent >= max(1, begin * sent)), None)
-    last = next((look for look in looks if look.sent >= end * sent), None)
-    if first is None or last is None or last.at <= first.at or not last.sent > first.sent:
+    first = next(look for look in looks if look.sent >= begin * sent)
+    living = [look for look in looks if look.vitals.keys() >= first.vitals.keys()]
+    last = next((look for look in living if look.sent >= end * sent), living[-1])
+    if not first.vitals or last.sent <= first.sent:
         raise BenchmarkError(f"no window between {begin:.0%} and {end:.0%} of {sent:,} requests: too few")
     return Window(first, last)
 

@@ -11,7 +11,6 @@ from docs.tools.generated_parts import build_table
 
 _T = TypeVar("_T")
 NONE = "–"  # noqa: RUF001  # typography
-"""A cell for what there is not."""
 
 
 class BenchmarkError(Exception):

@@ -38,10 +38,8 @@ from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoin
 from oku_core.messaging.order import Control, Intervals, Stop
 from oku_core.messaging.signing import Signer
 
-_SLOT_S = 0.01
-"""So often is Valkey asked."""
-_ARRIVALS_PER_S = 250
-"""So many workers come in a second, as a cluster would start them."""
+_SLOT_S = 0.01  # so often is Valkey asked
+_ARRIVALS_PER_S = 250  # as a cluster would start workers
 _MOST_DELAYS = 100_000
 _EVENT_NAME = PROGRESS_EVENT.replace("-", ".")
 _ORDERS_TOPIC, _PUSHED_TOPIC = f"/0.{ORDERS_EXCHANGE}", "__keyevent@0__:lpush"

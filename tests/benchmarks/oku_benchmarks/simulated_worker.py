@@ -16,14 +16,11 @@ from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 
 _ANSWER_BYTES, _BUCKETS = 13, 1_000
-_EARLY_S = (0.5, 1.0, 2.0)
-"""So long after its first request of a run a worker reports how fast it is."""
-_MOST_EARLY_S = 6.0
+_EARLY_S = (0.5, 1.0, 2.0)  # after its first request of a run a worker reports how fast it is
+_MOST_EARLY_S, _REPEAT_S = 6.0, 1.0
 _SPARE_S = 8.0
 """It asks for more when what it may take lasts so long, or when a third of it is left."""
-_SHORTEST_S = 0.05
-"""Between two checkpoints."""
-_REPEAT_S = 1.0
+_SHORTEST_S = 0.05  # between two checkpoints
 
 
 @lru_cache(maxsize=64)

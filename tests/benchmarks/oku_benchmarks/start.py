@@ -28,9 +28,9 @@ _LINES: Mapping[str, str] = {
 }
 """What newcomers type."""
 _IMPORT = """import sys, time
-began = time.perf_counter()
+began = time.process_time()
 import {module}
-print(time.perf_counter() - began, len(sys.modules))"""
+print(time.process_time() - began, len(sys.modules))"""
 _IMPORTS = ("oku_cli.main", "oku_workers.process", "oku_coordinator.process", "oku_server.process")
 
 
@@ -140,7 +140,7 @@ def measure_tools(plan: Plan) -> Report:
 
 
 def measure_imports(plan: Plan) -> Report:
-    """How long each process takes to import its modules, and how many modules those are."""
+    """The processor time that each process takes for its imports, and how many modules those are."""
     rows = []
     for module in _IMPORTS:
         seconds, counts = [], []
@@ -154,4 +154,4 @@ def measure_imports(plan: Plan) -> Report:
             (f"`{module}`", f"{build_spread(seconds).format('.2f')} s", build_spread(counts).format())
         )
         log(f"  {', '.join(rows[-1])}")
-    return Report(tables=[Table(("process", "imports", "modules"), rows)])
+    return Report(tables=[Table(("process", "processor time of imports", "modules"), rows)])

@@ -22,8 +22,7 @@ from oku_server.counts.count_table import NO_RUN
 _READY_S = 15.0
 _END_S = 5.0
 _DECODE = msgspec.json.Decoder(Sample).decode
-_FULL = 0.97
-"""Of the window, in the mean of a second."""
+_FULL = 0.97  # of the window, in the mean of a second
 
 
 class Target(Protocol):

@@ -79,6 +79,12 @@ def test_a_window_is_between_two_shares_of_the_requests() -> None:
     assert find_peak_mb(build_looks(0, 7, 3), "w") == 7
 
 
+def test_a_window_ends_before_a_process_does() -> None:
+    """Requests that were counted after the last look at it are not in the window."""
+    looks = [*build_looks(0, 20, 60, 80), Look(at=4.0, sent=100, vitals={})]
+    assert cut_window(looks).end == looks[3]
+
+
 def test_a_run_without_requests_has_no_window() -> None:
     """Neither has one whose requests were sent at once."""
     for sent in ((0, 0, 0), (0, 100, 100)):
