@@ -40,6 +40,7 @@ def list_modules(code: str, *arguments: str, **environment: str) -> set[str]:
     return set(json.loads(output)) & HEAVY
 
 
+@pytest.mark.heavy
 def test_a_command_loads_nothing_heavy_before_it_is_called() -> None:
     """Its options are read, its help is shown and its arguments are completed without that."""
     names = ["run", "resume", "server", "worker", "coordinator", "pause", "cancel", "rm", "replay"]

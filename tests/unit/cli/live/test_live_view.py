@@ -296,6 +296,7 @@ def test_a_terminal_shows_what_fits(make_tick: MakeTick) -> None:
     assert rows[-1].startswith("and ")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("height", [5, 10, 16, 18, 20, 22, 24, 30, 40, 60])
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_the_tables_never_make_the_frame_higher_than_the_terminal(

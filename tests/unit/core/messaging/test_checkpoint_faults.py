@@ -406,7 +406,7 @@ def test_a_true_checkpoint_passes(checkpoint: Checkpoint) -> None:
     assert checkpoint.covered == len(set(range(checkpoint.done)) - set(checkpoint.in_flight))
 
 
-@settings(max_examples=100)
+@settings(max_examples=3 * settings().max_examples)
 @given(data=st.data(), checkpoint=true_checkpoints())
 def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
     data: st.DataObject, checkpoint: Checkpoint

@@ -248,7 +248,7 @@ def test_a_long_value_is_cut() -> None:
     assert read_fault(Source(None, {"name": "x" * 101})).startswith("--name: 'xxx")
 
 
-@settings(max_examples=600)
+@settings(max_examples=6 * settings().max_examples)
 @given(field=st.sampled_from(FIELDS), value=st.text() | st.text(alphabet="http:/[]{}i@?#. x2,AGET0\n٣"))
 def test_any_text_is_read_or_refused_in_one_line(field: Field, value: str) -> None:
     """A parser raises only `ValueError`, and a value that it accepts is read back as the same value."""

@@ -274,7 +274,7 @@ def play(kind: Kind, scene: Scene, patch: pytest.MonkeyPatch) -> list[object]:
     return [*subject.told, site.close(), *leases.tell()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=4 * settings().max_examples, deadline=None)
 @given(scenes)
 def test_both_do_the_same(kinds: tuple[Kind, Kind], scene: Scene) -> None:
     """Whatever comes: what is called and sent, and what is counted at the end of the turn."""
@@ -323,6 +323,7 @@ def test_what_a_socket_does_not_take_is_left_to_the_transport(
         assert len(sent) % len(requests) == rests[0][2]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("targets", [1, 3])
 def test_it_keeps_no_reference_of_its_own(kinds: tuple[Kind, Kind], targets: int) -> None:
     """However many answers have come, whatever they count as and whatever follows; and it goes itself."""
@@ -360,6 +361,7 @@ def test_it_keeps_no_reference_of_its_own(kinds: tuple[Kind, Kind], targets: int
         assert max(map(abs, grown)) < 50, grown
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("field", ["tally", "_build", "_feed", "_turns", "_route", "_batch"])
 def test_an_exchange_that_leads_to_itself_can_be_collected(kinds: tuple[Kind, Kind], field: str) -> None:
     """Its type does not outlive it either."""
@@ -375,6 +377,7 @@ def test_an_exchange_that_leads_to_itself_can_be_collected(kinds: tuple[Kind, Ki
         assert sys.getrefcount(kind.exchange) < before + 20
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("field", ["shapes", "find_known"])
 def test_a_route_that_leads_to_itself_can_be_collected(kinds: tuple[Kind, Kind], field: str) -> None:
     """As the patterns of a route may."""
