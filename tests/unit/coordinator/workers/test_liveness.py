@@ -100,6 +100,13 @@ def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> No
     assert [worker.name for worker in short.remove_silent(2.6)] == ["w1"]
 
 
+def test_a_worker_that_was_only_named_dies_as_well(roster: Roster) -> None:
+    """Its timeout begins when it is named first, however often it is named again."""
+    roster.add_named("w1", "b1", 0.0)
+    roster.add_named("w1", "b1", 9.0)
+    assert [worker.name for worker in roster.remove_silent(10.1)] == ["w1"]
+
+
 def test_a_round_in_which_nobody_could_be_heard_does_not_count(roster: Roster) -> None:
     """The coordinator stalled, or had no broker."""
     record(roster, build_progress(leases=("l1",)), 0.0)
