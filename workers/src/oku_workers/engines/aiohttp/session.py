@@ -55,8 +55,9 @@ def build_session(spec: Spec, context: EngineContext) -> ClientSession:
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
-    if not (hasattr(session, "_retry_connection") and hasattr(BaseConnector, "_create_connection")):
-        raise EngineError("this aiohttp cannot be kept from sending requests twice, or told how to connect")
+    hooks = "_create_connection", "_update_proxy_auth_header_and_build_proxy_req"
+    if not (hasattr(session, "_retry_connection") and all(hasattr(BaseConnector, hook) for hook in hooks)):
+        raise EngineError("this aiohttp has other names inside: it might send requests twice")
     session._retry_connection = False  # noqa: SLF001
     return session
 
