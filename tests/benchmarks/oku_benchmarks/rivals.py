@@ -190,11 +190,11 @@ def build_oku_code(script: str) -> Callable[[str, Effort], list[str]]:
     ]  # fmt: skip
 
 
-HTTPTOOLS = Contestant(is_oku=True, build=build_oku("--engine", "httptools"), expected_rps=60_000)
-AIOHTTP = Contestant(is_oku=True, build=build_oku("--engine", "aiohttp"), expected_rps=10_000)
+HTTPTOOLS = Contestant(is_oku=True, build=build_oku("--engine", "httptools"), expected_rps=20_000)
+AIOHTTP = Contestant(is_oku=True, build=build_oku("--engine", "aiohttp"), expected_rps=4_000)
 WRK = Contestant(program="wrk", build=_wrk)
 H2LOAD = Contestant(program="h2load", build=_h2load)
-BARE_LOOP = Contestant(package="aiohttp", build=_loop(), counts=True, expected_rps=10_000)
+BARE_LOOP = Contestant(package="aiohttp", build=_loop(), counts=True, expected_rps=4_000)
 
 RATE: Mapping[str, Contestant] = {
     "oku": HTTPTOOLS,
