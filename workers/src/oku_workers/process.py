@@ -147,7 +147,7 @@ class Worker:
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
         raise_open_files()
-        self._say_ready(is_ready=False)
+        self._set_ready(is_ready=False)
         # Objects of the start-up live as long as the process; what requests leave behind is freed by
         # counting references, so that cycles are rare.
         gc.freeze()
@@ -186,7 +186,7 @@ class Worker:
         sender.call_soon(lambda: sender.call_soon(self._begin_to_speak))
 
     def _begin_to_speak(self) -> None:
-        self._say_ready(is_ready=not self._leaving.locked())
+        self._set_ready(is_ready=not self._leaving.locked())
         self._heartbeat.start()
 
     def _on_signal(self, *_: object) -> None:
@@ -223,7 +223,7 @@ class Worker:
 
     def _await_confirmations(self) -> None:
         """Wait until all leases are confirmed, or no confirmation can come."""
-        self._say_ready(is_ready=False)
+        self._set_ready(is_ready=False)
         grace_s = self._settings.grace_s
         began_at = time.monotonic()
         self._loop_thread.ask(lambda: self._runner.stop_all(grace_s))
@@ -240,7 +240,7 @@ class Worker:
                 _log.warning("nobody has confirmed the last checkpoints, but the broker has them")
                 return
 
-    def _say_ready(self, *, is_ready: bool) -> None:
+    def _set_ready(self, *, is_ready: bool) -> None:
         if (file := self._settings.ready_file) is None:
             return
         if is_ready:

@@ -118,7 +118,7 @@ class Tunnel:
             while True:
                 await asyncio.sleep(self._pause_s if self._is_down() else POLL_S)
                 try:
-                    await self._look(session)
+                    await self._probe(session)
                 except Exception as error:  # noqa: BLE001  # nothing else would forward the port again
                     self._trouble = f"kubectl port-forward cannot be started: {error}"
 
@@ -127,7 +127,7 @@ class Tunnel:
         self._child.kill()
         self._child.wait(_END_S)
 
-    async def _look(self, session: aiohttp.ClientSession) -> None:
+    async def _probe(self, session: aiohttp.ClientSession) -> None:
         if not self._is_down():
             if await self._request(session, "/healthz") is not None:
                 self._pause_s, self._silent_probes = FIRST_PAUSE_S, 0

@@ -51,11 +51,11 @@ class Interrupts:
         self._noted = asyncio.Event()
         self.received: SignalAction | None = None
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._note, on_sigterm)
+        loop.add_signal_handler(signal.SIGTERM, self._receive, on_sigterm)
         for number in (signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._note, on_others)
+            loop.add_signal_handler(number, self._receive, on_others)
 
-    def _note(self, action: SignalAction) -> None:
+    def _receive(self, action: SignalAction) -> None:
         if not self._noted.is_set():  # the first of several that wait counts
             self.received = action
         self._noted.set()

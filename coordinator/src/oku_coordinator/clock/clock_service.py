@@ -85,7 +85,7 @@ class ClockService(threading.Thread):
         try:
             question = decode_question(self._signer, datagram)
         except RejectedMessageError as error:
-            self._rejections.note(error, str(address[0]))
+            self._rejections.record(error, str(address[0]))
             self._ending.wait(_PAUSE_S)
             return
         answer = ClockAnswer(nonce=question.nonce, kernel=self._kernel, monotonic_ns=self._monotonic_ns())

@@ -76,7 +76,7 @@ class Rejections:
             self._metrics.count_rejected(error.rejection)
             self._version_skew.record(error)
         else:
-            self._rejected.note(error)
+            self._rejected.record(error)
 
     def describe(self) -> Iterator[str]:
         """Recently dropped messages, a line per kind."""

@@ -83,7 +83,7 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
     """
     broker_url, tls = split_tls(broker_url)
     refuse_compression()
-    app = App(key, reject or RejectionLog(_log).note, broker=broker_url)
+    app = App(key, reject or RejectionLog(_log).record, broker=broker_url)
     arguments = {"x-queue-type": "quorum"} if is_amqp(broker_url) else None
     app.conf.update(
         accept_content=["json"],

@@ -324,7 +324,7 @@ def read_json_body(envelope: Any) -> bytes | str:
 
 
 def _log_unreadable(error: Exception) -> None:
-    _unreadable_log.note(
+    _unreadable_log.record(
         MalformedMessageError(f"kombu cannot read it: {type(error).__name__}: {error!s:.80}")
     )
 

@@ -74,7 +74,7 @@ class RejectionLog:
         self._total = 0
         self._last = ""
 
-    def note(self, error: RejectedMessageError, peer: str = "") -> None:
+    def record(self, error: RejectedMessageError, peer: str = "") -> None:
         """Count one more rejected message, from the address `peer` where that is known."""
         self._count(error.rejection)
         with self._lock:

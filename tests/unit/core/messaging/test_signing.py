@@ -31,9 +31,9 @@ def test_a_flood_is_logged_as_one_line_a_minute(caplog: pytest.LogCaptureFixture
     clock = Clock()
     log = RejectionLog(logging.getLogger("oku"), clock=clock)
     for _ in range(100_000):
-        log.note(ForgedMessageError("a report is not signed"))
+        log.record(ForgedMessageError("a report is not signed"))
     clock.now += 60
-    log.note(MalformedMessageError("Invalid JSON"))
+    log.record(MalformedMessageError("Invalid JSON"))
     assert [record.getMessage() for record in caplog.records] == [
         "messages from the broker were dropped: 1, the last because a report is not signed",
         "messages from the broker were dropped: 100000, the last because Invalid JSON",
@@ -44,15 +44,15 @@ def test_each_message_is_counted_by_its_reason() -> None:
     """The counts feed a metric."""
     counted: list[Rejection] = []
     log = RejectionLog(logging.getLogger("oku"), counted.append)
-    log.note(ForgedMessageError("x"))
-    log.note(MalformedMessageError("y"))
+    log.record(ForgedMessageError("x"))
+    log.record(MalformedMessageError("y"))
     assert counted == [Rejection.FORGED, Rejection.MALFORMED]
     # Rejected messages are described for a minute.
     clock = Clock()
     log = RejectionLog(logging.getLogger("oku"), clock=clock)
     assert log.describe() == ""
-    log.note(ForgedMessageError("x"))
-    log.note(ForgedMessageError("y"))
+    log.record(ForgedMessageError("x"))
+    log.record(ForgedMessageError("y"))
     clock.now += 60
     assert log.describe() == "messages from the broker were dropped: 2, the last because y"
     clock.now += 1
@@ -62,7 +62,7 @@ def test_each_message_is_counted_by_its_reason() -> None:
 def test_what_was_dropped_and_where_it_came_from_are_in_the_line(caplog: pytest.LogCaptureFixture) -> None:
     """Messages of the broker have no address; datagrams have."""
     log = RejectionLog(logging.getLogger("oku"), what="clock requests")
-    log.note(ForgedMessageError("a question is not signed"), "10.1.2.3")
+    log.record(ForgedMessageError("a question is not signed"), "10.1.2.3")
     line = "clock requests were dropped: 1, the last from 10.1.2.3 because a question is not signed"
     assert caplog.messages == [line]
     assert log.describe() == line

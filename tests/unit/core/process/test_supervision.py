@@ -29,7 +29,7 @@ ALONE = {
     ("oku_workers/runs/engine_switch.py", "end_kept"): "its lease is finished, whatever becomes of it",
     ("oku_workers/runs/run_sources.py", "fetch_for"): "awaited where it is made",
     ("oku_workers/runs/engine_switch.py", "load_ahead"): "one loading: the coordinator asks for it again",
-    ("oku_workers/files/file_fetcher.py", "_have"): "awaited where it is made",
+    ("oku_workers/files/file_fetcher.py", "_get_in_thread"): "awaited where it is made",
     ("oku_workers/files/run_files.py", "_begin"): "one file: each waiter receives its failure",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
 }

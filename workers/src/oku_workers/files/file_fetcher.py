@@ -81,15 +81,15 @@ class FileFetcher:
 
     async def _try(self, file: FileRef) -> HeldFile:
         while True:
-            if held := await _have(lambda: self._cache.hold(file), _release):
+            if held := await _get_in_thread(lambda: self._cache.hold(file), _release):
                 return held
-            if partial := await _have(lambda: self._cache.open_partial(file), _close):
+            if partial := await _get_in_thread(lambda: self._cache.open_partial(file), _close):
                 break
             await self._sleep(_LOOK_S)
         try:
             if partial.received < file.size:
                 await self._download(file, partial)
-            return await _have(partial.finish, _release)
+            return await _get_in_thread(partial.finish, _release)
         finally:
             partial.close()
 
@@ -125,7 +125,7 @@ class FileFetcher:
             raise ConnectionError(f"the coordinator answers {status}")
 
 
-async def _have(get: Callable[[], T], let_go: Callable[[T], object]) -> T:
+async def _get_in_thread(get: Callable[[], T], let_go: Callable[[T], object]) -> T:
     """Get something in a thread; let go of it if the task is cancelled meanwhile, or its lock would stay."""
     getting = asyncio.ensure_future(asyncio.to_thread(get))
     try:

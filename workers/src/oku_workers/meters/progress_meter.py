@@ -96,16 +96,16 @@ class _SeenTimes:
         self._counts: dict[int, int] = {}
         """Afterwards: the count of each bucket that held something."""
 
-    def tell_news(self, later: Distribution, news: _Times) -> None:
+    def add_news(self, later: Distribution, news: _Times) -> None:
         """Add what a distribution has more than was seen, which is all of it from now on."""
         news.sum_us += later.sum_us - self._sum_us
         self._sum_us = later.sum_us
         if isinstance(later.counts, list):
-            self._tell_dense(later.counts, later, news)
+            self._add_dense(later.counts, later, news)
         else:
-            self._tell_sparse(later.counts, news.counts)
+            self._add_sparse(later.counts, news.counts)
 
-    def _tell_dense(self, counts: list[int], later: Distribution, news: _Times) -> None:
+    def _add_dense(self, counts: list[int], later: Distribution, news: _Times) -> None:
         first = bucket_index(min(later.min_us, later.max_us)) // _STRETCH * _STRETCH
         for at in range(first, bucket_index(later.max_us) + 1, _STRETCH):
             stretch, before = counts[at : at + _STRETCH], self._stretches.get(at, _NOTHING)
@@ -113,7 +113,7 @@ class _SeenTimes:
                 news.add_stretch(at, list(map(operator.sub, stretch, before)))
                 self._stretches[at] = stretch
 
-    def _tell_sparse(self, counts: dict[int, int], news: defaultdict[int, int]) -> None:
+    def _add_sparse(self, counts: dict[int, int], news: defaultdict[int, int]) -> None:
         for at, stretch in self._stretches.items():
             self._counts |= {bucket: count for bucket, count in enumerate(stretch, at) if count}
         self._stretches.clear()
@@ -169,7 +169,7 @@ class _News:
         seen.counts = LiveCounts(outcomes=list(tally.outcomes), bytes_received=tally.bytes_received)
         for time in LIVE_TIMES:
             if time in tally.times:
-                seen.times[time].tell_news(tally.times[time], self.times[time])
+                seen.times[time].add_news(tally.times[time], self.times[time])
 
 
 @dataclass
