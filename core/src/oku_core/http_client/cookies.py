@@ -1,4 +1,4 @@
-"""The cookies of a client, kept and sent back as RFC 6265 says; sections are named where they are followed.
+"""The cookies of a client, stored and sent back by RFC 6265; comments name its sections.
 
 A value goes back byte for byte as the server wrote it. Cookies of addresses are kept as well as those of
 names: many targets have no name. A list of public suffixes is out of scope: a server of `a.co.uk` can set a
@@ -30,7 +30,7 @@ _DIGITS = b"0123456789"
 _OF_TOKENS = {*range(9), *range(10, 32), *_DIGITS, *b":", *range(0x41, 0x5B), *range(0x61, 0x7B)}
 _OF_TOKENS |= {*range(0x7F, 0x100)}
 _BLANK_DELIMITERS = bytes([code if code in _OF_TOKENS else 32 for code in range(256)])
-"""Turns what stands between the tokens of a date into blanks (section 5.1.1)."""
+"""Turns the delimiters of a date into blanks (section 5.1.1)."""
 _MONTHS = {
     name: number
     for number, name in enumerate(b"jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
@@ -42,7 +42,7 @@ _NEVER = float("inf")
 
 
 class _Place(NamedTuple):
-    """What cookies look at in a URL: `host` in lower case, `path` without a query."""
+    """The parts of a URL that decide on cookies: `host` in lower case, `path` without a query."""
 
     is_secure: bool
     authority: str
@@ -192,7 +192,7 @@ def merge_cookies(given: str, kept: str) -> str:
 
 
 def parse_date(text: bytes) -> float | None:
-    """When a date is, in seconds since 1970, whatever its form (section 5.1.1); None if it is none."""
+    """A date of any form as seconds since 1970 (section 5.1.1); None if it is none."""
     time: tuple[int, int, int] | None = None
     day = month = year = None
     for token in text.translate(_BLANK_DELIMITERS).split(b" "):
@@ -215,7 +215,7 @@ def parse_date(text: bytes) -> float | None:
 
 
 def _parse_time(token: bytes) -> tuple[int, int, int] | None:
-    """Hours, minutes and seconds, each of one or two digits; what comes behind them does not matter."""
+    """Hours, minutes and seconds, each of one or two digits; the rest is ignored."""
     hours, colon, others = token.partition(b":")
     minutes, _, seconds = others.partition(b":")
     second = _parse_leading(seconds, 1, 2)
@@ -229,7 +229,7 @@ def _is_number(text: bytes) -> bool:
 
 
 def _parse_leading(token: bytes, fewest: int, most: int) -> int | None:
-    """The number that a token begins with, if it has so many digits."""
+    """The number at the start of a token; None if it has fewer or more digits."""
     count = len(token) - len(token.lstrip(_DIGITS))
     return int(token[:count]) if fewest <= count <= most else None
 
@@ -264,7 +264,7 @@ def _breaks_prefix(name: str, attributes: dict[bytes, bytes], place: _Place) -> 
 
 
 def _find_end_s(attributes: dict[bytes, bytes], now_s: float) -> float:
-    """When a cookie expires: `Max-Age` goes before `Expires`, and what cannot be read does not count."""
+    """When a cookie expires: `Max-Age` overrides `Expires`; malformed values are ignored."""
     age = attributes.get(b"max-age", b"")
     if age.removeprefix(b"-").isdigit():
         return now_s + float(age)  # infinite if it has very many digits
@@ -305,7 +305,7 @@ def _list_domains(host: str) -> tuple[str, ...]:
 
 
 def _find_default_path(path: str) -> str:
-    """The path of a cookie that names none (section 5.1.4): that of the request up to its last `/`."""
+    """The default path of a cookie (section 5.1.4): the path of the request up to its last `/`."""
     return path[: path.rfind("/")] or "/"
 
 

@@ -1,7 +1,7 @@
 """Why a request failed, as a short text of a bounded catalogue, made from what a client has met.
 
 A reason has no host, port, path or index in it, and so no secret, and the same cause is the same text with
-every client of Oku. What has no text of its own here is named as the system or the library names it.
+every client of Oku. Other causes have the text of the system or the library.
 """
 
 import errno
@@ -65,9 +65,9 @@ _CERTIFICATE = {
 }
 """The codes of OpenSSL, `X509_V_ERR_…` in x509_vfy.h."""
 _END_IN_HANDSHAKE = f"{TLS}unexpected eof while reading"
-"""As OpenSSL says it; event loops raise a `ConnectionResetError` without a number instead."""
+"""The text of OpenSSL; event loops raise a `ConnectionResetError` without a number instead."""
 _NO_PROTOCOL = frozenset({"TLSV1_ALERT_NO_APPLICATION_PROTOCOL", "NO_APPLICATION_PROTOCOL"})
-"""What OpenSSL says when a server speaks no protocol that it was offered: HTTP/2 is the only one that is."""
+"""Reasons of OpenSSL when a server accepts no offered protocol; only HTTP/2 is offered."""
 _LINKS = ("certificate_error", "os_error", "__cause__")
 """Where libraries keep the error that theirs is about."""
 _MOST_LINKS = 5
@@ -96,12 +96,12 @@ def explain_proxy_refusal(status: int) -> str:
 
 
 def explain_error(outcome: int, error: object, timeout: str) -> str:
-    """The reason of what ended with an error, or with a text of ours.
+    """The reason of a request that ended with an error, or with a text of ours.
 
     Args:
         outcome: what it counts as, as an index.
         error: an exception, or a reason.
-        timeout: what is said of requests that have taken too long.
+        timeout: the reason of requests that have taken too long.
     """
     if outcome == TIMEOUT:
         return timeout
@@ -168,7 +168,7 @@ def _explain_proxy(error: ProxyError) -> str:
 
 
 def _strip(text: str, *, numbers: bool = False) -> str:
-    """A text without what differs from one request to the next."""
+    """A text without the parts that vary from one request to the next."""
     shown = redact(text)
     return " ".join((shown if numbers else _VARYING.sub("", shown)).split())
 

@@ -1,4 +1,4 @@
-"""Reads the responses of one connection: where one ends, what it says, whether the connection can go on.
+"""Reads the responses of one connection: their heads, their ends, and whether the connection can be reused.
 
 All engines read with it, so that they accept and refuse the same. llhttp (by httptools) parses; where it does
 not judge as RFC 9112 does, and for the limits, the head is looked at here. What was chosen where the RFC
@@ -18,7 +18,7 @@ be as long (curl: 100 KiB, nginx: 8 KiB, aiohttp's own: 8 KiB)."""
 MOST_HEADERS = 1000
 """Header lines of one response, interim or final (curl: 5000, nginx: 1000, aiohttp's own: 128)."""
 LONGEST_FRAMING_BYTES = 65_536
-"""What may come between two pieces of a chunked body, or after it: the size of a chunk, the trailers."""
+"""Most bytes between two pieces of a chunked body, or after it: the size of a chunk, the trailers."""
 LARGEST_BODY_BYTES = 2**40
 """Bodies are dropped as they arrive: this only ends what no honest server sends."""
 
@@ -45,7 +45,7 @@ _BLANKS_BEFORE_COLON = re.compile(rb"(\n[!#$%&'*+\-.^_`|~0-9A-Za-z]++)([ \t]++)(
 
 
 class MalformedResponseError(Exception):
-    """What arrived is not HTTP, or has no end."""
+    """A response that is not HTTP, or has no end."""
 
     def without_response(self) -> Self:
         """The error without its traceback and causes, which hold the bytes of the response."""
@@ -64,7 +64,7 @@ class ResponseReader:
         head: status line and headers of the response, once they are complete.
         kept_bytes: how much of a body is kept, from its beginning; nothing of it unless this is set, which
             holds for the responses that begin after it.
-        body: what is kept of the body so far, as it was sent.
+        body: the kept part of the body so far, as it was sent.
         status: of the response that is being read.
         received: bytes of its body so far.
         has_head: whether status line and headers are complete.
@@ -127,7 +127,7 @@ class ResponseReader:
         """Read a piece of a response.
 
         Raises:
-            MalformedResponseError: no response can come of it.
+            MalformedResponseError: this is no response.
         """
         if self.has_head:
             received = self.received
@@ -148,12 +148,12 @@ class ResponseReader:
 
     def on_message_begin(self) -> None:
         """A response begins."""
-        if self.is_complete:  # nobody asked for this one
+        if self.is_complete:  # a response without a request
             self.is_kept = False
 
     def on_headers_complete(self) -> None:
         """The head of a response is complete."""
-        if self.is_complete:  # of one that nobody asked for
+        if self.is_complete:  # of a response without a request
             return
         parser = self._parser
         assert parser is not None
@@ -274,7 +274,7 @@ class ResponseReader:
         return encodings
 
     def _check_size(self, framing: int) -> None:
-        """Bound what has arrived; `framing` bytes of it came with no piece of the body among them."""
+        """Check the limits; `framing` of the new bytes contained no piece of the body."""
         if not self.has_head:
             if len(self._came) > LONGEST_HEAD_BYTES:
                 raise MalformedResponseError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
@@ -289,7 +289,7 @@ class ResponseReader:
 
 
 def _check_head(head: bytes, came: int) -> None:
-    """Refuse a head that is not HTTP/1, or too long together with what came before it (`came` bytes)."""
+    """Refuse a head that is not HTTP/1 or ends beyond the limit, after `came` bytes."""
     if came > LONGEST_HEAD_BYTES:
         raise ValueError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
     if head.count(b"\n") > MOST_HEADERS + 2:

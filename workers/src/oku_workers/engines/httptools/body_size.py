@@ -1,6 +1,6 @@
 """Measures the body of an answer of a known shape; `speedups/shape.c` is the same, compiled.
 
-Both say the same of whatever bytes: that they are no whole answer of this shape, or how long its body is.
+Both give the same result for any bytes: the length of the body, or -1 for no whole answer of the shape.
 """
 
 import re
@@ -45,7 +45,7 @@ _SIZE = rb"([0-9a-fA-F]{1,8})\r\n"
 _CHUNK_SIZE = re.compile(_SIZE)
 _AFTER_ONLY_CHUNK = b"\r\n0\r\n\r\n"
 _OFTEN = 1_000
-"""After so many answers it is found anew which lines they begin with."""
+"""The common first lines are determined again after this number of answers."""
 
 
 def has_chunks(shape: Sequence[Line]) -> bool:
@@ -71,7 +71,7 @@ def build_measure(  # noqa: C901  # three functions that share what they know
     """These lines, where they end, and the length of the body if one of them says it; else -1."""
     compiled = [re.compile(line) for line in lines]
     matches = {0: re.compile(b"".join(lines)).match}
-    """What matches the rest behind so many lines."""
+    """By a number of lines, the function that matches the rest."""
     match = matches[0]
     left, before = _OFTEN, b""
     """So many answers go by until the lines are found anew; the first of the two that are compared then."""
@@ -160,7 +160,7 @@ def find_chunks(answer: bytes, start: int) -> Sequence[tuple[int, int]] | None:
 
 
 class PythonShape:
-    """A `Shape`; what is compiled has the same.
+    """A `Shape` in Python.
 
     Args:
         lines: the shape of the status line and of each header.

@@ -37,7 +37,7 @@ class ResponseCache:
     def __init__(self) -> None:
         self._parsed: dict[bytes, Parsed] = {}
         self.find = self._parsed.get
-        """What was made of the response that consists of these bytes, or None."""
+        """Gives the parsed response with these bytes, or None."""
 
     @property
     def count(self) -> int:
@@ -54,7 +54,7 @@ class ResponseCache:
 
 
 class PythonAnswerBatch:
-    """What is compiled counts the answers of one turn of the event loop together; here none waits.
+    """Counts each answer at once; the compiled one counts the answers of a turn of the event loop together.
 
     Args:
         call_soon: has something called at the end of a turn of the event loop.
@@ -67,7 +67,7 @@ class PythonAnswerBatch:
         """There is nothing to keep of them."""
 
     def count(self) -> None:
-        """Count what waits."""
+        """Count the waiting answers."""
 
 
 AnswerBatch = PythonAnswerBatch
@@ -82,7 +82,7 @@ class PythonRouteBase:
         shapes: of the answers that have been read before and were ok.
         find_known: finds what a whole answer is that was the same, byte for byte; None while so many have
             differed in a row that it is not worth it.
-        looks_inside: whether its shape and its size do not say whether an answer is ok.
+        looks_inside: whether a check needs more of an answer than its shape and size.
         ok_ns: how long an answer may take to count as ok.
     """
 
@@ -132,7 +132,7 @@ class PythonExchange:
     """Makes the bytes of request `i`; None if the engine has to decide what follows on the one in flight."""
     _feed: FeedProtocol
     _file: int
-    """That of the socket; `NO_FILE` if the transport has to send."""
+    """The file descriptor of the socket; `NO_FILE` if the transport has to send."""
     _route: "RouteBase"
     """What the request in flight is."""
     _state: int

@@ -22,7 +22,7 @@ from oku_workers.engines.httptools.body_size import (
 )
 
 MOST_PATTERNS = 4
-"""So many are made for one kind of request; a target with more shapes has the rest read."""
+"""The most patterns of one kind of request; answers of other shapes are read."""
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.1 (\d{3})(?: [^\r\n\0]*)?\r\n")
 _HEADER = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([^\r\n\0]*)\r\n")
@@ -39,7 +39,7 @@ _FIXED = frozenset(
         b"content-encoding",
     }
 )
-"""Headers whose values are those of the first answer: they say how to read it, or what follows."""
+"""Headers whose values must not differ from the first answer: they frame it, or manage its connection."""
 _HEAD_END = b"\r\n\r\n"
 
 
@@ -53,7 +53,7 @@ class ResponsePattern:
     Attributes:
         shape: measures them.
         status: as given.
-        measure: that of the shape.
+        measure: measures the body of an answer of the shape.
     """
 
     __slots__ = ("_is_chunked", "measure", "shape", "status")
