@@ -23,8 +23,8 @@ from oku_core.spec.values.quantity import parse_duration_s
 CAMPAIGN, SEED = "--campaign", "--seed"
 pytestmark = pytest.mark.timeout(0)
 _ENOUGH, _MOST_RATIO = 10, 4.0
-"""With this many runs that sent requests again, the median of `resent_at_most` divided by their number is at most
-this."""
+"""Over this many runs that sent requests again, the median ratio of `resent_at_most` to their number is at
+most this."""
 _UNSERVED = (Outcome.NOT_SENT, Outcome.LOST, Outcome.CONNECT_ERROR)
 
 

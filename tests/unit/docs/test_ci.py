@@ -91,11 +91,11 @@ def test_a_bare_clone_runs_all_but_the_cluster_and_says_so(repository: Path) -> 
     ended = run_ci(repository)
     assert ended.returncode == 0, ended.stderr
     called = [line for line in ended.stdout.split() if line != "setup:dev"]
-    assert called[:2] == ["test:all", "setup"]
-    assert sorted(called[2:7]) == [
+    assert called[:3] == ["test", "test:heavy", "setup"]
+    assert sorted(called[3:8]) == [
         "check", "dashboards:check", "prometheus:check", "test:fuzz", "test:simulation",
     ]  # fmt: skip
-    assert called[7:] == ["test:integration:shared", "test:integration:alone", "test:chaos"]
+    assert called[8:] == ["test:integration:shared", "test:integration:alone", "test:chaos"]
     assert ended.stderr.splitlines()[-1] == (
         "ci: skipped 1 x: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context"
     )
@@ -133,7 +133,7 @@ def test_after_a_row_in_which_a_stage_fails_nothing_runs(repository: Path) -> No
     )
     ended = run_ci(repository, "test", "check", "simulation", "fuzz", "chaos")
     assert ended.returncode == 1
-    assert ended.stdout.split() == ["test:all", "setup:dev", "test:simulation"]
+    assert ended.stdout.split() == ["test", "setup:dev", "test:simulation"]
     lines = re.sub(r"after \d+ s", "after", ended.stderr).splitlines()
     assert lines[-4:] == [
         "ci: check",
