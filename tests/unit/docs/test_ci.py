@@ -22,7 +22,7 @@ def list_stages() -> list[str]:
     """The stages, as `.ci/run` says them."""
     ended = subprocess.run([str(SCRIPT), "nonsense"], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith(".ci/run: nonsense is not one of test pythons simulation")
+    assert ended.stderr.startswith(".ci/run: nonsense is not one of test heavy pythons simulation")
     return ended.stderr.partition("is not one of ")[2].split()
 
 

@@ -64,7 +64,7 @@ def test_a_command_is_read_from_standard_input(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["curl", "curl -F a=b h"], "oku: curl: -F: a spec cannot say this"),
+        (["curl", "curl -T f h"], "oku: curl: -T: a spec cannot say this"),
         (["curl", "curl h -d @none"], "oku: none: No such file or directory"),
         (["curl", "curl ftp://h/"], "oku: the spec: url: ftp://h/ has the scheme ftp"),
         (["curl", "curl h", "--files-dir", "."], "oku: --files-dir: is for a command from standard input"),
