@@ -8,11 +8,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import ClientConnectionError
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import StreamWriter
 from aiohttp.payload import BytesPayload, Payload
 from multidict import CIMultiDict
 from yarl import URL
@@ -22,14 +21,14 @@ from oku_core.http_client.request_head import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows
-from oku_workers.engines.http.answer_checks import build_judge
+from oku_workers.engines.http.answer_checks import AnswerJudge, build_judge
 from oku_workers.engines.http.request_parts import split_request
 
 Arguments = Mapping[str, Any]
 """The arguments of `ClientSession.request`."""
 
 
-class Route:
+class Route(NamedTuple):
     """One kind of request.
 
     Attributes:
@@ -38,17 +37,18 @@ class Route:
         needs: how much of a body the judge needs, and whether a request closes its connection.
     """
 
-    __slots__ = ("answers", "build", "needs")
-
-    def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None = None) -> None:
-        self.build = build_options(template, rows)
-        self.answers = build_judge(template.expect, timeout_s)
-        self.needs = self.answers.kept_bytes, asks_to_close(template.headers)
+    build: Callable[[int], Arguments]
+    answers: AnswerJudge
+    needs: tuple[int, bool]
 
 
 def build_routes(mix: RequestMix, timeout_s: float, rows: Rows | None = None) -> Sequence[Route]:
     """The routes of a spec: index `i` takes the one at `i` modulo how many there are."""
-    routes = [Route(template, timeout_s, rows) for template in mix.templates]
+    routes = []
+    for template in mix.templates:
+        answers = build_judge(template.expect, timeout_s)
+        needs = answers.kept_bytes, asks_to_close(template.headers)
+        routes.append(Route(build_options(template, rows), answers, needs))
     return [routes[place] for place in mix.turns]
 
 
@@ -100,8 +100,6 @@ class LongBody(BytesPayload):
 
         If the connection ends before, it may have had an early answer: `ResponseProtocol` decides.
         """
-        assert isinstance(writer, StreamWriter)
-        writer.send_headers()
         content = memoryview(self._value)[:content_length]
         with suppress(ClientConnectionError):
             for at in range(0, len(content), PIECE_BYTES):
