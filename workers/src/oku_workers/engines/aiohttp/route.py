@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from aiohttp import ClientConnectionError
 from aiohttp.abc import AbstractStreamWriter
@@ -21,14 +21,14 @@ from oku_core.http_client.request_head import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.request_content import BODY_TYPE, asks_to_close
 from oku_core.spec.values.template import Rows
-from oku_workers.engines.http.answer_checks import AnswerJudge, build_judge
+from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.http.request_parts import split_request
 
 Arguments = Mapping[str, Any]
 """The arguments of `ClientSession.request`."""
 
 
-class Route(NamedTuple):
+class Route:
     """One kind of request.
 
     Attributes:
@@ -37,18 +37,17 @@ class Route(NamedTuple):
         needs: how much of a body the judge needs, and whether a request closes its connection.
     """
 
-    build: Callable[[int], Arguments]
-    answers: AnswerJudge
-    needs: tuple[int, bool]
+    __slots__ = ("answers", "build", "needs")
+
+    def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None) -> None:
+        self.build = build_options(template, rows)
+        self.answers = build_judge(template.expect, timeout_s)
+        self.needs = self.answers.kept_bytes, asks_to_close(template.headers)
 
 
 def build_routes(mix: RequestMix, timeout_s: float, rows: Rows | None = None) -> Sequence[Route]:
     """The routes of a spec: index `i` takes the one at `i` modulo how many there are."""
-    routes = []
-    for template in mix.templates:
-        answers = build_judge(template.expect, timeout_s)
-        needs = answers.kept_bytes, asks_to_close(template.headers)
-        routes.append(Route(build_options(template, rows), answers, needs))
+    routes = [Route(template, timeout_s, rows) for template in mix.templates]
     return [routes[place] for place in mix.turns]
 
 

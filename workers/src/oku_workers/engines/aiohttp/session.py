@@ -19,7 +19,7 @@ from aiohttp import (
     DummyCookieJar,
     NonHttpUrlClientError,
 )
-from multidict import CIMultiDict
+from multidict import CIMultiDict, istr
 from yarl import URL
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
@@ -52,7 +52,6 @@ def build_session(spec: Spec, context: EngineContext) -> ClientSession:
         cookie_jar=DummyCookieJar(),
         proxy=spec.proxy,
         auto_decompress=False,
-        headers=DEFAULT_HEADERS,
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
@@ -71,8 +70,11 @@ def classify_error(error: Exception) -> int:
 
 
 class _Request(ClientRequest):
-    """A request without headers of aiohttp's own that waits for no `100 Continue`."""
+    """A request with the headers of all engines of Oku, and none beside; it waits for no `100 Continue`."""
 
+    DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {
+        istr(name): value for name, value in DEFAULT_HEADERS.items()
+    }
     POST_METHODS: set[str] = set()  # noqa: RUF012  # aiohttp's type; it would send a `Content-Type` without a body
 
     def update_expect_continue(self, expect: bool = False) -> None:  # noqa: FBT001, FBT002  # aiohttp's
