@@ -19,7 +19,7 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
-from oku_workers.engines.aiohttp.route import LongBody, Route, build_options, build_routes
+from oku_workers.engines.aiohttp.route import LongBody, build_options, build_routes
 from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, Slot
 
 INDICES = st.integers(0, 10**15)
@@ -115,13 +115,11 @@ def test_each_target_has_headers_of_its_own() -> None:
         Target(name="a", url="http://host/a", headers=(Header("A: b"), Header("connection: Close"))),
         Target(name="c", url="http://host/"),
     )
-    mix = RequestMix(Spec(headers=(Header("X: y"),), targets=targets))
-    routes = [Route(template, 1.0) for template in mix.templates]
-    assert [list(route.build(0)["headers"].items()) for route in routes] == [
-        [("X", "y"), ("A", "b"), ("connection", "Close")],
-        [("X", "y")],
-    ]
-    assert [route.needs for route in routes] == [(0, True), (0, False)]
+    routes = build_routes(RequestMix(Spec(headers=(Header("X: y"),), targets=targets)), 1.0)
+    assert {route.needs: list(route.build(0)["headers"].items()) for route in routes} == {
+        (0, True): [("X", "y"), ("A", "b"), ("connection", "Close")],
+        (0, False): [("X", "y")],
+    }
 
 
 CONTENT = bytes(range(256)) * 1000

@@ -6,7 +6,6 @@ cost of each setting.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from functools import partial
 from time import monotonic_ns
@@ -20,7 +19,7 @@ from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.protocol import get_body
 from oku_workers.engines.aiohttp.route import build_routes
 from oku_workers.engines.aiohttp.session import RedirectingClient, build_session, classify_error
-from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, GIVEN_BACK, Slot
+from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, Slot
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext
 from oku_workers.engines.http.http_engine import HttpEngine
 from oku_workers.engines.http.response_counting import count_answer
@@ -32,8 +31,6 @@ MOST_FRESH = 100
 """How many slots start in one turn of the event loop; the last of them adds others. Each may have to make a
 connection, and thousands at once would block the event loop for seconds."""
 _FOREIGN_CUT = "a request was cancelled by something else than its engine"
-
-_log = logging.getLogger(__name__)
 
 
 class AiohttpEngine(HttpEngine):
@@ -51,8 +48,8 @@ class AiohttpEngine(HttpEngine):
         """The slots that may send, in the order of their start."""
         self._idle: set[Slot] = set()
         """Slots that wait for a request, or have not started yet."""
-        self._stuck: list[Slot] = []
-        """Slots whose requests did not end when they were cut off."""
+        self._ending: dict[Slot, int] = {}
+        """When slots were cut off whose tasks have not ended yet."""
         self._session = build_session(spec, context)
         is_altered = spec.cookies or spec.max_redirects > 0
         self._client = RedirectingClient(self._session, spec) if is_altered else self._session
@@ -67,28 +64,25 @@ class AiohttpEngine(HttpEngine):
         self.window = window
         idle = [slot for slot in self._slots if slot.tally is None]
         for slot in idle[: max(0, len(self._slots) - window)]:
-            del self._slots[slot]
-            slot.task.cancel()
+            self._end(slot)
         self._add_slots()
 
     def cancel(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""
-        for slot in self._slots:
+        for slot in list(self._slots):
             if slot.tally is not None and slot.tally.execution is execution:
-                slot.cut(GIVEN_BACK)
+                self._end(slot)
+        self._add_slots()
 
     async def close(self) -> None:
         """Stop, give back the requests in flight, and close every connection."""
-        tasks = [*self._chores, *(slot.task for slot in self._slots)]
-        for task in (*self._chores, *(slot.task for slot in self._stuck)):
-            task.cancel()
-        self.set_window(0)
-        for slot in self._slots:
-            slot.cut(GIVEN_BACK)
-        if tasks:
+        self.window = 0
+        for slot in list(self._slots):
+            self._end(slot)
+        for chore in self._chores:
+            chore.cancel()
+        if tasks := [*self._chores, *(slot.task for slot in self._ending)]:
             await asyncio.wait(tasks, timeout=STUCK_S)
-        for slot in [slot for slot in self._slots if slot.tally is not None]:
-            self._replace(slot)
         await self._session.close()
         self._supervisor.dismiss(self._health)
         self._supervisor.dismiss(self._stuck_health)
@@ -101,13 +95,13 @@ class AiohttpEngine(HttpEngine):
         """Cut off the requests that take too long; requests are well unless a slot rests after an error."""
         now_ns = monotonic_ns()
         for slot in list(self._slots):
-            if slot.tally is None:
-                continue
-            if slot.ending is None:
-                if now_ns - slot.sent_ns > self.limit.ns:
-                    slot.cut(TIMEOUT)
-            elif now_ns - slot.cut_ns > STUCK_S * 1e9:
-                self._replace(slot)
+            if slot.tally is not None and now_ns - slot.sent_ns > self.limit.ns:
+                slot.tally.fail(TIMEOUT, slot.coordinate, self.limit.reason, slot.lateness_us)
+                slot.tally = None
+                self._end(slot)
+        self._add_slots()
+        stuck = sum(now_ns - cut_ns > STUCK_S * 1e9 for cut_ns in self._ending.values())
+        self._stuck_health.trouble = f"requests: {stuck} did not end when they were cut off" if stuck else ""
         if not any(slot.task.done() for slot in self._slots):
             self._health.record_success()
 
@@ -126,21 +120,33 @@ class AiohttpEngine(HttpEngine):
         # Not a task of the supervisor, whose frames would lie below every request.
         self._idle.add(slot)
         slot.task = asyncio.ensure_future(self._work(slot))
-        slot.task.add_done_callback(partial(self._end_slot, slot))
+        slot.task.add_done_callback(partial(self._on_task_end, slot))
 
-    def _end_slot(self, slot: Slot, task: asyncio.Task[None]) -> None:
+    def _end(self, slot: Slot) -> None:
+        """Cut off a slot, and give its request back unless that is accounted for; others take its place."""
+        if slot.tally is not None:
+            slot.tally.execution.give_back(slot.coordinate)
+            slot.tally = None
+        del self._slots[slot]
+        if slot.task.cancel():
+            self._ending[slot] = monotonic_ns()
+
+    def _on_task_end(self, slot: Slot, task: asyncio.Task[None]) -> None:
         """The task of a slot has ended; after an error, which is a fault of our own, it starts again.
 
         So does a slot that something else has cancelled, or the window would be smaller from then on.
         """
         self._idle.discard(slot)
+        self._ending.pop(slot, None)
         if slot not in self._slots:
             return
         error = RuntimeError(_FOREIGN_CUT) if task.cancelled() else task.exception()
         assert isinstance(error, Exception)
-        if slot.tally is not None:  # the lease must not hang
+        if slot.tally is not None and task.cancelled():
+            slot.tally.execution.give_back(slot.coordinate)
+        elif slot.tally is not None:  # the lease must not hang
             slot.tally.execution.abandon(error)
-            slot.tally = None
+        slot.tally = None
         asyncio.get_running_loop().call_later(self._health.record_failure(error), self._start_slot, slot)
 
     async def _work(self, slot: Slot) -> None:
@@ -151,7 +157,7 @@ class AiohttpEngine(HttpEngine):
         while slot in slots and len(slots) <= self.window:
             if feed.current is None:
                 self._idle.add(slot)
-                await feed.wait()  # if that is cut off, `_end_slot` takes it out
+                await feed.wait()  # if that is cut off, `_on_task_end` takes it out
                 self._idle.discard(slot)
                 continue
             index = slot.take(feed)
@@ -165,10 +171,12 @@ class AiohttpEngine(HttpEngine):
                         await response.content.readany()
                     finally:
                         response.close()
-            except (Exception, asyncio.CancelledError) as error:  # every request ends in an outcome
-                if not self._account_failure(slot, error):
-                    raise
-                slot.tally = None
+            except Exception as error:  # noqa: BLE001  # every request ends in an outcome
+                if slot.tally is not None:  # else it was cut off
+                    is_late = monotonic_ns() - slot.sent_ns > self.limit.ns
+                    outcome = TIMEOUT if is_late else classify_error(error)
+                    self.count_failure(slot.tally, slot.coordinate, outcome, error, slot.lateness_us)
+                    slot.tally = None
                 await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
             else:
                 self._account_answer(slot, response)
@@ -177,7 +185,7 @@ class AiohttpEngine(HttpEngine):
 
     def _account_answer(self, slot: Slot, response: ClientResponse) -> None:
         latency_ns, tally, answers = monotonic_ns() - slot.sent_ns, slot.tally, slot.route.answers
-        if tally is None:  # it was given back
+        if tally is None:  # it was cut off
             return
         status, body = response.status, get_body(response)
         received, first_ns = body.total_bytes, body.first_ns
@@ -188,35 +196,3 @@ class AiohttpEngine(HttpEngine):
         if first_ns and parsed[0] != TIMEOUT:
             tally.record_split(latency_ns // 1000, (first_ns - slot.sent_ns) // 1000)
         count_answer(tally, slot.coordinate, parsed, latency_ns, slot.lateness_us)
-
-    def _account_failure(self, slot: Slot, error: BaseException) -> bool:
-        """Account for a request that ended with an error; False if something else has cancelled it."""
-        tally = slot.tally
-        if tally is None:  # it was given back
-            return True
-        if slot.ending is not None:  # aiohttp may have made something else of the cancellation
-            slot.task.uncancel()
-        elif isinstance(error, Exception):
-            is_late = monotonic_ns() - slot.sent_ns > self.limit.ns
-            outcome = TIMEOUT if is_late else classify_error(error)
-            self.count_failure(tally, slot.coordinate, outcome, error, slot.lateness_us)
-            return True
-        if slot.ending == TIMEOUT:
-            tally.fail(TIMEOUT, slot.coordinate, self.limit.reason, slot.lateness_us)
-            return True
-        slot.tally = None
-        tally.execution.give_back(slot.coordinate)
-        return slot.ending is not None
-
-    def _replace(self, stuck: Slot) -> None:
-        """Give back a request that did not end when it was cut off, and go on with another slot."""
-        assert stuck.tally is not None
-        del self._slots[stuck]
-        self._stuck.append(stuck)
-        stuck.tally.execution.give_back(stuck.coordinate)
-        stuck.tally = None
-        self._stuck_health.trouble = (
-            f"requests: {len(self._stuck)} did not end when they were cut off; they were given back"
-        )
-        _log.error("%s", self._stuck_health.trouble)
-        self._add_slots()

@@ -7,11 +7,11 @@ as a stream that holds nothing: bodies are counted and dropped as they arrive.
 import asyncio
 from functools import lru_cache
 from time import monotonic_ns
+from types import SimpleNamespace
 from typing import Any
 
 from aiohttp import ClientConnectionError, ClientResponse, HttpVersion11, StreamReader
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.http import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from oku_core.http_client.connector import OriginConnection
@@ -132,15 +132,6 @@ class ResponseProtocol(ResponseHandler, OriginConnection):
 
 
 @lru_cache(1000)
-def _build_message(status: int) -> RawResponseMessage:
-    return RawResponseMessage(
-        HttpVersion11,
-        status,
-        "",
-        _NO_HEADERS,
-        (),
-        should_close=False,
-        compression=None,
-        upgrade=False,
-        chunked=False,
-    )
+def _build_message(status: int) -> Any:
+    """What `ClientResponse` reads of a head."""
+    return SimpleNamespace(version=HttpVersion11, code=status, reason="", headers=_NO_HEADERS, raw_headers=())

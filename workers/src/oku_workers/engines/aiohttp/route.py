@@ -12,7 +12,6 @@ from typing import Any
 
 from aiohttp import ClientConnectionError
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import StreamWriter
 from aiohttp.payload import BytesPayload, Payload
 from multidict import CIMultiDict
 from yarl import URL
@@ -40,7 +39,7 @@ class Route:
 
     __slots__ = ("answers", "build", "needs")
 
-    def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None = None) -> None:
+    def __init__(self, template: RequestTemplate, timeout_s: float, rows: Rows | None) -> None:
         self.build = build_options(template, rows)
         self.answers = build_judge(template.expect, timeout_s)
         self.needs = self.answers.kept_bytes, asks_to_close(template.headers)
@@ -100,8 +99,6 @@ class LongBody(BytesPayload):
 
         If the connection ends before, it may have had an early answer: `ResponseProtocol` decides.
         """
-        assert isinstance(writer, StreamWriter)
-        writer.send_headers()
         content = memoryview(self._value)[:content_length]
         with suppress(ClientConnectionError):
             for at in range(0, len(content), PIECE_BYTES):

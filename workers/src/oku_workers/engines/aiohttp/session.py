@@ -125,9 +125,8 @@ class RedirectingClient:
     """
 
     def __init__(self, session: ClientSession, spec: Spec) -> None:
-        self._session = session
-        self._spec = spec
-        self._cookies = CookieJar(by_origin=True) if spec.cookies else None
+        self._session, self._spec = session, spec
+        self._cookies = CookieJar(by_origin=True)
 
     async def request(self, method: str, url: URL, **arguments: Any) -> ClientResponse:
         """Send a request as `ClientSession.request` does, and return the last response.
@@ -139,24 +138,23 @@ class RedirectingClient:
         hop, spec = Hop(method, url, has_body=body is not None), self._spec
         most, has_certificate = spec.max_redirects, spec.cert is not None
         chain = RedirectChain(hop, list(headers.items()), body, most, has_certificate=has_certificate)
-        response = await self._send(chain)
-        try:
-            while chain.follow(response.status, get_body(response).head):
+        while True:
+            response = await self._send(chain.hop, CIMultiDict(chain.headers), chain.body)
+            try:
+                if not chain.follow(response.status, get_body(response).head):
+                    return response
+            except RedirectError:
                 response.release()
-                response = await self._send(chain)
-        except RedirectError:
+                raise
             response.release()
-            raise
-        return response
 
-    async def _send(self, chain: RedirectChain[Any]) -> ClientResponse:
-        (method, url, *_), cookies = chain.hop, self._cookies
-        headers = CIMultiDict[str](chain.headers)
-        if cookies is not None and (kept := cookies.find(str(url), time())):
+    async def _send(self, hop: Hop, headers: CIMultiDict[str], body: Any) -> ClientResponse:
+        url = str(hop.url)
+        if kept := self._cookies.find(url, time()):
             headers["Cookie"] = merge_cookies("; ".join(headers.popall("Cookie", [])), kept)
         response = await self._session.request(
-            method, url, headers=headers, data=chain.body, allow_redirects=False
+            hop.method, hop.url, headers=headers, data=body, allow_redirects=False
         )
-        if cookies is not None and may_set_cookies(head := get_body(response).head):
-            cookies.store(head, str(url), time())
+        if self._spec.cookies and may_set_cookies(head := get_body(response).head):
+            self._cookies.store(head, url, time())
         return response
