@@ -91,7 +91,10 @@ def _build_schemas() -> Json:
         "requests": {"type": "integer", "description": "How many were asked for."},
         "accounted": {"type": "integer", "description": "How many have an outcome in the ledger."},
         "ok": {"type": "integer", "description": "How many of these were ok."},
-        "engine": {"enum": [engine.value for engine in Engine], "description": "The engine that sends the requests."},
+        "engine": {
+            "enum": [engine.value for engine in Engine],
+            "description": "The engine that sends the requests.",
+        },
         "target": {**TEXT, "description": "Its target, shortened if it is long."},
         "load": {**TEXT, "description": "How it sends requests, in words."},
         "created_at": {**nullable_time, "description": "When it was submitted."},
@@ -398,11 +401,15 @@ def _build_paths() -> Json:
             },
         },
         "/api/outbox": {
-            "get": _call("Return the lines that wait for Loki.", {"200": _json({"$ref": "#/components/schemas/Outbox"})})
+            "get": _call(
+                "Return the lines that wait for Loki.",
+                {"200": _json({"$ref": "#/components/schemas/Outbox"})},
+            )
         },
         "/api/scaling": {
             "get": _call(
-                "Return how many pods a run may have.", {"200": _json({"$ref": "#/components/schemas/Scaling"})}
+                "Return how many pods a run may have.",
+                {"200": _json({"$ref": "#/components/schemas/Scaling"})},
             )
         },
         "/healthz": {"get": _probe("Check that the process answers.", {"200": _plain()})},
