@@ -38,7 +38,7 @@ class Platform:
         build_supervisor: builds the supervisor of tasks, from the rules for fatal errors and for pauses.
         build_broker: builds the broker from the application and the connection.
         build_inbound: builds the inbound side from the application and the supervisor.
-        kernel: the id of the kernel whose monotonic clock is read; by default that of this machine.
+        kernel: the id of the kernel whose monotonic clock is read; by default this machine's.
         lock_wait_s: how long to wait for a ledger that another coordinator holds.
     """
 

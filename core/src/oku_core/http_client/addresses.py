@@ -2,7 +2,7 @@
 
 A connection begins with the address whose turn it is and tries the next one every 250 ms, or as soon as one
 fails, families taking turns; the first to answer is taken. Those that were passed over are tried last for a
-while. Once a name has addresses, a lookup that fails or hangs stops nobody: the known addresses stay in use.
+while. Once a name has addresses, a lookup that fails or hangs does no harm: the known addresses stay in use.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def build_socket(family: int, local_address: str | None) -> LentSocket:
 
 
 LOOKED_UP_FOR_S = 30.0
-"""Addresses are looked up again after so long: those of a Service change as its pods come and go."""
+"""How often addresses are looked up again: a Service's addresses change as its pods come and go."""
 LOOKED_UP_AGAIN_S = 5.0
 """Addresses are looked up again so long after a lookup that failed."""
 FAILED_FOR_S = 10.0
@@ -173,7 +173,7 @@ class Addresses:
             OSError: the name has no address.
         """
         if self._book.is_empty:
-            # Others wait for the same lookup: whoever gives up must not end it.
+            # Others wait for the same lookup: a caller that gives up must not end it.
             await asyncio.shield(self._start_lookup())
         elif asyncio.get_running_loop().time() >= self._resolve_at:
             self._start_lookup()

@@ -14,7 +14,7 @@ from oku_core.http_client.error_reason import ReasonError
 from oku_core.http_client.response_head import find_values
 
 REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
-"""Those of responses that say in `Location` where to ask instead."""
+"""The statuses of responses with a `Location` to follow."""
 _SEE_OTHER = 303
 _GET_AFTER_POST = frozenset({301, 302})
 NOT_A_URL = "a redirection to what is not a URL"
@@ -146,7 +146,7 @@ def join_location(url: URL, location: str) -> URL:
     """Where a redirection leads to, without its fragment; a user in the URL is kept only within an origin.
 
     Args:
-        url: that of the request.
+        url: the URL of the request.
         location: as the server wrote it; bytes that are not UTF-8 are surrogates.
 
     Raises:

@@ -32,7 +32,7 @@ class RequestTarget(NamedTuple):
 
 
 def build_origin(url: Url) -> URL:
-    """Scheme, user, host and port of a URL; `ValueError` when there is nobody to ask."""
+    """Scheme, user, host and port of a URL; `ValueError` when there is no host."""
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"{url} is not a URL of http or https with a host")
     return URL(f"{url.scheme}://{url.authority}")

@@ -18,14 +18,14 @@ class RequestOptions(TypedDict, total=False):
     Attributes:
         name: what it is counted under; its method and its path as they are written, unless given.
         params: is added to the query of the URL.
-        headers: replace those of the run that have the same name; None replaces nothing.
+        headers: replace headers of the run with the same name; None replaces nothing.
         json: the body, as JSON.
         data: the body as it is, or the fields of a form.
         files: files of a form that are uploaded, by the names of their fields.
         bearer: a token for the header `Authorization`.
         auth: user and password for the header `Authorization`.
         expect: which statuses are expected: all of 200 to 399, unless given; `any` for all.
-        timeout: how many seconds it may take; that of the run, unless given.
+        timeout: in seconds; by default the run's.
         allow_redirects: whether redirections are followed; they are, unless this is false.
         discard_body: whether the body is counted alone, and not kept.
     """

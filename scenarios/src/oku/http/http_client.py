@@ -121,7 +121,7 @@ class HttpClient:
         Args:
             plan: of the request.
             line: its request line.
-            own: its own headers, which replace those of all requests that have the same name.
+            own: its own headers, which replace the common ones of the same name.
             index: of its iteration; None outside of iterations.
             is_foreign: whether redirections have led to another origin: it has no headers of the run then.
         """

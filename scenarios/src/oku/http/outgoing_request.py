@@ -75,7 +75,7 @@ class OutgoingRequest:
 
         Args:
             deadline_ns: until when it may take, by the monotonic clock.
-            cookies: those of its iteration.
+            cookies: the cookies of its iteration.
 
         Raises:
             TransportError: there is no complete answer.
@@ -165,7 +165,7 @@ class OutgoingRequest:
         return True
 
     def _add_cookies(self, own: _Headers, cookies: CookieJar, *, is_foreign: bool) -> _Headers:
-        """Headers with the cookies that servers have set, beside those of a header `Cookie` that is given."""
+        """Headers with the cookies that servers have set, in addition to a given `Cookie` header."""
         if not (value := cookies.find(self.url, time())):
             return own
         given = next((text for name, text in own if name.lower() == "cookie"), None)

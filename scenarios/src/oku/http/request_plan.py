@@ -66,7 +66,7 @@ class RequestPlan:
         Args:
             index: of its iteration; None outside of iterations.
             row: of its iteration.
-            query: is added to that of the URL.
+            query: is added to the URL's query.
 
         Raises:
             ValueError: the URL has a placeholder that stands for nothing here.

@@ -78,7 +78,7 @@ class SpecIdentity:
         Args:
             asked: the URL that sends it on.
             following: where it goes.
-            has_certificate: whether the certificate that it would show is that of the spec.
+            has_certificate: whether it would present the spec's certificate.
 
         Raises:
             RedirectError: it may not.

@@ -31,7 +31,7 @@ class OkuRunner(LocalRunner):
     Args:
         environment: of Locust.
         test: a locustfile may end it.
-        keeps_stats: whether Locust's own statistics are kept, which cost as much as those of Oku.
+        keeps_stats: whether Locust's own statistics are kept, which cost as much as Oku's.
     """
 
     def __init__(self, environment: Environment, test: LoadTest, *, keeps_stats: bool) -> None:

@@ -137,7 +137,7 @@ def _build_finder(folder: str, loader: Any) -> FileFinder:
 
 
 def _is_module(spec: ModuleSpec | None) -> bool:
-    """Whether a spec is that of a module; a folder without `__init__.py` is none."""
+    """Whether a spec belongs to a module; a folder without `__init__.py` is none."""
     return spec is not None and spec.loader is not None
 
 

@@ -72,7 +72,7 @@ async def build_arguments(wanted: Collection[str], call: Call, stack: AsyncExitS
 
 
 def encode_result(value: object, hook: str) -> Returned:
-    """Encode the result of a hook as JSON; that of a teardown is dropped."""
+    """Encode the result of a hook as JSON; a teardown's is dropped."""
     if hook == Hook.TEARDOWN:
         return Returned()
     try:

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 _INTERVAL_HOLDS_S = 60.0
 """A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
-the clock of a new coordinator may be behind that of the one before."""
+the clock of a new coordinator may be behind its predecessor's."""
 
 
 class LeaseTask:

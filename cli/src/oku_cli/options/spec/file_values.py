@@ -117,7 +117,7 @@ class ReadSources:
 
 
 def read_files(sources: Sequence[Source]) -> ReadSources:
-    """Read the files that the sources name with the mark, also those of bodies.
+    """Read the files that the sources name with the mark, including bodies.
 
     Later sources override earlier ones, so of a key only the last value counts.
 

@@ -30,7 +30,7 @@ class Route(RouteBase, Generic[AnyConnection]):
     Args:
         template: what the requests are.
         shared: makes the bytes of request `i`.
-        origin: where they go; None where nobody can be asked.
+        origin: their destination; None for a URL without a host.
         timeout_s: the longest time of a request.
 
     Attributes (with those of its base):
