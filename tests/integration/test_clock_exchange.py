@@ -54,7 +54,7 @@ class _Rejections(RejectionLog):
         super().__init__(logging.getLogger(__name__))
         self._service = service
 
-    def note(self, error: RejectedMessageError, peer: str = "") -> None:
+    def record(self, error: RejectedMessageError, peer: str = "") -> None:
         self._service.rejected.append(error.rejection)
         self._service.peers.add(peer)
 

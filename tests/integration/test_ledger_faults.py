@@ -72,7 +72,7 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
         assert check_ledger(ledger, run).accounted == _REQUESTS
     ledger.close()
     assert {
-        "Runs.submit", "Turn.begin", "RangeDealer._deal", "CheckpointReceiver._apply",
+        "Runs.submit", "Turn.start", "RangeDealer._deal", "CheckpointReceiver._apply",
         "HistoryRecorder.keep_tick", "Runs.end",
     } <= {point.call for point in faults.points}  # fmt: skip
     # Some are executed only after another fault.

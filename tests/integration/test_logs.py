@@ -124,7 +124,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
 
     told = read(log)
     assert find(told, "worker w joined")["worker"] == "w"
-    assert find(told, f"run {run} begins")["run"] == run
+    assert find(told, f"run {run} starts")["run"] == run
     assert find(told, "is dead")["worker"] == "w"
     taken_back = find(told, "is taken back")
     assert (taken_back["run"], taken_back["worker"], taken_back["reason"]) == (run, "w", "worker_lost")
@@ -132,15 +132,20 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
 
 
 @pytest.mark.parametrize(
-    ("command", "module"),
-    [("coordinator", "oku_coordinator"), ("worker", "oku_workers"), ("server", "oku_server")],
+    ("command", "module", "function"),
+    [
+        ("coordinator", "oku_coordinator", "serve_runs"),
+        ("worker", "oku_workers", "serve"),
+        ("server", "oku_server", "serve"),
+    ],
 )
-def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -> None:
+def test_an_error_that_ends_a_process_is_one_object(command: str, module: str, function: str) -> None:
     """The object has the traceback, whichever process it is."""
     fail = (
         f"import oku_cli.main, {module}.process, sys\n"
         "def serve(_): raise ZeroDivisionError('a fault\\nof our own')\n"
-        f"{module}.process.serve = serve\n"
+        f"assert {module}.process.{function}\n"
+        f"{module}.process.{function} = serve\n"
         f"sys.argv = ['oku', '{command}']\n"
         "oku_cli.main.main()\n"
     )
