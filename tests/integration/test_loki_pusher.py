@@ -73,6 +73,7 @@ async def test_all_lines_arrive_once_and_in_order(loki: Loki) -> None:
         assert loki.fetch_lines(f'{{app="test",kind="{kind}"}}') == source.lines(kind=kind)
 
 
+@pytest.mark.alone
 async def test_a_loki_that_is_killed_again_and_again_has_every_line_once(loki: Loki) -> None:
     """Loki is killed while it takes batches, and starts again with the same data."""
     source, troubles = Source(), list[str]()
