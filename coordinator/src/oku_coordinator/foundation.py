@@ -99,7 +99,7 @@ class Foundation:
 
 
 class FoundationTroubles(Troubles):
-    """Reports what is wrong with the foundation of a coordinator."""
+    """Reports problems with the foundation of a coordinator."""
 
     def __init__(self, foundation: Foundation, rejections: Rejections) -> None:
         self._foundation = foundation

@@ -168,7 +168,7 @@ class ApiConnection(web.RequestHandler):
 
 
 def _describe(error: HttpProcessingError) -> str:
-    """What is wrong with a request, without its content: that may be a mistyped token."""
+    """Describe an invalid request without its content, which may be a mistyped token."""
     if isinstance(error, InvalidURLError):
         return "Invalid URL"
     return str(error.message).partition(":")[0][:_LONGEST_TEXT]

@@ -94,5 +94,5 @@ class KubeFacade(WorkerLimits):
 
 
 def has_one_name(server_urls: Sequence[str]) -> bool:
-    """Whether all delay servers share one name; with several, it is unknown what they resolve to together."""
+    """Whether all delay servers share one name; several names have no common set of addresses."""
     return len(server_urls) == 1 and not is_one_server(server_urls[0])

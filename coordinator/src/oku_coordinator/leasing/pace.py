@@ -85,7 +85,7 @@ class Pace:
         return self.choose_allowance(spec, window, rate_rps=batch.rate_rps, taken=batch.taken)
 
     def choose_allowance(self, spec: Spec, window: int, *, rate_rps: float, taken: int) -> int:
-        """How far a worker may go ahead now in a run; the arguments are those of `choose_allowance`.
+        """How far a worker may go ahead now in a run; takes the arguments of `choose_allowance`.
 
         User code always gets the careful allowance: a repeated iteration repeats all of its requests.
         """

@@ -1,4 +1,4 @@
-"""The requirements of runs: which specs are rejected, whether a run may start, and what it waits for.
+"""The requirements of runs: rejected specs, permission to start, and reasons to wait.
 
 The state of workers, pods, Kubernetes and Loki becomes notices: lines for users who watch a run.
 """
@@ -210,7 +210,7 @@ class Readiness:
         self.roster.forget_refusals(run)
 
     def build_notices(self, run: RunRecord) -> list[str]:
-        """Build the notices of a run: what it waits for, and its problems; at rest, lasting facts."""
+        """Build the notices of a run: reasons to wait and problems; at rest, lasting facts."""
         if run.is_at_rest:
             return fetch_unconfined_notice(self.ledger, run)
         if (turn := self._find_turn(run)) is not None:

@@ -28,7 +28,7 @@ _NONE = Histogram()
 
 @dataclass(kw_only=True, slots=True)
 class Account:
-    """The totals of the requests of one phase and name, or of several; the fields are those of `Counts`.
+    """The totals of the requests of one phase and name, or of several; it has the fields of `Counts`.
 
     `times` has no entry for a time without measurements. Lists of counts are replaced, not changed.
 

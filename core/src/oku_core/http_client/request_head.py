@@ -17,7 +17,7 @@ from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
 
 METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""Requests of other methods say that their body is empty when there is none: nobody waits for it then."""
+"""Requests of other methods without a body have `Content-Length: 0`, so that no server waits for one."""
 REQUEST_LINE_END = " HTTP/1.1\r\n"
 _MALFORMED = re.compile(r"[\r\n\0]")
 _KEPT = "/%:@!$&'()*+,;=?[]{}"

@@ -115,7 +115,7 @@ def _read_part(flag: CurlFlag, read_file: ReadFile) -> FormPart:
 
 
 def _split_options(value: str) -> tuple[str, dict[str, str] | None]:
-    """The content and what is said of it; None for that if it is something else than type and filename."""
+    """The content and its attributes; None for those if any is neither type nor filename."""
     found = _WORD.fullmatch(value)
     assert found is not None  # its second half matches anything
     options = {each[1]: _unquote(each[2]) for each in _OPTION.finditer(found[2])}

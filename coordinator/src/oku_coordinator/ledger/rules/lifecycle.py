@@ -28,7 +28,7 @@ from oku_core.spec.spec_digest import digest_spec
 from oku_core.summary.validity import Flag
 
 STOP_AHEAD_S = 0.5
-"""How far ahead workers are told of the end of a period."""
+"""How long in advance workers learn the end of a period."""
 _REPORTED_WITHIN_S = 1.0
 """A stopped run reports its last request within this time; an older one was followed by a silence."""
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}

@@ -197,7 +197,7 @@ def _sum_strained(basis: ThresholdBasis) -> int:
 
 
 def _find_rest(basis: ThresholdBasis, threshold: Threshold, phases: Collection[str], account: Account) -> int:
-    """The most requests within a threshold that may still come, beside those of its account."""
+    """An upper bound on the requests of a threshold that its account does not have yet."""
     record, parts, target = basis.record, basis.accounts.parts, threshold.target
     schedule = build_phase_plan(record.spec).schedule
     if schedule is None:
