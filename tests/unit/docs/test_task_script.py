@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.kit.requirement import miss
 
 ROOT = Path(__file__).parents[3]
@@ -23,11 +22,15 @@ def record(self, data, path, **options):
     return compile_source(self, data, path, **options)
 
 SourceFileLoader.source_to_code = record
-for name in ("oku_cli.commands.run", "oku_coordinator.process", "oku_workers.process", "oku_server.process", "oku.host"):
+folder, *names = sys.argv[1:]
+for name in names:
     importlib.import_module(name)
-print(*(path for path in compiled if path.startswith(sys.argv[1])), sep="\\n")
+print(*(path for path in compiled if path.startswith(folder)), sep="\\n")
 """
-"""Imports what the processes of a run consist of; prints the modules below a folder that had to be compiled."""
+"""Imports modules; prints what had to be compiled of that which lies in a folder."""
+_PARTS = (
+    "oku_cli.commands.run", "oku_coordinator.process", "oku_workers.process", "oku_server.process", "oku.host",
+)  # fmt: skip
 
 
 def test_a_clone_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
@@ -85,6 +88,6 @@ def _list_compiled(folder: Path, rooms: list[Path]) -> list[str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(str(folder / room) for room in rooms),
     }
-    command = [sys.executable, "-P", "-c", _COMPILED, str(folder)]
+    command = [sys.executable, "-P", "-c", _COMPILED, str(folder), *_PARTS]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return done.stdout.split()
