@@ -29,8 +29,12 @@ print(*(path for path in compiled if path.startswith(folder)), sep="\\n")
 """
 """Imports modules; prints what had to be compiled of that which lies in a folder."""
 _PARTS = (
-    "oku_cli.commands.run", "oku_coordinator.process", "oku_workers.process", "oku_server.process", "oku.host",
-)  # fmt: skip
+    "oku_cli.commands.run",
+    "oku_coordinator.process",
+    "oku_workers.process",
+    "oku_server.process",
+    "oku.host",
+)
 
 
 def test_a_clone_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
