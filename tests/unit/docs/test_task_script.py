@@ -1,6 +1,7 @@
 """`./task` in a clone."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,31 +11,7 @@ import pytest
 from tests.kit.requirement import miss
 
 ROOT = Path(__file__).parents[3]
-_COPIED = ("task", "Taskfile.yml", "requirements/tools.txt", "pyproject.toml")
-_COMPILED = """
-import importlib, sys
-from importlib.machinery import SourceFileLoader
-
-compiled, compile_source = [], SourceFileLoader.source_to_code
-
-def record(self, data, path, **options):
-    compiled.append(path)
-    return compile_source(self, data, path, **options)
-
-SourceFileLoader.source_to_code = record
-folder, *names = sys.argv[1:]
-for name in names:
-    importlib.import_module(name)
-print(*(path for path in compiled if path.startswith(folder)), sep="\\n")
-"""
-"""Imports modules; prints what had to be compiled of that which lies in a folder."""
-_PARTS = (
-    "oku_cli.commands.run",
-    "oku_coordinator.process",
-    "oku_workers.process",
-    "oku_server.process",
-    "oku.host",
-)
+_IMPORTS = "import oku_cli.commands.run, oku_coordinator.process, oku_workers.process, oku.host"
 
 
 def test_a_clone_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
@@ -57,41 +34,29 @@ def test_a_clone_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
 def test_set_up_compiles_the_modules_of_oku(tmp_path: Path) -> None:
     """A start compiles none, even if Python may not write bytecode, and even after a `git pull`."""
     _clone(tmp_path)
-    rooms = [path.relative_to(ROOT) for path in ROOT.glob("*/src")]
-    for room in rooms:
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
-    assert len(_list_compiled(tmp_path, rooms)) > 300
-
-    _compile(tmp_path)
-    assert _list_compiled(tmp_path, rooms) == []
+    for room in ROOT.glob("*/src"):
+        shutil.copytree(room, tmp_path / room.relative_to(ROOT), ignore=shutil.ignore_patterns("__pycache__"))
+    assert len(_start(tmp_path)) > 300
 
     pulled = tmp_path / "core/src/oku_core/errors.py"
-    pulled.write_text(pulled.read_text() + "\nPULLED = True\n")
-    assert _list_compiled(tmp_path, rooms) == [str(pulled)]
-    _compile(tmp_path)
-    assert _list_compiled(tmp_path, rooms) == []
+    for line in ("", "PULLED = True\n"):
+        pulled.write_text(pulled.read_text() + line)
+        subprocess.run([tmp_path / "task", "setup:bytecode"], check=True)
+        assert _start(tmp_path) == []
 
 
 def _clone(folder: Path) -> None:
-    """Copy what `./task` needs, with the tools of this checkout."""
     if not (ROOT / ".tools" / "bin" / "task").exists():
         miss("needs the tools that ./task makes")
-    for name in _COPIED:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / "requirements").mkdir(parents=True)
+    for name in ("task", "Taskfile.yml", "requirements/tools.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     (folder / ".tools").symlink_to(ROOT / ".tools")
 
 
-def _compile(folder: Path) -> None:
-    subprocess.run([folder / "task", "setup:bytecode"], check=True)
-
-
-def _list_compiled(folder: Path, rooms: list[Path]) -> list[str]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": os.pathsep.join(str(folder / room) for room in rooms),
-    }
-    command = [sys.executable, "-P", "-c", _COMPILED, str(folder), *_PARTS]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return done.stdout.split()
+def _start(folder: Path) -> list[str]:
+    """The modules of a clone that its processes compile when they start."""
+    rooms = {"PYTHONPATH": os.pathsep.join(map(str, folder.glob("*/src"))), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-P", "-v", "-c", _IMPORTS]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | rooms).stderr
+    return re.findall(rf"^# code object from ({folder}/.*\.py)$", said, re.MULTILINE)
