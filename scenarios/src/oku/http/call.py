@@ -24,7 +24,7 @@ class RequestOptions(TypedDict, total=False):
         files: files of a form that are uploaded, by the names of their fields.
         bearer: a token for the header `Authorization`.
         auth: user and password for the header `Authorization`.
-        expect: which statuses are expected: all of 200 to 399, unless given; `any` for all.
+        expect: which statuses are expected: 2xx, unless given; `any` for all.
         timeout: in seconds; by default the run's.
         allow_redirects: whether redirections are followed; they are, unless this is false.
         discard_body: whether the body is counted alone, and not kept.

@@ -150,7 +150,7 @@ class Http:
         plan = self._client.find_plan(call.method, call.url)
         name = options.get("name") or f"{call.method} {_name_path(call.url)}"
         expected = options.get("expect")
-        is_expected = None if expected is None else _parse_expected(_freeze(expected))
+        codes = self._client.expected if expected is None else _parse_expected(_freeze(expected))
         timeout_s = self._client.spec.timeout_s
         if (own_s := options.get("timeout")) is not None:
             timeout_s = own_s
@@ -169,7 +169,7 @@ class Http:
         latency_us = (monotonic_ns() - begun_ns) // 1000
         response = Response(name, sending, answer, self._scope)
         status, outcome, reason, raised = answer.status, OK, "", None
-        if not (200 <= status < 400 if is_expected is None else status in is_expected):
+        if status not in codes:
             outcome, reason = UNEXPECTED_STATUS, explain_status(status)
         elif call.checks:
             reason, raised = _find_failed_check(call, response)
