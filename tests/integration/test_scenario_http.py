@@ -585,9 +585,3 @@ async def test_the_base_url_may_have_a_path(build: BuildBench, shop: Shop) -> No
     assert http.base_url == f"{shop.url}/echo/v1"
     assert (await http.get("/a").json("/target")) == "/echo/v1/a"
     assert (await http.get(f"{shop.url}/echo/b").json("/target")) == "/echo/b"
-
-
-async def test_a_call_that_is_never_awaited_is_said(bench: HttpBench) -> None:
-    """It is the mistake that everybody makes once."""
-    with pytest.warns(RuntimeWarning, match="GET /orders was never sent: write await before it"):
-        bench.begin().get("/orders")

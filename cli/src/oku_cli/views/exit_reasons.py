@@ -146,6 +146,18 @@ def describe_failure(summary: Summary) -> str | None:
     return (_ADVICE | _OVER_HTTP2)[most] if summary.engine is Engine.NGHTTP2 else _ADVICE[most]
 
 
+def list_hints(summary: Summary) -> list[str]:
+    """What a user should know whether or not anything was ok."""
+    return list(filter(None, (describe_redirects(summary), _describe_no_requests(summary))))
+
+
+def _describe_no_requests(summary: Summary) -> str | None:
+    if summary.unit is not Unit.ITERATION or summary.inner_requests or not summary.outcomes.ok:
+        return None
+    counted = ": Oku counts those of http, and blocks of record" if summary.engine is Engine.PYTHON else ""
+    return f"no iteration made a request{counted}"
+
+
 def describe_redirects(summary: Summary) -> str | None:
     """How to follow or accept the redirects that failed, as many as the reasons name; None without any."""
     is_user_code = summary.unit is Unit.ITERATION

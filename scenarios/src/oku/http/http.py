@@ -45,9 +45,10 @@ class Http:
 
     Attributes:
         user: as given.
+        calls: those that were not awaited, and those that are tasks and have not ended.
     """
 
-    __slots__ = ("_client", "_cookies", "_draws", "_row", "_scope", "_user_cookies", "user")
+    __slots__ = ("_client", "_cookies", "_draws", "_row", "_scope", "_user_cookies", "calls", "user")
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class Http:
         self.user = user
         self._client = client
         self._scope = scope
+        self.calls = scope.calls
         self._row = row
         self._user_cookies = user_cookies
         self._cookies = CookieJar()

@@ -2,9 +2,13 @@
 
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oku.host_session import HostSession, Iteration, RequestResult
 from oku.sandbox.user_module import describe_assertion, describe_exception
+
+if TYPE_CHECKING:
+    from oku.http.call import HttpCall
 
 _FOLDER = Path.cwd()
 """Of the user code: a host begins in it."""
@@ -23,14 +27,16 @@ class Scope:
 
     Attributes:
         is_cut: whether it is being cut off: what it has not ended is not counted.
+        calls: of its code, those that were not awaited, and those that are tasks and have not ended.
     """
 
-    __slots__ = ("_session", "is_cut", "iteration")
+    __slots__ = ("_session", "calls", "is_cut", "iteration")
 
     def __init__(self, session: HostSession | None = None, iteration: Iteration | None = None) -> None:
         self._session = session
         self.iteration = iteration
         self.is_cut = False
+        self.calls: set[HttpCall] = set()
 
     def record(self, result: RequestResult) -> None:
         """Count a result; one that is not ok makes the iteration fail."""

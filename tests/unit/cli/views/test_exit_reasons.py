@@ -18,6 +18,7 @@ from oku_cli.views.exit_reasons import (
     describe_nothing_ok,
     describe_redirects,
     list_exit_reasons,
+    list_hints,
 )
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
@@ -237,3 +238,14 @@ def test_redirects_of_user_code_have_a_hint_of_their_own(make_summary: MakeSumma
     summary = replace(build_user_code_run(), inner_requests=[inner])
     hint = "20 responses were redirects (302): leave out allow_redirects=False to follow them, or accept them"
     assert describe_redirects(summary) == f"{hint} with expect='3xx'"
+
+
+def test_iterations_that_made_no_request_are_no_success_without_a_word(render: Render) -> None:
+    """The screen and the report have it; a run in which nothing was ok has other advice."""
+    text = "no iteration made a request: Oku counts those of http, and blocks of record"
+    summary = build_user_code_run(inner_requests=[])
+    assert text in " ".join(" ".join(render(build_screen(summary))).split())
+    assert text in Page(build_head(summary)).text
+    assert list_hints(replace(summary, engine=Engine.LOCUST)) == ["no iteration made a request"]
+    for run in (build_user_code_run(), replace(summary, outcomes=count(exception=9)), build_threshold_run()):
+        assert list_hints(run) == []
