@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self, TypedDict
 
 from oku.http.request_body import Data, Fields, Uploads
 from oku.http.response import Response
+from oku.http.scope import OpenCall
 
 Expected = str | int | list[str | int] | tuple[str | int, ...]
 """Statuses that are expected: `200`, `"2xx"`, `"200,404"`, or several of these."""
@@ -58,7 +59,7 @@ class CallSender(Protocol):
         calls: those that were not awaited, and those that are tasks and have not ended.
     """
 
-    calls: "set[HttpCall]"
+    calls: set[OpenCall]
 
     def send(self, call: "HttpCall") -> Coroutine[Any, Any, Response]:
         """Send a request, and count it."""

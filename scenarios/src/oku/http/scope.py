@@ -2,13 +2,10 @@
 
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from oku.host_session import HostSession, Iteration, RequestResult
 from oku.sandbox.user_module import describe_assertion, describe_exception
-
-if TYPE_CHECKING:
-    from oku.http.call import HttpCall
 
 _FOLDER = Path.cwd()
 """Of the user code: a host begins in it."""
@@ -16,6 +13,16 @@ NO_REASON = "a check has failed"
 """The reason of a check that says none."""
 GIVEN_UP = "given up by the scenario"
 """The reason of a request that was cancelled."""
+
+
+class OpenCall(Protocol):
+    """A request that code has made and not yet awaited."""
+
+    method: str
+
+    def find_place(self) -> tuple[str, int]:
+        """The file and the line that made it."""
+        ...
 
 
 class Scope:
@@ -36,7 +43,7 @@ class Scope:
         self._session = session
         self.iteration = iteration
         self.is_cut = False
-        self.calls: set[HttpCall] = set()
+        self.calls: set[OpenCall] = set()
 
     def record(self, result: RequestResult) -> None:
         """Count a result; one that is not ok makes the iteration fail."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import uvloop
 
-from oku.http.unawaited import UnawaitedError, explain_unawaited
 from oku.sandbox.user_module import LoadError, describe_exception, format_traceback, load_module
 from oku.scenario_host.http_factory import open_http
 from oku.scenario_host.scenario import UserFunction, find_arguments
+from oku.scenario_host.unawaited import UnawaitedError, explain_unawaited
 from oku_core.json_reader import decode_json
 from oku_core.messaging.hook import MOST_RESULT_BYTES
 from oku_core.spec.spec import ARGUMENTS, Hook, decode_spec

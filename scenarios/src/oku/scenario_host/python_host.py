@@ -17,7 +17,6 @@ import uvloop
 from oku.host_session import HostSession, Iteration
 from oku.http.http import Http
 from oku.http.scope import Scope, scope_at_work
-from oku.http.unawaited import explain_unawaited, watch_coroutines
 from oku.sandbox.file_confinement import prepare_host
 from oku.sandbox.user_module import LoadError
 from oku.scenario_host.garbage import GarbageWatch, ProcessMemory
@@ -25,6 +24,7 @@ from oku.scenario_host.hook_call import serve_call
 from oku.scenario_host.http_factory import build_client, open_rows
 from oku.scenario_host.iteration_end import End, judge_exception, judge_return
 from oku.scenario_host.scenario import Scenario, load_scenario
+from oku.scenario_host.unawaited import explain_unawaited, watch_coroutines
 from oku_core.accounting.outcome import EXCEPTION, TIMEOUT
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import RowReader

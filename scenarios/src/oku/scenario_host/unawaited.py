@@ -9,12 +9,8 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
-from oku.http.scope import scope_at_work
-
-if TYPE_CHECKING:
-    from oku.http.call import HttpCall
+from oku.http.scope import OpenCall, scope_at_work
 
 _BEFORE, _BEHIND = "coroutine '", "' was never awaited"
 """Python's warning, around the qualified name of the coroutine."""
@@ -24,7 +20,7 @@ class UnawaitedError(Exception):
     """A hook has left a request behind that it did not await."""
 
 
-def explain_unawaited(calls: Iterable["HttpCall"], main: Path) -> str:
+def explain_unawaited(calls: Iterable[OpenCall], main: Path) -> str:
     """The reason of an iteration that leaves calls behind: `line 5: http.get(…) was not awaited`.
 
     Args:
