@@ -145,7 +145,7 @@ def test_runs_go_on_when_the_first_command_ends(site: Site, number: signal.Signa
 def test_a_command_that_only_waits_hands_its_stack_over(site: Site) -> None:
     """Ctrl-C ends it with the exit code of its own run, and the other run goes on."""
     first = site.begin("first")
-    second = site.run("second", "--rate", "40/s")
+    second = site.run("second", "--max-rate", "40/s")
     second.wait_for(_TURN)
     site.answer()
     first.wait_for("waiting for the run of process")

@@ -19,7 +19,7 @@ from oku_cli.follow.follower import Follower
 from oku_cli.follow.run_start import RunStart, send_start
 from oku_cli.follow.watch import Watch
 from oku_cli.local.joined_commands import JoinedCommands, Membership
-from oku_cli.local.run_end import RunEnd, wait_for_delivery
+from oku_cli.local.run_end import EndedRun, wait_for_delivery
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
@@ -116,7 +116,7 @@ class JoinedRun:
             if summary.state is RunState.PAUSED and summary.reason == ExpiryReason.STACK_LOST:
                 raise _StackEndedError
             undelivered = await wait_for_delivery(client) if self.plan.has_loki else ""
-        return await RunEnd(self.data_dir, self.watch, summary, undelivered).show(hints)
+        return await EndedRun(self.data_dir, self.watch, summary, undelivered).show(hints)
 
     async def _stop(self, run: str) -> ExitCode:
         """Carry out a signal that came while the stack ended."""
@@ -127,4 +127,4 @@ class JoinedRun:
                 with suppress(UserError):  # it is over already
                     await ledger.cancel(run)
         hints = InterruptHints(self.data_dir.flags, folder=self.data_dir.absolute)
-        return await RunEnd(self.data_dir, self.watch, await ledger.fetch_summary(run)).show(hints)
+        return await EndedRun(self.data_dir, self.watch, await ledger.fetch_summary(run)).show(hints)

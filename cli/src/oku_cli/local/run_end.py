@@ -25,7 +25,7 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class RunEnd:
+class EndedRun:
     """The end of a run in a folder.
 
     Args:

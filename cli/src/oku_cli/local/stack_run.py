@@ -10,7 +10,7 @@ from oku_cli.follow.run_start import RunStart
 from oku_cli.follow.upload import upload_files
 from oku_cli.follow.watch import Watch
 from oku_cli.local.joined_watch import serving_joined, wait_for_joined
-from oku_cli.local.run_end import RunEnd, wait_for_delivery
+from oku_cli.local.run_end import EndedRun, wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
@@ -39,7 +39,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
             stack.log = follower.log
             summary = await stack.guard(follower.follow(run, start.build_title(run)))
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
-            end = RunEnd(data_dir, watch, summary, undelivered)
+            end = EndedRun(data_dir, watch, summary, undelivered)
             if interrupts.received is None and joined.list_alive():
                 code = await end.show(hints)
                 stack.log = write_note
