@@ -148,16 +148,18 @@ class Connector:
 
 
 AnyConnector = TypeVar("AnyConnector", bound=Connector)
+BuildConnector = Callable[[URL], AnyConnector]
+"""Makes the connector of an origin."""
 
 
 class OriginTable(Generic[AnyConnector]):
     """The connectors of a client by scheme, host and port, at most `MOST_ORIGINS`.
 
     Args:
-        build: makes the connector of an origin.
+        build: makes connectors.
     """
 
-    def __init__(self, build: Callable[[URL], AnyConnector]) -> None:
+    def __init__(self, build: BuildConnector[AnyConnector]) -> None:
         self._build = build
         self._connectors: dict[tuple[str, str | None, int | None], AnyConnector] = {}
 

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from yarl import URL
@@ -137,46 +137,26 @@ async def test_closing_gives_up_a_lookup(network: Network) -> None:
 async def test_a_table_of_origins_makes_room_without_cutting_a_request_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The oldest origin is forgotten; a request that still waits for its lookup gets its answer."""
+    """The oldest origin loses its idle connections; a request that waits for its lookup goes on."""
     loop, is_found = asyncio.get_running_loop(), asyncio.Event()
 
-    async def look_up(host: str, port: int, **_: object) -> list[Any]:
-        if host == "slow.example":
-            await is_found.wait()
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", port))]
-
-    async def create(*_: object) -> None:
-        """Connect at once."""
+    async def look_up(*_: object, **__: object) -> list[Any]:
+        await is_found.wait()
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 80))]
 
     monkeypatch.setattr(loop, "getaddrinfo", look_up)
-    monkeypatch.setattr(loop, "create_connection", create)
-    table = OriginTable(lambda url: Connector(url, Way()))
-    slow = table.find(URL("http://slow.example/a"))
-    waiting = asyncio.ensure_future(slow.connect(Connection()))
-    await asyncio.sleep(0)
-    for number in range(MOST_ORIGINS):
-        await table.find(URL(f"http://host-{number}.example/")).connect(Connection())
-    assert (len(list(table)), slow in table) == (MOST_ORIGINS, False)
-    assert table.find(URL("http://host-0.example:80/b")) is next(iter(table))
-    await asyncio.sleep(0)
-    is_found.set()
-    await waiting
-    table.close()
-
-
-async def test_a_table_of_origins_closes_what_it_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections to a forgotten origin are not reused, and lookups end with the table."""
-    loop = asyncio.get_running_loop()
-    monkeypatch.setattr(loop, "getaddrinfo", lambda *_, **__: asyncio.Event().wait())
+    monkeypatch.setattr(loop, "create_connection", AsyncMock())
     table: OriginTable[PooledConnector[Any]] = OriginTable(lambda url: PooledConnector(url, Way()))
-    first = table.find(URL("http://first.example/"))
+    oldest = table.find(URL("http://oldest.example/a"))
+    assert table.find(URL("http://oldest.example:80/b")) is oldest
     idle = MagicMock(is_usable=True)
-    first.idle.rest(idle, 0)
-    for number in range(MOST_ORIGINS):
-        last = table.find(URL(f"http://host-{number}.example/"))
-    assert idle.close.call_count == 1
-    waiting = asyncio.ensure_future(last.connect(Connection()))
+    oldest.idle.rest(idle, 0)
+    others = [table.find(URL(f"http://host-{number}.example/")) for number in range(MOST_ORIGINS)]
+    assert (list(table), idle.close.call_count) == (others, 1)
+    going_on, given_up = (asyncio.ensure_future(each.connect(Connection())) for each in (oldest, others[0]))
     await asyncio.sleep(0)
     table.close()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
+    await asyncio.wait([given_up])
+    is_found.set()
+    await going_on
+    assert given_up.cancelled()
