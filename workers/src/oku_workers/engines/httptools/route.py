@@ -144,10 +144,6 @@ def build_routes(
         return lambda origin: Route(template, shared, origin, spec.timeout_s)
 
     def build_unsendable(template: RequestTemplate) -> Route[AnyConnection]:
-        return Route(template, SharedBody(_build_nothing), None, spec.timeout_s)
+        return Route(template, SharedBody(lambda _: b""), None, spec.timeout_s)
 
     return Routes(spec, build, build_unsendable, partial(PooledConnector, way=way))
-
-
-def _build_nothing(_: int) -> bytes:
-    return b""
