@@ -77,7 +77,7 @@ def test_workers_join_and_leave(
 ) -> None:
     """Workers may join at any time, and one that leaves in order sends nothing twice."""
     monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
-    runs = start_both(70_000, *SMALL_LEASES)
+    runs = start_both(100_000, *SMALL_LEASES)
     guests, left_at = {}, {}
     with ExitStack() as logs:
         for engine, run in runs.items():
