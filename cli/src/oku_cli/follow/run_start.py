@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from oku_cli.backends.client import Client, ConflictError, RunGoneError, UploadNeededError
+from oku_cli.backends.client import BegunRun, Client, ConflictError, RunGoneError, UploadNeededError
 from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import Follower, build_title, show_end
@@ -45,7 +45,7 @@ class RunStart:
         servers: the number of delay server processes that were asked for; None for any number.
     """
 
-    send: Callable[[Client], Coroutine[Any, Any, str]]
+    send: Callable[[Client], Coroutine[Any, Any, BegunRun]]
     name: str = ""
     target: str = ""
     load: str = ""
@@ -64,7 +64,7 @@ class RunStart:
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
 
-        async def send(client: Client) -> str:
+        async def send(client: Client) -> BegunRun:
             if key is None:
                 return await client.submit(mapping, claims)
             return await submit_once(client, mapping, claims, key)
@@ -83,9 +83,8 @@ class RunStart:
     def resume(cls, run: str, spec: Spec) -> Self:
         """Resume a run, which has this spec."""
 
-        async def send(client: Client) -> str:
-            await client.resume(run)
-            return run
+        async def send(client: Client) -> BegunRun:
+            return await client.resume(run)
 
         return cls(
             send=send,
@@ -95,9 +94,9 @@ class RunStart:
             resumed=run,
         )
 
-    def build_title(self, run: str) -> str:
-        """The name of a run, or else its id, its target and its load."""
-        return build_title(self.name or run, self.target, self.load)
+    def build_title(self, begun: BegunRun) -> str:
+        """The name of a run, or else its id, its target, its load and its engine."""
+        return build_title(self.name or begun.run, self.target, self.load, str(begun.engine_choice))
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
@@ -109,18 +108,18 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
             refuse_stack_flags(servers=start.servers)
         try:
-            run = await send_start(client, start, interrupts, hints, quiet=watch.quiet)
+            begun = await send_start(client, start, interrupts, hints, quiet=watch.quiet)
         except RunGoneError as error:
             return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
-        summary = await follower.follow(run, start.build_title(run))
+        summary = await follower.follow(begun.run, start.build_title(begun))
         return await follower.finish(client, summary)
 
 
 async def send_start(
     client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
-) -> str:
-    """Begin a run, and upload its files first unless that is known to be needless; return its id."""
+) -> BegunRun:
+    """Begin a run, and upload its files first unless that is known to be needless; return it."""
     unanswered = hints.describe_unanswered(start.resumed)
     if start.key is not None and start.files:
         with suppress(UploadNeededError):
@@ -139,7 +138,7 @@ def refuse_stack_flags(**given: int | None) -> None:
 
 async def submit_once(
     client: Client, values: Mapping[str, Any], claims: Sequence[FileClaim], key: str
-) -> str:
+) -> BegunRun:
     """Return the run with a key, submitted if there is none, and resumed if it is paused.
 
     With a key, all of this can be tried again while the coordinator does not answer.
@@ -151,13 +150,13 @@ async def submit_once(
     """
     notice = KeyNotice(key)
 
-    async def submit() -> str:
-        submitted = await client.submit_once(values, claims, key)
-        if not submitted.is_new:
-            notice.report(submitted.run, submitted.state)
-        if submitted.state in _PAUSED_STATES:
-            await _resume(client, submitted.run)
-        return submitted.run
+    async def submit() -> BegunRun:
+        begun, is_new = await client.submit_once(values, claims, key)
+        if not is_new:
+            notice.report(begun.run, begun.state)
+        if begun.state in _PAUSED_STATES:
+            await _resume(client, begun.run)
+        return begun
 
     return await try_again(submit)
 

@@ -43,7 +43,9 @@ _HOOK_STATES = {
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     """Build the headline: the run, its state and the reason, how much is accounted and what it waits for."""
-    title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
+    title = " · ".join(
+        part for part in (f"run {summary.run}", summary.name, str(summary.engine_choice)) if part
+    )
     head = build_sides(Text(title, style=STRONG), build_summary_state(summary))
     lines: list[RenderableType] = [head, *_list_work(summary), _build_extent(summary)]
     lines += [Text(notice, style=CAUTION) for notice in summary.notices]

@@ -136,5 +136,5 @@ def _describe_statuses(classes: set[str]) -> str:
     if classes == {"2xx"}:
         return "no response has the expected status: --expect-status 2xx takes all of these for ok"
     if classes == {"3xx"}:
-        return "the target redirects: use the URL that it redirects to, or --max-redirects (aiohttp only)"
+        return "the target redirects: use the URL that it redirects to, or --max-redirects"
     return "no response has the expected status: check path, method and headers, or --expect-status"
