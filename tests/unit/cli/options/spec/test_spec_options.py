@@ -44,7 +44,7 @@ def test_names_of_a_locustfile_are_offered(tmp_path: Path, monkeypatch: pytest.M
 def test_completion_offers_words_and_leaves_files_to_the_shell() -> None:
     """Engines, methods, arrivals, and what commands choose from."""
     assert list_words("run", "--arrivals", "p") == ["poisson"]
-    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "nghttp2", "python", "locust"]
+    assert list_words("run", "--engine", "") == ["auto", "aiohttp", "httptools", "nghttp2", "python", "locust"]
     assert list_words("run", "--engine", "h") == ["httptools"]
     assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
     assert list_words("completion", "") == ["bash", "zsh", "fish"]
