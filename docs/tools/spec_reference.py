@@ -15,7 +15,7 @@ def build_fields() -> str:
 
 
 def build_engines() -> str:
-    """The keys of a spec that not every engine can do, by the engines that can."""
+    """The keys of a spec that some engine lacks, by the engines that support them."""
     keys: dict[tuple[Engine, ...], list[Field]] = {}
     for field in FIELDS:
         if field.refusals:
@@ -29,7 +29,7 @@ def build_engines() -> str:
         for engines, fields in keys.items()
     ]
     rows.append(["all others", _join(Engine), ""])
-    return build_table(["keys", "engines that can do it", "why `auto` leaves a faster one"], rows)
+    return build_table(["keys", "engines that support them", "reason for a slower engine"], rows)
 
 
 def _join(names: Iterable[str]) -> str:

@@ -43,9 +43,7 @@ _HOOK_STATES = {
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     """Build the headline: the run, its state and the reason, how much is accounted and what it waits for."""
-    title = " · ".join(
-        part for part in (f"run {summary.run}", summary.name, str(summary.engine_choice)) if part
-    )
+    title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
     head = build_sides(Text(title, style=STRONG), build_summary_state(summary))
     lines: list[RenderableType] = [head, *_list_work(summary), _build_extent(summary)]
     lines += [Text(notice, style=CAUTION) for notice in summary.notices]
@@ -139,8 +137,9 @@ def describe_missing(state: RunState) -> str:
 
 
 def _list_work(summary: Summary) -> Iterator[RenderableType]:
-    """List the target and the load."""
-    if parts := [part for part in (summary.target, summary.load) if part]:
+    """List the target and the load, and why its engine is not the fastest."""
+    choice = str(summary.engine_choice) if summary.engine_reason else ""
+    if parts := [part for part in (summary.target, summary.load, choice) if part]:
         yield Flow(*parts, between=" · ")
 
 

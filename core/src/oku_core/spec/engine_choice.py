@@ -1,4 +1,4 @@
-"""Chooses the engine of a spec by what each of its keys needs: the table is `Field.refusals` in `fields`."""
+"""Chooses the engine of a spec by its keys: `Field.refusals` is the table of the engines that lack one."""
 
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, Self
@@ -13,14 +13,14 @@ _DEFAULTS = Spec()
 
 
 class EngineChoice(NamedTuple):
-    """An engine, and why a faster one cannot do what the spec asks for; empty if it is the fastest."""
+    """An engine, and why a faster one does not support the spec; empty if it is the fastest."""
 
     engine: Engine
     reason: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what `str` wrote."""
+        """Read the text of a choice."""
         engine, _, reason = text.partition(": ")
         return cls(Engine(engine), reason)
 
@@ -30,18 +30,18 @@ class EngineChoice(NamedTuple):
 
 
 def choose_engine(spec: Spec) -> EngineChoice:
-    """Choose the engine that the spec names, or else the fastest that can do what it asks for."""
+    """Choose the engine that the spec names, or else the fastest that supports all of its keys."""
     engine = spec.engine or next(
         (each for each in FASTEST_FIRST if not any(_iter_lacking(spec, each))), FASTEST_FIRST[-1]
     )
     if engine in USER_CODE_ENGINES:
         return EngineChoice(engine)
-    needs = ", ".join(field.need for field in _iter_lacking(spec, FASTEST_FIRST[0]))
+    needs = ", ".join(field.need for field in _iter_lacking(spec, FASTEST_FIRST[0]) if field.need)
     return EngineChoice(engine, f"needs {needs}" if needs else "")
 
 
 def iter_engine_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """Yield the given keys that ask for what the engine of a spec lacks."""
+    """Yield the given keys that the engine of a spec does not support."""
     engine = spec.engine or FASTEST_FIRST[-1]
     for field in FIELDS:
         if field.key in given and engine in field.refusals and _is_used(field, spec):
@@ -49,7 +49,7 @@ def iter_engine_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
 
 
 def _iter_lacking(spec: Spec, engine: Engine) -> Iterator[Field]:
-    """The keys of a spec whose values differ from their defaults and that an engine refuses."""
+    """The keys of a spec that differ from their defaults and that an engine does not support."""
     for field in FIELDS:
         is_own = getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute)
         if is_own and engine in field.refusals and not field.alias_of:

@@ -76,8 +76,8 @@ class Field:
         own_servers_only: whether the key applies only to Oku's own delay servers.
         rate_only: whether the key applies only to runs with a rate.
         is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
-        refusals: why engines that lack what the key asks for refuse it; `{engine}` stands for their name.
-        need: what the key asks for, to explain the choice of an engine.
+        refusals: by engine that does not support the key, its refusal; `{engine}` stands for its name.
+        need: names the key in the reason for an engine.
         file_only: whether the key stands in files alone, because its value has keys of its own.
         alias_of: the key whose value it gives under another name; empty if it is no other name.
         write: turns one item of the value back into what a file has; text unless given.
@@ -110,7 +110,7 @@ class Field:
 
     @property
     def engines(self) -> tuple[Engine, ...]:
-        """The engines that can do what the key asks for."""
+        """The engines that support the key."""
         return tuple(engine for engine in Engine if engine not in self.refusals)
 
 
@@ -183,6 +183,9 @@ _HTTP2: _Refusals = dict.fromkeys(HTTP1_ENGINES, "applies only to HTTP/2, use ht
 )
 _USER_CODE: _Refusals = dict.fromkeys(HTTP_ENGINES, "applies only to user code: a scenario or a locustfile")
 _LOCUST: _Refusals = {**_USER_CODE, Engine.PYTHON: "applies only to locustfiles"}
+
+NO_HTTP2_SERVERS = "Oku's own delay servers speak HTTP/1.1; give a URL, or use another engine"
+_OWN_SERVERS: _Refusals = {**_REQUESTS, Engine.NGHTTP2: NO_HTTP2_SERVERS}
 
 FIELDS: tuple[Field, ...] = (
     Field(
@@ -382,8 +385,8 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "engine", "engine", FieldGroup.LOAD, _engine, "ENGINE",
-        "What sends the requests: auto is the fastest that can do what the spec asks for, httptools or "
-        "aiohttp, or nghttp2 for HTTP/2. User code has python or locust, by what it is.",
+        "HTTP engine: auto is the fastest that supports the spec, of httptools, aiohttp and, for HTTP/2, "
+        "nghttp2. User code has python or locust, by what it is.",
         default=AUTO_ENGINE,
     ),
     Field(
@@ -470,13 +473,13 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "servers", "servers", FieldGroup.DELAY_SERVERS, _count(1, 1_000), "N",
         "Number of delay server processes.",
-        default="half the processors", own_servers_only=True, refusals=_REQUESTS,
+        default="half the processors", own_servers_only=True, refusals=_OWN_SERVERS,
     ),
     Field(
         "delay", "delay", FieldGroup.DELAY_SERVERS, parse_delay, "DELAY",
         "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
         default="the --delay of the delay servers, or none", own_servers_only=True,
-        refusals=_REQUESTS,
+        refusals=_OWN_SERVERS,
     ),
     Field(
         "thresholds", "thresholds", FieldGroup.THRESHOLDS, parse_thresholds, "THRESHOLD",

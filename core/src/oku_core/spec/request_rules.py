@@ -6,7 +6,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from oku_core.errors import format_value
-from oku_core.spec.fields import FIELDS
+from oku_core.spec.fields import FIELDS, NO_HTTP2_SERVERS
 from oku_core.spec.load import Fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
@@ -62,7 +62,7 @@ def _iter_http2_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
         return
     if spec.brings_servers:
         key = "http2" if "http2" in given else "engine"
-        yield key, "Oku's own delay servers speak HTTP/1.1; give a URL, or use another engine"
+        yield key, NO_HTTP2_SERVERS
     if fault := _find_header_fault(spec.headers):
         yield "header", fault
     for target in spec.targets:

@@ -136,9 +136,7 @@ async def test_a_coordinator_that_stays_away_is_given_up(monkeypatch: pytest.Mon
     with pytest.raises(UnreachableError, match="no answer"):
         await begin(submitted=[UnreachableError("no answer")])
     with pytest.raises(UserError, match="another spec"):
-        await begin(
-            submitted=[UserError("another spec"), Submitted(build_begun(), is_new=True)]
-        )
+        await begin(submitted=[UserError("another spec"), Submitted(build_begun(), is_new=True)])
 
 
 def test_a_deleted_run_is_shown_as_it_ended(
