@@ -283,16 +283,24 @@ def test_a_run_of_a_target_that_is_not_there_says_why(tmp_path: Path) -> None:
 
 
 def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
-    """A run can be listed and shown when its stack is gone, as it was shown at its end."""
+    """A run can be listed and shown when its stack is gone, as it was shown at its end.
+
+    Its report is where --html asks for it and in the data folder, which even --quiet names.
+    """
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
-    second = json.loads(run_oku("run", "--requests", "200", "--json", "--quiet", cwd=folder).stdout)
+    flags = ("--requests", "200", "--json", "--quiet", "--html", "page.html")
+    again = run_oku("run", *flags, cwd=folder)
+    second = json.loads(again.stdout)
 
     listed = run_oku("runs", cwd=folder)
     shown = run_oku("show", first["run"], "--json", cwd=folder)
     read = run_oku("show", second["run"], cwd=folder)
 
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [second["run"], first["run"]]
+    assert all("delay servers · " in line for line in listed.stdout.splitlines()[1:])
     assert json.loads(shown.stdout) == first
+    assert f" report      .oku/reports/{second['run']}.html\n" in again.stderr
+    assert second["run"] in (folder / "page.html").read_text()
     assert "200 of 200 accounted" in read.stdout
     assert (listed.returncode, shown.returncode, read.returncode) == (0, 0, 0)
 

@@ -60,7 +60,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
         # Aligned with the end screen.
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
         console.print()
-    await _leave_report(data_dir, run, None if watch.quiet else console)
+    await _leave_report(data_dir, run, console)
     return code
 
 
@@ -71,15 +71,14 @@ def _pause_interrupted(ledger: LedgerBackend) -> None:
         write_error(str(error))
 
 
-async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
+async def _leave_report(data_dir: DataDir, run: str, console: Terminal) -> None:
     try:
         path = await leave_report(data_dir, run)
     except Exception as error:  # noqa: BLE001  # the run is over, with or without a report
         write_error(f"the report could not be written: {error}")
         return
-    if console:
-        console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
-        console.print()
+    console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
+    console.print()
 
 
 def _give_up(
