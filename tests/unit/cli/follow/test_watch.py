@@ -3,6 +3,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,25 +17,22 @@ from oku_core.errors import UserError
 
 
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
-    """JSON as it came from the coordinator, JUnit XML and Markdown."""
+    """JSON as it came from the coordinator, JUnit XML, Markdown and HTML; - is not a file."""
     names = "s.json", "s.xml", "s.md"
     files = [str(tmp_path / name) for name in names]
     watch = Watch(summary_file=files[0], junit_file=files[1], markdown_file=files[2])
     watch.check()
     asyncio.run(watch.write_files(build_threshold_run()))
     assert [(tmp_path / name).read_bytes()[:2] for name in names] == [b"{\n", b"<?", b"##"]
-    for wrong in (Watch(junit_file=str(tmp_path)), Watch(markdown_file="-"), Watch(html_file="no/a.html")):
-        with pytest.raises(UserError, match=r"--(junit|summary-markdown|html): .* is not a file"):
-            wrong.check()
-    asyncio.run(Watch(summary_file=str(tmp_path / "s.json")).write_files(build_threshold_run()))
     assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(build_threshold_run())
-    # A file that cannot be written is found out before the run.
-    for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
-        with pytest.raises(UserError, match=r"--summary-json: .* is not a file that can be written"):
-            Watch(summary_file=name).check()
+    for wrong in (
+        Watch(junit_file=str(tmp_path)), Watch(markdown_file="-"), Watch(html_file=str(tmp_path / "no" / "s")),
+        Watch(summary_file=str(tmp_path)), Watch(summary_file=str(tmp_path / "no" / "s.json")),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=r"--[a-z-]*: .* is not a file that can be written"):
+            wrong.check()
     with pytest.raises(UserError, match="--summary-json: - is not a file; --json prints the summary"):
         Watch(summary_file="-").check()
-    Watch(summary_file=str(tmp_path / "s.json")).check()
     Watch().check()
 
 
@@ -46,27 +44,26 @@ def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
 
 def test_a_file_that_cannot_be_written_is_told_in_those_that_can(tmp_path: Path) -> None:
     """The exit code is 2 then, so no page is green, whichever file it was."""
-    gone = str(tmp_path / "gone" / "file")
-    for flag in ("--summary-json", "--junit", "--summary-markdown"):
-        files = {
-            "--summary-json": str(tmp_path / "s.json"),
-            "--junit": str(tmp_path / "s.xml"),
-            "--summary-markdown": str(tmp_path / "s.md"),
-        } | {flag: gone}
-        watch = Watch(
-            summary_file=files["--summary-json"],
-            junit_file=files["--junit"],
-            markdown_file=files["--summary-markdown"],
-        )
-        with pytest.raises(OutputLostError, match=f"{flag}: {gone}: No such file"):
-            asyncio.run(watch.write_files(build_threshold_run()))
+    gone, xml, page = str(tmp_path / "gone" / "file"), tmp_path / "s.xml", tmp_path / "s.md"
+    for key, flag in (
+        ("summary_file", "--summary-json"),
+        ("junit_file", "--junit"),
+        ("markdown_file", "--summary-markdown"),
+    ):
+        files: dict[str, Any] = {
+            "summary_file": tmp_path / "s.json",
+            "junit_file": xml,
+            "markdown_file": page,
+        }
         said = f"{flag}: {gone}: No such file"
+        with pytest.raises(OutputLostError, match=said):
+            asyncio.run(Watch(**(files | {key: gone})).write_files(build_threshold_run()))
         if flag != "--junit":
-            assert f'<error message="{said}' in (tmp_path / "s.xml").read_text(), flag
+            assert f'<error message="{said}' in xml.read_text(), flag
         if flag != "--summary-markdown":
-            page = (tmp_path / "s.md").read_text().replace("\\", "")
-            assert "Exit code 2:" in page, flag
-            assert said in page, flag
+            text = page.read_text().replace("\\", "")
+            assert "Exit code 2:" in text, flag
+            assert said in text, flag
 
 
 class CutOff:
