@@ -115,8 +115,8 @@ _BY_REASON = {
     NO_HTTP2: f"{NO_HTTP2}: leave --http2 out, or check scheme and port of the URL",
     TLS: "no connection could be made: the TLS handshake failed, check scheme and port of the URL",
     explain_proxy_refusal(_PROXY_AUTHENTICATION_REQUIRED): _PROXY_AUTHENTICATION,
-    PROXY_REFUSED: "the proxy made no connection to the target: check host and port of the URL, and ask whether "
-    "the proxy may reach them",
+    PROXY_REFUSED: "the proxy made no connection to the target: check host and port of the URL, and "
+    "whether the proxy allows them",
     PROXY_HUNG_UP: _NO_PROXY,
     PROXY_FAULT: _NO_PROXY,
     CUT_SHORT: "no response was complete: look for a crash, a timeout or a wrong Content-Length at the "

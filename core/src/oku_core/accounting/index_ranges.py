@@ -147,9 +147,14 @@ class RangeSet:
             return False
         return True
 
+    @property
+    def ranges(self) -> Iterator[Range]:
+        """The ranges, in rising order."""
+        return zip(self._starts, self._stops, strict=True)
+
     def pack(self) -> list[int]:
         """The set as it is sent."""
-        return pack_ranges(zip(self._starts, self._stops, strict=True))
+        return pack_ranges(self.ranges)
 
 
 def pack_ranges(ranges: Iterable[Range]) -> list[int]:

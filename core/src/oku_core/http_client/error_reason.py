@@ -15,6 +15,7 @@ from oku_core.accounting.outcome import (
     DISCONNECTED,
     LONGEST_REASON,
     PROTOCOL_ERROR,
+    STATUS,
     TIMEOUT,
     UNTRUSTED,
 )
@@ -91,7 +92,7 @@ def explain_timeout(timeout_s: float) -> str:
 
 def explain_status(status: int) -> str:
     """The reason of an answer with another status than was expected."""
-    return f"status {status}"
+    return f"{STATUS} {status}"
 
 
 def explain_proxy_refusal(status: int) -> str:

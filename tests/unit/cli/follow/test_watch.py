@@ -26,7 +26,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Pat
     assert [(tmp_path / name).read_bytes()[:2] for name in names] == [b"{\n", b"<?", b"##"]
     assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(build_threshold_run())
     for wrong in (
-        Watch(junit_file=str(tmp_path)), Watch(markdown_file="-"), Watch(html_file=str(tmp_path / "no" / "s")),
+        Watch(junit_file=str(tmp_path)), Watch(markdown_file="-"), Watch(html_file="no/s.html"),
         Watch(summary_file=str(tmp_path)), Watch(summary_file=str(tmp_path / "no" / "s.json")),
     ):  # fmt: skip
         with pytest.raises(UserError, match=r"--[a-z-]*: .* is not a file that can be written"):
