@@ -147,6 +147,15 @@ class RangeSet:
             return False
         return True
 
+    def equals(self, other: "RangeSet") -> bool:
+        """Whether both have the same positions."""
+        return self._starts == other._starts and self._stops == other._stops  # noqa: SLF001  # of the same class
+
+    @property
+    def count(self) -> int:
+        """How many positions there are."""
+        return sum(self._stops) - sum(self._starts)
+
     @property
     def ranges(self) -> Iterator[Range]:
         """The ranges, in rising order."""

@@ -6,26 +6,14 @@ the place before it for `n` more positions. So a reason for all of them takes tw
 change at every position take one number each.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from oku_core.accounting.index_ranges import Range
 
 NOT_KEPT = 0
-
-
-def pack_runs(runs: Iterable[Sequence[int]]) -> list[int]:
-    """Runs, each a place and how many positions have it; neighbours of the same place are joined."""
-    packed: list[int] = []
-    place, count = -1, 0
-    for following, more in (*runs, (-1, 0)):
-        if following == place:
-            count += more
-            continue
-        if count:
-            packed += (place, 1 - count) if count > 1 else (place,)
-        place, count = following, more
-    return packed
+_END = 1 << 62
 
 
 def iter_runs(packed: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -35,30 +23,55 @@ def iter_runs(packed: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield number, 1 - min(following, 0)
 
 
+def count_places(packed: Sequence[int]) -> Counter[int]:
+    """How many positions have each place."""
+    counts = Counter[int]()
+    for place, count in iter_runs(packed):
+        counts[place] += count
+    return counts
+
+
 def is_run_list(packed: Sequence[int]) -> bool:
-    """Whether these are runs as `pack_runs` makes them."""
-    return pack_runs(iter_runs(packed)) == list(packed)
+    """Whether these are runs as `find_runs` makes them: none is empty, and neighbours differ."""
+    place, was_place = -1, False
+    for number in packed:
+        is_place = number >= 0
+        if number == place or not (is_place or was_place):
+            return False
+        place, was_place = number if is_place else place, is_place
+    return True
 
 
 def find_runs(ranges: Iterable[Range], reasons: Mapping[int, Iterable[Range]]) -> list[int]:
-    """The runs of the positions of some ranges, by the ranges of each place; no position has two."""
-    return pack_runs(_iter_found(ranges, reasons))
+    """The runs of the positions of some ranges, by the ranges of each place; no position has two.
 
-
-def _iter_found(ranges: Iterable[Range], reasons: Mapping[int, Iterable[Range]]) -> Iterator[tuple[int, int]]:
+    One loop: a worker does it for every checkpoint, with thousands of ranges.
+    """
     known = sorted((*span, place) for place, spans in reasons.items() for span in spans)
-    number = 0
+    known.append((_END, _END, NOT_KEPT))
+    packed: list[int] = []
+    number, place, count = 0, -1, 0
     for start, stop in ranges:
         at = start
         while at < stop:
-            while number < len(known) and known[number][1] <= at:
+            first, last, following = known[number]
+            if last <= at:
                 number += 1
-            first, last, place = known[number] if number < len(known) else (stop, stop, NOT_KEPT)
+                continue
             if first > at:
-                last, place = first, NOT_KEPT
+                last, following = first, NOT_KEPT
             last = min(last, stop)
-            yield place, last - at
+            if following == place:
+                count += last - at
+            else:
+                if count > 1:
+                    packed.append(1 - count)
+                packed.append(following)
+                place, count = following, last - at
             at = last
+    if count > 1:
+        packed.append(1 - count)
+    return packed
 
 
 def split_ranges(ranges: Iterable[Range], packed: Sequence[int]) -> dict[int, list[Range]]:

@@ -6,6 +6,7 @@ changes nothing; a worker repeats its newest one until the coordinator has confi
 predecessor, and decides whether it counts.
 """
 
+from collections import Counter
 from itertools import chain
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.index_ranges import Range, iter_ranges, merge_ranges
 from oku_core.accounting.outcome import OTHER, Outcome
-from oku_core.accounting.reason_runs import split_ranges
+from oku_core.accounting.reason_runs import NOT_KEPT, count_places, split_ranges
 from oku_core.messaging.hook import HookReport
 
 LONGEST_REFUSAL = 1_000
@@ -55,6 +56,15 @@ class Part(Counts, frozen=True, kw_only=True):
     sent_per_second: dict[int, int] = msgspec.field(default_factory=dict)
     failed: dict[Outcome, list[int]] = msgspec.field(default_factory=dict)
     failed_reasons: dict[Outcome, list[int]] = msgspec.field(default_factory=dict)
+
+    def count_kept_reasons(self) -> Counter[tuple[int, str]]:
+        """How many of the positions have each reason, by the keys of `reasons`; those that are kept."""
+        counts = Counter[tuple[int, str]]()
+        for runs in self.failed_reasons.values():
+            for place, count in count_places(runs).items():
+                if place != NOT_KEPT:
+                    counts[self.reasons[place - 1].key] += count
+        return counts
 
     def split_failed(self, outcome: Outcome) -> dict[str, list[Range]]:
         """The positions with an outcome by their reasons, `OTHER` for those that are not kept."""

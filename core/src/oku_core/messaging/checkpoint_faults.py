@@ -4,14 +4,13 @@ Whether the parts sum to the covered positions depends on earlier ones; the ledg
 """
 
 import operator
-from collections import Counter
 
 import msgspec
 
 from oku_core.accounting.counts import FIGURE_LIMIT
 from oku_core.accounting.index_ranges import count_packed, is_packed, iter_ranges
 from oku_core.accounting.outcome import LONGEST_REASON, NOT_SENT, OUTCOMES, Outcome, is_account
-from oku_core.accounting.reason_runs import NOT_KEPT, is_run_list, iter_runs
+from oku_core.accounting.reason_runs import NOT_KEPT, count_places, is_run_list
 from oku_core.messaging.checkpoint import (
     LONGEST_NAME,
     LONGEST_REFUSAL,
@@ -112,10 +111,8 @@ def _find_reason_run_fault(checkpoint: Checkpoint) -> str | None:
         for outcome, runs in part.failed_reasons.items():
             if outcome not in part.failed or not is_run_list(runs):
                 return f"the reasons of the positions that are {outcome} are not runs"
-            counts = Counter[int]()
-            for place, count in iter_runs(runs):
-                counts[place] += count
-                kept += place != NOT_KEPT
+            counts = count_places(runs)
+            kept += sum(number > NOT_KEPT for number in runs)
             if counts.total() != count_packed(part.failed[outcome]):
                 return f"{counts.total()} positions that are {outcome} have a reason, but others are listed"
             if any(not _may_have(part, outcome, *each) for each in counts.items()):

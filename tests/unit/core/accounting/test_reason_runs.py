@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.index_ranges import merge_ranges
-from oku_core.accounting.reason_runs import find_runs, is_run_list, iter_runs, pack_runs, split_ranges
+from oku_core.accounting.reason_runs import find_runs, is_run_list, iter_runs, split_ranges
 
 PLACES = st.dictionaries(st.integers(0, 60), st.integers(0, 3))
 
@@ -27,8 +27,8 @@ def test_each_position_keeps_its_reason(places: dict[int, int]) -> None:
 
 def test_runs_are_short_and_have_one_form() -> None:
     """One reason takes two numbers, reasons that alternate one each, and nothing else is a list of runs."""
-    assert pack_runs([(1, 10_000)]) == [1, -9_999]
-    assert pack_runs([(1, 1), (2, 1), (2, 1), (0, 1)]) == [1, 2, -1, 0]
+    assert find_runs([(0, 10_000)], {1: [(0, 10_000)]}) == [1, -9_999]
+    assert find_runs([(3, 5), (6, 8)], {1: [(3, 4)], 2: [(4, 5), (6, 7)]}) == [1, 2, -1, 0]
     assert split_ranges([(5, 9)], [1]) == {1: [(5, 6)], 0: [(6, 9)]}
-    for wrong in ([-1], [1, -1, -1], [1, 1], [0, 0, 2]):
+    for wrong in ([-1], [1, -1, -1], [1, 1], [0, 0, 2], [2, -5, 2]):
         assert not is_run_list(wrong), wrong

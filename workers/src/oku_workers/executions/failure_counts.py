@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from oku_core.accounting.index_ranges import Range, RangeSet, Room
+from oku_core.accounting.index_ranges import RangeSet, Room
 from oku_core.accounting.outcome import MOST_REASONS, OTHER, OUTCOMES, Outcome, ReasonCount
 from oku_core.accounting.reason_runs import find_runs
 from oku_core.messaging.checkpoint import MOST_REASON_RANGES
@@ -103,13 +103,21 @@ class Failures:
     def build_failed_reasons(self) -> dict[Outcome, list[int]]:
         """The reasons of these positions by outcome, as runs; places are in the order of the reasons."""
         return {
-            OUTCOMES[outcome]: find_runs(failed.ranges, dict(self._list_positions(outcome)))
+            OUTCOMES[outcome]: _find_runs(failed, dict(self._list_positions(outcome)))
             for outcome, failed in self._failed.items()
             if len(failed)
         }
 
-    def _list_positions(self, outcome: int) -> Iterator[tuple[int, Iterator[Range]]]:
+    def _list_positions(self, outcome: int) -> Iterator[tuple[int, RangeSet]]:
         """The places of the reasons of an outcome, with the positions of each."""
         for place, (key, reason) in enumerate(self._reasons.items(), 1):
             if key[0] == outcome:
-                yield place, reason.positions.ranges
+                yield place, reason.positions
+
+
+def _find_runs(failed: RangeSet, reasons: dict[int, RangeSet]) -> list[int]:
+    """The runs of failed positions by their reasons; mostly there is one, which takes no search."""
+    [place, positions], *more = reasons.items()
+    if not more and positions.equals(failed):
+        return [place, 1 - failed.count] if failed.count > 1 else [place]
+    return find_runs(failed.ranges, {place: found.ranges for place, found in reasons.items()})

@@ -11,8 +11,8 @@ import msgspec
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_core.accounting.counts import subtract_counts
-from oku_core.accounting.index_ranges import is_contained, pack_ranges
-from oku_core.accounting.outcome import OTHER, build_no_counts, count_sent, sum_counts
+from oku_core.accounting.index_ranges import is_contained
+from oku_core.accounting.outcome import build_no_counts, count_sent, sum_counts
 from oku_core.messaging.checkpoint import Checkpoint, LeaseFigures, Part
 
 _GROWING = ("saturated", "lagged")
@@ -131,13 +131,9 @@ def _find_withdrawn(before: Part, after: Part) -> str | None:
     for outcome, packed in before.failed.items():
         if not is_contained(packed, after.failed.get(outcome, [])):
             return f"a position is not {outcome} any more"
-    for outcome, runs in before.failed_reasons.items():
-        if runs == after.failed_reasons.get(outcome) and before.failed[outcome] == after.failed[outcome]:
-            continue
-        now = after.split_failed(outcome)
-        for reason, ranges in before.split_failed(outcome).items():
-            if reason != OTHER and not is_contained(pack_ranges(ranges), pack_ranges(now.get(reason, ()))):
-                return f"a position that is {outcome} has another reason than before"
+    kept = after.count_kept_reasons()
+    if any(kept[key] < count for key, count in before.count_kept_reasons().items()):
+        return "fewer positions have a reason than before"
     return None
 
 
