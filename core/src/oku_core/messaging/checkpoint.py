@@ -14,7 +14,7 @@ import msgspec
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.index_ranges import Range, iter_ranges, merge_ranges
 from oku_core.accounting.outcome import OTHER, Outcome
-from oku_core.accounting.reason_runs import NOT_KEPT, count_places, split_ranges
+from oku_core.messaging.reason_runs import NOT_KEPT, count_places, split_ranges
 from oku_core.messaging.hook import HookReport
 
 LONGEST_REFUSAL = 1_000
@@ -46,7 +46,7 @@ class Part(Counts, frozen=True, kw_only=True):
             that have ended and those in flight, by the same rule as `per_second`.
         failed: the positions of requests that are not ok, packed (`oku_core.accounting.index_ranges`), by
             outcome; those beyond `MOST_FAILED_RANGES` are missing.
-        failed_reasons: the reasons of these positions, by outcome: runs (`oku_core.accounting.reason_runs`)
+        failed_reasons: the reasons of these positions, by outcome: runs (`oku_core.messaging.reason_runs`)
             whose places are in `reasons`. Beyond `MOST_REASON_RANGES`, reasons are not kept.
     """
 

@@ -95,10 +95,13 @@ def test_a_ledger_of_version_2_is_upgraded(path: Path) -> None:
         change(ledger, create_run, "r1", Spec(requests=10), 1.0)
     with closing(sqlite3.connect(path)) as database:
         database.executescript(
-            "ALTER TABLE failed DROP COLUMN reasons; ALTER TABLE failed_sizes DROP COLUMN reason_runs;"
-            "ALTER TABLE retries DROP COLUMN unjudged; PRAGMA user_version = 2;"
-            "INSERT INTO failed (run, name, outcome, start, body) VALUES ('r1', '', 'timeout', 3, X'920302');"
-            "INSERT INTO failed_sizes VALUES ('r1', 1); INSERT INTO retries VALUES ('r1', 'r0', 'r0', 9, 8, 0);"
+            "DROP TABLE failed; CREATE TABLE failed (id INTEGER PRIMARY KEY, run, name, outcome, start, wave,"
+            " body);"
+            "DROP TABLE failed_sizes; CREATE TABLE failed_sizes (run, ranges); PRAGMA user_version = 2;"
+            "DROP TABLE retries; CREATE TABLE retries (run, retried, origin, requests, ok, unlisted);"
+            "INSERT INTO failed VALUES (1, 'r1', '', 'timeout', 3, NULL, X'920302');"
+            "INSERT INTO failed_sizes VALUES ('r1', 1);"
+            "INSERT INTO retries VALUES ('r1', 'r0', 'r0', 9, 8, 0);"
         )
     with closing(Ledger(path)) as ledger:
         assert read(ledger, lambda t: [*read_failed(t, "r1")]) == [

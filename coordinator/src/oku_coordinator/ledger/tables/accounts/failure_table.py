@@ -1,6 +1,6 @@
 """The rows of failed requests: ranges of coordinates by name and outcome, a limited number per run.
 
-A row has the reasons of its requests as runs (`oku_core.accounting.reason_runs`), of which a run has a
+A row has the reasons of its requests as runs (`oku_core.messaging.reason_runs`), of which a run has a
 limited number, too. Rows beyond that, and rows of older ledgers, have none: their reason is `OTHER`.
 """
 
@@ -13,7 +13,7 @@ from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.index_ranges import Range, iter_ranges, pack_ranges
 from oku_core.accounting.outcome import OTHER, Outcome
-from oku_core.accounting.reason_runs import find_runs, split_ranges
+from oku_core.messaging.reason_runs import find_runs, split_ranges
 from oku_core.schedule.wave import Wave
 
 MOST_RANGES = 200_000

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.index_ranges import merge_ranges
-from oku_core.accounting.reason_runs import find_runs, is_run_list, iter_runs, split_ranges
+from oku_core.messaging.reason_runs import find_runs, is_run_list, iter_runs, split_ranges
 
 PLACES = st.dictionaries(st.integers(0, 60), st.integers(0, 3))
 
