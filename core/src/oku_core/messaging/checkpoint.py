@@ -14,8 +14,8 @@ import msgspec
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.index_ranges import Range, iter_ranges, merge_ranges
 from oku_core.accounting.outcome import OTHER, Outcome
-from oku_core.messaging.reason_runs import NOT_KEPT, count_places, split_ranges
 from oku_core.messaging.hook import HookReport
+from oku_core.messaging.reason_runs import NOT_KEPT, count_places, split_ranges
 
 LONGEST_REFUSAL = 1_000
 """The longest reason of a refusal, in characters."""

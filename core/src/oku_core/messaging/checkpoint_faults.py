@@ -10,7 +10,6 @@ import msgspec
 from oku_core.accounting.counts import FIGURE_LIMIT
 from oku_core.accounting.index_ranges import count_packed, is_packed, iter_ranges
 from oku_core.accounting.outcome import LONGEST_REASON, NOT_SENT, OUTCOMES, Outcome, is_account
-from oku_core.messaging.reason_runs import NOT_KEPT, count_places, is_run_list
 from oku_core.messaging.checkpoint import (
     LONGEST_NAME,
     LONGEST_REFUSAL,
@@ -23,6 +22,7 @@ from oku_core.messaging.checkpoint import (
     CheckpointBatch,
     Part,
 )
+from oku_core.messaging.reason_runs import NOT_KEPT, count_places, is_run_list
 
 _OF_REQUESTS = ("saturated", "lagged")
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from oku_core.accounting.index_ranges import RangeSet, Room
 from oku_core.accounting.outcome import MOST_REASONS, OTHER, OUTCOMES, Outcome, ReasonCount
-from oku_core.messaging.reason_runs import find_runs
 from oku_core.messaging.checkpoint import MOST_REASON_RANGES
+from oku_core.messaging.reason_runs import find_runs
 
 _NO_ROOM = Room(0)
 
