@@ -70,6 +70,7 @@ def _print_runs(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
             ok=run["ok"],
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
+            target=run["target"],
             load=f"{run['load']} · {EngineChoice(Engine(run['engine']), run.get('engine_reason', ''))}",
             active_s=run["active_s"],
         )

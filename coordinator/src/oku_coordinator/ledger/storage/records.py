@@ -49,7 +49,7 @@ class RunRow:
 
     Attributes:
         engine: the engine that was chosen for it, and why; the ledger has both in one text.
-        target: scheme, host and port of its first URL; empty for Oku's own delay servers.
+        target: in words, as `describe_target` has it.
         load: its rate or number of requests in flight, and its duration, in words.
         outcomes: the accounted requests, in the order of `OUTCOMES`.
         periods: how many periods of activity it has had.
@@ -228,6 +228,8 @@ class RetryRecord(NamedTuple):
         requests: the number of its requests.
         ok: how many of them were ok before this run.
         unlisted: how many had failed and are not sent, because they were not listed.
+        unjudged: how many had failed and are not sent, because it is not known whether they failed for one of
+            the reasons that were asked for.
     """
 
     retried: str
@@ -235,6 +237,7 @@ class RetryRecord(NamedTuple):
     requests: int
     ok: int
     unlisted: int
+    unjudged: int = 0
 
 
 class ThresholdRecord(NamedTuple):
