@@ -54,10 +54,10 @@ class CheckpointReceiver:
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
         """Store checkpoints in the ledger, answer and count them."""
-        begun = self.timer()
         for batch in batches:
             if batch.printed is not None:
                 self.printed.record(batch.worker, batch.incarnation, batch.printed)
+        begun = self.timer()
         receipts = self._apply(batches)
         self.broker.send(build_controls(receipts, self.active_runs))
         verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
