@@ -314,7 +314,11 @@ class UserCodeEngine:
         self._why_killed = None
         spec, context = self._spec, self._context
         host = self._host = HostProcess(
-            spec.engine, self._folder, context.isolation, self, partial(context.output.record, context.run)
+            spec.chosen_engine,
+            self._folder,
+            context.isolation,
+            self,
+            partial(context.output.record, context.run),
         )
         paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(

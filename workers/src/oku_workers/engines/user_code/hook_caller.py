@@ -63,7 +63,7 @@ async def request_hook(attempt: HookAttempt, spec: Spec, context: EngineContext,
     waiter = _Waiter(loop.create_future())
     answer, ended = waiter.answer, waiter.ended
     host = HostProcess(
-        spec.engine, folder, context.isolation, waiter, partial(context.output.record, attempt.run)
+        spec.chosen_engine, folder, context.isolation, waiter, partial(context.output.record, attempt.run)
     )
     _log.info("process %d calls %s", host.pid, attempt)
     waiting = asyncio.ensure_future(ended.wait())
