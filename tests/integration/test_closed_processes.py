@@ -15,7 +15,7 @@ from tests.kit.unprivileged import NamespaceError, own_folder, run_unprivileged
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux")
 
-_PROCESSES = ["broker", "coordinator", "run", "server", "worker-1", "worker-2"]
+_PROCESSES = ["coordinator", "run", "server", "worker-1", "worker-2"]
 
 
 def attack(kills: int, **environment: str) -> dict[str, Any]:
@@ -35,8 +35,7 @@ def test_no_process_of_a_stack_can_be_looked_into() -> None:
     assert found["attacked"] == _PROCESSES
     assert found["restarts"] == 3
     assert (found["breaches"], found["keys"]) == ([], [])
-    assert found["answers"] == ["-NOAUTH", "-NOAUTH", "-WRONGPASS"]
-    assert found["files_with_password"] == 0
+    assert found["answers"] == ["", "", ""]
 
 
 def test_a_user_may_look_into_processes_by_asking_for_it() -> None:
@@ -75,8 +74,7 @@ def test_no_secret_is_in_an_argument_or_in_an_environment(
         pid: b"\0".join(Path(f"/proc/{pid}/{file}").read_bytes() for file in ("cmdline", "environ"))
         for pid in list_descendants(run.process.pid)
     }
-    # A broker writes its title over its environment.
-    assert [names.get(pid) for pid, text in shown.items() if b"PATH=" not in text] in ([], ["broker"])
+    assert [names.get(pid) for pid, text in shown.items() if b"PATH=" not in text] == []
     assert set(names) <= set(shown)
-    for secret in (token, key, "secret-of", "redis+socket://"):
+    for secret in (token, key, "secret-of", "unix://"):
         assert [pid for pid, text in shown.items() if secret.encode() in text] == [], secret

@@ -138,7 +138,7 @@ class Place:
             "files": {name: str(path) for name, path in files.items()},
             "folders": {name: str(path) for name, path in folders.items()},
             "abstract": self.folder.name,
-            "broker": next(str(path) for path in (data / "broker").rglob("*") if path.is_socket()),
+            "socket": str(data / "workers.sock"),
         }
 
 
@@ -200,7 +200,7 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
         "read a private key in another process",
     } <= done.keys()  # fmt: skip
     assert "hunter2" in done["environ of the bystander"]
-    closed = ("oku run", "broker", "coordinator", "server", "worker-1")
+    closed = ("oku run", "coordinator", "server", "worker-1")
     parts = ("environ", "mem", "maps", "fd")
     assert not {f"{part} of {name}" for part in parts for name in closed} & done.keys()
 

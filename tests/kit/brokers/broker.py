@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.kit.brokers import valkey
 from tests.kit.runs.local_run import wait_until
-
-from oku_cli.local import valkey
 
 
 @contextmanager

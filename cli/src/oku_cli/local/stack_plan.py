@@ -4,18 +4,16 @@ Keys, tokens and passwords go to them by sockets: they are in no argument and in
 """
 
 import os
-import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.local import valkey
-from oku_cli.local.valkey import COORDINATOR, WORKERS, build_users
+from oku_cli.local.stack_socket import StackSocket
 from oku_cli.process.child import Child, ChildInputs
 from oku_cli.process.environment import PYTHON, build_environment
 from oku_cli.user_code.code_files import MOST_FILES
+from oku_core.broker.socket_url import build_socket_url
 from oku_core.process.landlock import Confinement
 from oku_core.process.listener import format_address
 from oku_core.spec.files import EVERYWHERE
@@ -37,6 +35,7 @@ class StackPlan:
     Args:
         servers: the number of delay server processes; 0 for none.
         spreads_addresses: whether each worker sends from a loopback address of its own.
+        broker_url: the broker between coordinator and workers; None for a socket.
         coordinator_environment: settings of the coordinator as environment variables, secret ones among them.
     """
 
@@ -49,6 +48,7 @@ class StackPlan:
     coordinator_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     has_loki: bool = False
     confinement: Confinement = Confinement.OFF
+    broker_url: str | None = field(default=None, repr=False)
 
     def build_flags(self) -> list[str]:
         """Return the flags that allow another command what this one was allowed, and no more."""
@@ -70,15 +70,20 @@ _CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StackSockets:
-    """Where a stack listens; its delay servers have a socket for each process."""
+    """Where a stack listens; its delay servers have a socket for each process.
+
+    Workers need none if there is a broker.
+    """
 
     api: Sequence[socket.socket]
     files: Sequence[socket.socket]
     servers: Sequence[socket.socket]
-    broker: Path
+    workers: StackSocket | None
 
     def close(self) -> None:
-        """Close those that listen."""
+        """Close all of them."""
+        if self.workers is not None:
+            self.workers.close()
         for listening in (*self.api, *self.files, *self.servers):
             listening.close()
 
@@ -89,26 +94,22 @@ def build_listening_url(listening: Sequence[socket.socket]) -> str:
 
 
 def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> Iterator[Child]:
-    """Build the children in the order of their start: broker, coordinator, and the others.
+    """Build the children in the order of their start: coordinator, delay servers, workers.
 
     The caller holds the folder.
     """
-    # The key stays in the folder: the broker may still have messages of a stack that was killed.
-    message_key = data_dir.keep_message_key()
-    passwords = {user: secrets.token_urlsafe(24) for user in (COORDINATOR, WORKERS)}
-
-    def build_variables(user: str) -> dict[str, str]:
-        broker_url = valkey.build_broker_url(sockets.broker, user, passwords[user])
-        return {"OKU_BROKER_URL": broker_url, "OKU_MESSAGE_KEY": message_key}
-
-    config = valkey.build_config(data_dir.broker, sockets.broker, build_users(passwords))
+    listening = [] if sockets.workers is None else [sockets.workers.listening]
+    own_url = None if sockets.workers is None else build_socket_url(sockets.workers.path)
+    link = {
+        "OKU_BROKER_URL": plan.broker_url or own_url or "",
+        "OKU_MESSAGE_KEY": data_dir.keep_message_key(),
+    }
     commands: dict[str, tuple[Sequence[str], ChildInputs]] = {
-        "broker": (valkey.build_command(valkey.find_server()), ChildInputs(text=config)),
         "coordinator": (
             [*_OKU, "coordinator", *_build_coordinator_flags(plan, data_dir, sockets)],
             ChildInputs(
-                sockets=[each.fileno() for each in (*sockets.api, *sockets.files)],
-                variables=build_variables(COORDINATOR) | {"OKU_TOKEN": token, **plan.coordinator_environment},
+                sockets=[each.fileno() for each in (*sockets.api, *sockets.files, *listening)],
+                variables=link | {"OKU_TOKEN": token, **plan.coordinator_environment},
             ),
         ),
     }
@@ -117,7 +118,7 @@ def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, to
         flags += ["--counts-dir", str(data_dir.counts), *_name_sockets("--listen-fd", sockets.servers)]
         inherited = ChildInputs(sockets=[each.fileno() for each in sockets.servers])
         commands["server"] = ([*_OKU, "server", *flags], inherited)
-    given = ChildInputs(variables=build_variables(WORKERS) | plan.pick_secret_variables())
+    given = ChildInputs(variables=link | plan.pick_secret_variables())
     for number in range(1, plan.workers + 1):
         flags = _build_worker_flags(plan, data_dir, number)
         commands[_name_worker(number)] = ([*_OKU, "worker", *flags], given)
@@ -135,6 +136,7 @@ def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackS
         *(flag for name in names for flag in ("--expect-worker", name)),
         *_name_sockets("--listen-fd", sockets.api),
         *_name_sockets("--files-listen-fd", sockets.files),
+        *_name_sockets("--broker-listen-fd", [sockets.workers.listening] if sockets.workers else []),
     ]  # fmt: skip
 
 

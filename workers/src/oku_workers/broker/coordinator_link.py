@@ -9,10 +9,9 @@ import asyncio
 import logging
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from oku_core.broker.celery_app import App
-from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.clock import Clock
 from oku_core.process.redaction import redact
@@ -66,16 +65,20 @@ class CoordinatorLink:
 
 
 class CheckpointSender:
-    """Sends one message after the other."""
+    """Sends one message after the other.
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    Args:
+        send: sends a message; it may block.
+    """
+
+    def __init__(self, send: Callable[[CheckpointBatch], None]) -> None:
+        self._send = send
         self._thread = ThreadPoolExecutor(1, "checkpoints")
 
     async def send(self, batch: CheckpointBatch) -> None:
-        """Return when the broker has them; raise kombu's `OperationalError` if it is unavailable."""
+        """Return when they are sent; raise an error of the transport if they are not."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, send_checkpoints, self._app, batch)
+        await loop.run_in_executor(self._thread, self._send, batch)
 
     def end(self) -> None:
         """Send nothing more."""
