@@ -120,7 +120,6 @@ class Place:
             "the token": data / "stack.json",
             "the ledger": data / "ledger.sqlite3",
             "a log": data / "logs" / "worker-1.log",
-            "the message key": next(iter(data.glob("*key*"))),
             "a private key": self.folder / "home" / "id_rsa",
             "a file of the system": Path("/etc/passwd"),
             "its own environment": Path("/proc/self/environ"),
@@ -194,7 +193,7 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
     assert {
         "environ of the bystander", "maps of the bystander", "fd of the bystander",
         "signal the bystander", "signal worker-1", "read a private key", "read the token",
-        "read the message key", "read the ledger", "overwrite the ledger", "list the home folder",
+        "read the ledger", "overwrite the ledger", "list the home folder",
         "write to the home folder", "write to the folder of temporary files", "abstract socket",
         "list processes", "look into / in setup", "environ of itself",
         "read a private key in another process",

@@ -69,7 +69,7 @@ def test_git_sees_nothing_of_what_a_run_leaves_in_a_project(tmp_path: Path) -> N
     for flags in ((), ("--data-dir", "load/data")):
         command = [*OKU, "run", "-n", "10", "--quiet", *flags]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    assert (tmp_path / ".oku" / "message.key").exists()
+    assert (tmp_path / ".oku" / "ledger.sqlite3").exists()
     assert (tmp_path / "load" / "data" / "ledger.sqlite3").exists()
     assert git("status", "--porcelain", "--untracked-files=all") == ["?? main.py"]
     git("add", "--all")

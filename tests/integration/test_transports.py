@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until as wait_for
+from tests.kit.servers.delay_server import Start
 from tests.kit.workers.transport_peer import INCARNATION, TransportPeer
+from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.broker.coordinator_transport import build_coordinator_transport
 from oku_coordinator.ledger.storage.lease_records import Receipt
@@ -230,3 +235,27 @@ async def test_both_ends_end_quickly(broker_url: str, tmp_path: Path) -> None:
         assert await asyncio.to_thread(peer.process.wait, _PATIENCE_S) == 0
         await coordinator.end()
         assert time.monotonic() - began < 3.0
+
+
+def test_workers_of_a_real_coordinator_join_and_leave(broker_url: str, tmp_path: Path) -> None:
+    """One that leaves in order sends nothing twice, and a killed one costs time alone."""
+    servers = Start(tmp_path)
+    try:
+        url = servers("--delay", "20ms").url
+        with (
+            run_coordinator(broker_url, tmp_path / "data", "--worker-timeout", "3s") as api,
+            run_worker(broker_url, name="w1", log=tmp_path / "w1.log") as first,
+        ):
+            run = api.submit(requests=20_000, concurrency=20, url=f"{url}/{{i}}")
+            wait_for(lambda: api.summary(run)["accounted"] > 100, 30, "the first works")
+            with run_worker(broker_url, name="w2", log=tmp_path / "w2.log") as second:
+                wait_for(lambda: len(api.summary(run)["workers"]) == 2, 30, "both work")
+                first.terminate()
+                assert first.wait(20) == 0
+                assert api.summary(run)["resent_at_most"] == 0
+                second.kill()
+                with run_worker(broker_url, name="w3", log=tmp_path / "w3.log"):
+                    summary = api.wait_for_state(run, "completed", 60)
+    finally:
+        servers.end()
+    assert_completed(summary)

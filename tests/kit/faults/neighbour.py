@@ -213,7 +213,7 @@ def main() -> None:
             neighbour.attack(name, pid)
         restarts = _watch_births(neighbour, run.pid, "worker-1", int(sys.argv[2]))
         neighbour.read_memories()
-        keys = {"token": stack["token"].encode(), "key": (_DATA / "message.key").read_bytes().strip()}
+        keys = {"token": stack["token"].encode()}
         unsigned = b'{"protocol":12,"body":"{}","signature":""}'
         answers = [_greet_coordinator(greeting) for greeting in (b"", b"{", unsigned)]
     finally:

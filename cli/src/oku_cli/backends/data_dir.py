@@ -44,7 +44,7 @@ class DataDir:
         files_cache: the same, as the workers have them.
         counts: what the delay servers count.
         reports: a page for each run, as it came to rest.
-        message_key: the key that the stack's processes sign their messages with.
+        message_key: the key that the processes of a stack with a broker sign their messages with.
         stack_file: the API and the processes of the running stack.
     """
 

@@ -135,7 +135,7 @@ class LocalStack:
         With a broker, it waits for an answer of the coordinator, which ends after it.
         """
         coordinator, *others = self.children
-        for group in ([others, [coordinator]] if self.plan.broker_url else [self.children]):
+        for group in [others, [coordinator]] if self.plan.broker_url else [self.children]:
             for child in group:
                 child.terminate()
             await asyncio.gather(*(wait_for_end(child) for child in group))

@@ -4,6 +4,7 @@ Keys, tokens and passwords go to them by sockets: they are in no argument and in
 """
 
 import os
+import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,10 +101,9 @@ def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, to
     """
     listening = [] if sockets.workers is None else [sockets.workers.listening]
     own_url = None if sockets.workers is None else build_socket_url(sockets.workers.path)
-    link = {
-        "OKU_BROKER_URL": plan.broker_url or own_url or "",
-        "OKU_MESSAGE_KEY": data_dir.keep_message_key(),
-    }
+    # A broker may still have messages of a stack that was killed, so the key for it stays in the folder.
+    key = data_dir.keep_message_key() if plan.broker_url else secrets.token_hex(32)
+    link = {"OKU_BROKER_URL": plan.broker_url or own_url or "", "OKU_MESSAGE_KEY": key}
     commands: dict[str, tuple[Sequence[str], ChildInputs]] = {
         "coordinator": (
             [*_OKU, "coordinator", *_build_coordinator_flags(plan, data_dir, sockets)],

@@ -24,11 +24,11 @@ from oku_core.spec.spec import Spec
 stack_options = add_options(
     loki_options,
     option(
-        OptionGroup.BROKER,
+        OptionGroup.RUNS,
         "--broker-url",
         metavar="URL",
-        help="Broker between coordinator and workers, which no other coordinator uses: redis://, rediss://,"
-        " redis+socket:// or amqp://; default: none, they talk by a socket.",
+        help="Broker of the local run, which no other coordinator uses: redis://, rediss://, redis+socket:// or"
+        " amqp://; default: none, a socket instead.",
     ),
     secret_options(has_variables=False),
     confinement_options(serves_others=False),

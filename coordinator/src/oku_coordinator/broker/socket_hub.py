@@ -28,7 +28,7 @@ from oku_core.process.supervision import Health
 
 MOST_UNREAD = 8_000_000
 """How many bytes wait at most for a worker that does not read, beside one message of any length."""
-_GREETS_WITHIN_S = 10.0
+GREETS_WITHIN_S = 10.0
 _MOST_CONNECTIONS = 2_000
 """How many there are at most, those without a greeting included."""
 _READ_BYTES = 1 << 20
@@ -134,7 +134,7 @@ class SocketHub:
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         challenge = draw_challenge()
         writer.write(challenge)
-        async with asyncio.timeout(_GREETS_WITHIN_S):
+        async with asyncio.timeout(GREETS_WITHIN_S):
             kind, body = await _read_frame(reader, LONGEST_GREETING)
         if kind != MessageKind.GREETING:
             raise MalformedMessageError(f"a connection begins with a message of kind {kind}")

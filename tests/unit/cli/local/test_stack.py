@@ -114,12 +114,13 @@ async def test_each_child_is_handed_the_secrets_that_it_needs(
     )
     stack = build(plan)
     given = {child.name: child.inputs.variables for child in stack.children}
-    key = data_dir.message_key.read_text()
     assert given["server"] == {}
     assert given["worker-1"] == given["worker-2"]
     assert given["worker-1"].keys() == {"OKU_BROKER_URL", "OKU_MESSAGE_KEY", "SHOP_TOKEN"}
     assert given["coordinator"].keys() == {"OKU_BROKER_URL", "OKU_MESSAGE_KEY", "OKU_TOKEN", *loki}
-    assert given["coordinator"]["OKU_MESSAGE_KEY"] == given["worker-1"]["OKU_MESSAGE_KEY"] == key
+    key = given["worker-1"]["OKU_MESSAGE_KEY"]
+    assert given["coordinator"]["OKU_MESSAGE_KEY"] == key
+    assert not data_dir.message_key.exists()
     # The worker connects where the coordinator listens.
     [url] = {given[name]["OKU_BROKER_URL"] for name in ("coordinator", "worker-1")}
     path = find_socket_path(url)
@@ -129,6 +130,20 @@ async def test_each_child_is_handed_the_secrets_that_it_needs(
     for child in stack.children:
         shown = "\0".join((*child.command, *child.environment.values(), child.inputs.text))
         assert [value for value in values if value in shown] == [], child.name
+
+
+async def test_a_stack_with_a_broker_opens_no_socket_and_keeps_its_key(
+    build: Build, data_dir: DataDir
+) -> None:
+    """The broker may still have messages that another stack of the folder signed."""
+    stack = build(dataclasses.replace(PLAN, broker_url="redis://:hunter2@h/3"))
+    for child in stack.children:
+        if child.name != "server":
+            assert child.inputs.variables["OKU_BROKER_URL"] == "redis://:hunter2@h/3"
+            assert child.inputs.variables["OKU_MESSAGE_KEY"] == data_dir.message_key.read_text()
+        assert "hunter2" not in "\0".join((*child.command, *child.environment.values()))
+        assert "--broker-listen-fd" not in child.command
+    assert not list(data_dir.absolute.rglob("*.sock"))
 
 
 async def test_settings_of_the_users_shell_do_not_reach_the_children(
