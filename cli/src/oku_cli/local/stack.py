@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oku_cli.backends.coordinator_ref import Endpoint
-from oku_cli.backends.data_dir import DataDir
-from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_listening_url
+from oku_cli.backends.data_dir import DataDir, RunningStack
+from oku_cli.local.stack_plan import StackChildren, StackPlan, StackSockets, build_listening_url
 from oku_cli.local.stack_socket import StackSocket
 from oku_cli.process.child import Child, describe_death
 from oku_core.process.listener import open_sockets
@@ -67,8 +67,10 @@ class LocalStack:
             workers=None if plan.broker_url else StackSocket(data_dir.absolute),
         )
         self.endpoint = Endpoint(build_listening_url(self._sockets.api), secrets.token_urlsafe(24))
-        self.children = list(build_children(plan, data_dir, self._sockets, self.endpoint.token))
+        self._builder = StackChildren(plan, data_dir, self._sockets, self.endpoint.token)
+        self.children = list(self._builder.build_all())
         """The children in the order of their start: coordinator, delay servers, workers."""
+        self._workers = plan.workers
 
     def launch(self) -> None:
         """Start every child, and wait for none: their imports take long. A failure is found in `start`."""
@@ -86,6 +88,15 @@ class LocalStack:
             return
         # Supervised, because a watch that ended by an error would leave dead children dead.
         self._watching = Supervisor().start("children", self._watch)
+
+    def grow(self, workers: int) -> None:
+        """Start the workers that are missing to this number."""
+        while self._workers < workers:
+            child = self._builder.build_worker(self._workers + 1)
+            child.start()
+            self._workers += 1
+            self.children.append(child)
+            self._write()
 
     async def start(self) -> None:
         """Wait until the stack is ready, launched if it was not; raise `StackError` if that fails."""
@@ -113,8 +124,13 @@ class LocalStack:
         finally:
             await cancel_tasks([working])
 
-    async def end(self, *, at_once: bool = False) -> None:
-        """End every child: ask it first, unless `at_once`, and kill it if it takes too long."""
+    async def end(self, *, at_once: bool = False, is_busy: bool = False) -> None:
+        """End every child: ask it first, unless `at_once`, and kill it if it takes too long.
+
+        Args:
+            at_once: whether to kill all of them.
+            is_busy: whether workers may have leases, whose ends the coordinator must confirm.
+        """
         if self._watching is not None:
             self._watching.cancel()
         self.failure.cancel()
@@ -122,20 +138,20 @@ class LocalStack:
         if not at_once:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_END_TIMEOUT_S):
-                    await self._ask_to_end()
+                    await self._ask_to_end(is_busy=is_busy)
         for child in self.children:
             child.kill()
         for child in self.children:
             child.wait(_END_TIMEOUT_S)
         self._sockets.close()
 
-    async def _ask_to_end(self) -> None:
+    async def _ask_to_end(self, *, is_busy: bool) -> None:
         """Ask all at the same time: a worker without leases leaves once its coordinator has hung up.
 
-        With a broker, it waits for an answer of the coordinator, which ends after it.
+        With leases or with a broker, it waits for an answer of the coordinator, which ends after it.
         """
         coordinator, *others = self.children
-        for group in [others, [coordinator]] if self.plan.broker_url else [self.children]:
+        for group in [others, [coordinator]] if is_busy or self.plan.broker_url else [self.children]:
             for child in group:
                 child.terminate()
             await asyncio.gather(*(wait_for_end(child) for child in group))
@@ -163,7 +179,11 @@ class LocalStack:
         self._write()
 
     def _write(self) -> None:
-        self.data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
+        pids = {child.name: child.pid for child in self.children}
+        shape = self.plan.describe(self._builder.folder_key)
+        self.data_dir.write_stack(
+            RunningStack(self.endpoint.url, self.endpoint.token, os.getpid(), pids, shape)
+        )
 
     async def _wait_until_ready(self) -> None:
         import aiohttp  # noqa: PLC0415  # it takes long, as do the imports of the children meanwhile

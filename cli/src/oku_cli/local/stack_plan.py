@@ -3,13 +3,16 @@
 Keys, tokens and passwords go to them by sockets: they are in no argument and in no environment.
 """
 
+import hashlib
+import hmac
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir, StackShape
 from oku_cli.local.stack_socket import StackSocket
 from oku_cli.process.child import Child, ChildInputs
 from oku_cli.process.environment import PYTHON, build_environment
@@ -57,9 +60,29 @@ class StackPlan:
         flags += ["--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else []
         return flags + _CONFINEMENT_FLAGS[self.confinement]
 
+    def describe(self, folder_key: str) -> StackShape:
+        """Describe the stack to other commands in its folder, which have the same key."""
+        environment = {
+            name: value for name, value in build_environment(os.environ).items() if name not in _OF_A_TERMINAL
+        }
+        settings = (
+            sys.executable, self.secrets.variables, str(self.secrets.folder), self.pick_secret_variables(),
+            sorted(self.coordinator_environment.items()), self.confinement.name, sorted(environment.items()),
+            self.broker_url,
+        )  # fmt: skip
+        # Keyed, because a password may be easy to guess from a plain digest.
+        digest = hmac.digest(folder_key.encode(), repr(settings).encode(), hashlib.sha256).hex()
+        return StackShape(digest, self.servers, str(self.delay), self.seed, self.spreads_addresses)
+
     def pick_secret_variables(self) -> dict[str, str]:
         """Return the allowed environment variables that are set."""
         return {name: os.environ[name] for name in self.secrets.variables if name in os.environ}
+
+
+_OF_A_TERMINAL = {
+    "_", "OLDPWD", "PWD", "SHLVL", "SSH_TTY", "STY", "TERM_SESSION_ID", "TMUX_PANE", "WINDOWID", "WINDOW",
+}  # fmt: skip
+"""Variables that differ between two terminals of one user."""
 
 
 _CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
@@ -81,6 +104,10 @@ class StackSockets:
     servers: Sequence[socket.socket]
     workers: StackSocket | None
 
+    def list_own(self) -> Sequence[socket.socket]:
+        """List the socket that workers connect to, if there is one."""
+        return [] if self.workers is None else [self.workers.listening]
+
     def close(self) -> None:
         """Close all of them."""
         if self.workers is not None:
@@ -94,37 +121,50 @@ def build_listening_url(listening: Sequence[socket.socket]) -> str:
     return f"http://{format_address(listening[0])}"
 
 
-def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> Iterator[Child]:
-    """Build the children in the order of their start: coordinator, delay servers, workers.
+class StackChildren:
+    """Builds the children of a stack, whose command holds the folder.
 
-    The caller holds the folder.
+    Attributes:
+        folder_key: signs their messages if they go over a broker, which may still have some of a stack that
+            was killed. Otherwise they have a key of their own, which is in no file.
     """
-    listening = [] if sockets.workers is None else [sockets.workers.listening]
-    own_url = None if sockets.workers is None else build_socket_url(sockets.workers.path)
-    # A broker may still have messages of a stack that was killed, so the key for it stays in the folder.
-    key = data_dir.keep_message_key() if plan.broker_url else secrets.token_hex(32)
-    link = {"OKU_BROKER_URL": plan.broker_url or own_url or "", "OKU_MESSAGE_KEY": key}
-    commands: dict[str, tuple[Sequence[str], ChildInputs]] = {
-        "coordinator": (
-            [*_OKU, "coordinator", *_build_coordinator_flags(plan, data_dir, sockets)],
-            ChildInputs(
-                sockets=[each.fileno() for each in (*sockets.api, *sockets.files, *listening)],
-                variables=link | {"OKU_TOKEN": token, **plan.coordinator_environment},
-            ),
-        ),
-    }
-    if sockets.servers:
-        flags = ["--processes", str(plan.servers), "--delay", plan.delay, "--seed", str(plan.seed)]
-        flags += ["--counts-dir", str(data_dir.counts), *_name_sockets("--listen-fd", sockets.servers)]
-        inherited = ChildInputs(sockets=[each.fileno() for each in sockets.servers])
-        commands["server"] = ([*_OKU, "server", *flags], inherited)
-    given = ChildInputs(variables=link | plan.pick_secret_variables())
-    for number in range(1, plan.workers + 1):
-        flags = _build_worker_flags(plan, data_dir, number)
-        commands[_name_worker(number)] = ([*_OKU, "worker", *flags], given)
-    environment = _build_environment(plan)
-    for name, (command, inputs) in commands.items():
-        yield Child(name, command, data_dir.logs / f"{name}.log", environment, data_dir.absolute, inputs)
+
+    def __init__(self, plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> None:
+        self._plan, self._data_dir, self._sockets, self._token = plan, data_dir, sockets, token
+        self.folder_key = data_dir.keep_message_key()
+        own_url = build_socket_url(sockets.workers.path) if sockets.workers else ""
+        self._link = {
+            "OKU_BROKER_URL": plan.broker_url or own_url,
+            "OKU_MESSAGE_KEY": self.folder_key if plan.broker_url else secrets.token_hex(32),
+        }
+        self._environment = _build_environment(plan)
+
+    def build_all(self) -> Iterator[Child]:
+        """Build the children in the order of their start: coordinator, delay servers, workers."""
+        plan, data_dir, sockets = self._plan, self._data_dir, self._sockets
+        flags = _build_coordinator_flags(plan, data_dir, sockets)
+        inputs = ChildInputs(
+            sockets=[each.fileno() for each in (*sockets.api, *sockets.files, *sockets.list_own())],
+            variables=self._link | {"OKU_TOKEN": self._token, **plan.coordinator_environment},
+        )
+        yield self._build("coordinator", [*_OKU, "coordinator", *flags], inputs)
+        if sockets.servers:
+            flags = ["--processes", str(plan.servers), "--delay", plan.delay, "--seed", str(plan.seed)]
+            flags += ["--counts-dir", str(data_dir.counts), *_name_sockets("--listen-fd", sockets.servers)]
+            inherited = ChildInputs(sockets=[each.fileno() for each in sockets.servers])
+            yield self._build("server", [*_OKU, "server", *flags], inherited)
+        yield from map(self.build_worker, range(1, plan.workers + 1))
+
+    def build_worker(self, number: int) -> Child:
+        """Build a worker."""
+        flags = _build_worker_flags(self._plan, self._data_dir, number)
+        variables = self._link | self._plan.pick_secret_variables()
+        command = [*_OKU, "worker", *flags]
+        return self._build(_name_worker(number), command, ChildInputs(variables=variables))
+
+    def _build(self, name: str, command: Sequence[str], inputs: ChildInputs) -> Child:
+        log = self._data_dir.logs / f"{name}.log"
+        return Child(name, command, log, self._environment, self._data_dir.absolute, inputs)
 
 
 def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackSockets) -> list[str]:
@@ -136,7 +176,7 @@ def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackS
         *(flag for name in names for flag in ("--expect-worker", name)),
         *_name_sockets("--listen-fd", sockets.api),
         *_name_sockets("--files-listen-fd", sockets.files),
-        *_name_sockets("--broker-listen-fd", [sockets.workers.listening] if sockets.workers else []),
+        *_name_sockets("--broker-listen-fd", sockets.list_own()),
     ]  # fmt: skip
 
 

@@ -27,8 +27,8 @@ stack_options = add_options(
         OptionGroup.RUNS,
         "--broker-url",
         metavar="URL",
-        help="Broker of the local run, which no other coordinator uses: redis://, rediss://, redis+socket:// or"
-        " amqp://; default: none, a socket instead.",
+        help="Broker of the local run, which no other coordinator uses: redis://, rediss://, redis+socket://"
+        " or amqp://; default: none, a socket instead.",
     ),
     secret_options(has_variables=False),
     confinement_options(serves_others=False),
