@@ -15,7 +15,7 @@ from oku_core.broker.frames import (
     LONGEST_GREETING,
     draw_challenge,
     open_greeting,
-    read_header,
+    read_frame_head,
 )
 from oku_core.messaging.signing import (
     MalformedMessageError,
@@ -147,5 +147,5 @@ def _has_room(writer: asyncio.StreamWriter, length: int) -> bool:
 
 
 async def _read_frame(reader: asyncio.StreamReader, *longest: int) -> tuple[MessageKind, bytes]:
-    kind, length = read_header(await reader.readexactly(HEADER_BYTES), *longest)
+    kind, length = read_frame_head(await reader.readexactly(HEADER_BYTES), *longest)
     return kind, await reader.readexactly(length)

@@ -12,7 +12,7 @@ from oku_coordinator.broker.checkpoint_inbox import CheckpointInbox
 from oku_coordinator.broker.inbound import Inbound
 from oku_coordinator.broker.sender import Broker, Link
 from oku_coordinator.broker.socket_hub import SocketHub
-from oku_core.broker.frames import build_frame
+from oku_core.broker.frames import pack_message
 from oku_core.broker.socket_url import open_unix_socket
 from oku_core.messaging.codec import open_progress, read_sealed, seal_leases, seal_order
 from oku_core.messaging.lease import LeaseBatch
@@ -132,7 +132,7 @@ class SocketSender(Broker):
     def send(self, messages: Iterable[Outbound]) -> None:
         """Write messages to the connections of their workers."""
         if self._link.is_connected:
-            self._hub.post([self._build_frame(message) for message in messages])
+            self._hub.post([self._pack(message) for message in messages])
 
     def fetch_peak_mb(self) -> float | None:
         """There is no broker."""
@@ -142,9 +142,9 @@ class SocketSender(Broker):
         """Send what waits, and close every connection."""
         self._hub.close(wait_s)
 
-    def _build_frame(self, message: Outbound) -> tuple[str, bytes]:
+    def _pack(self, message: Outbound) -> tuple[str, bytes]:
         if isinstance(message, LeaseBatch):
             sealed = seal_leases(self._signer, message)
-            return message.incarnation, build_frame(MessageKind.LEASE, sealed)
+            return message.incarnation, pack_message(MessageKind.LEASE, sealed)
         to = "" if isinstance(message, Stop | Intervals) else message.incarnation
-        return to, build_frame(MessageKind.ORDER, seal_order(self._signer, message))
+        return to, pack_message(MessageKind.ORDER, seal_order(self._signer, message))

@@ -49,13 +49,13 @@ class Greeting(msgspec.Struct, frozen=True, kw_only=True):
 _GREETING_DECODER: JsonDecoder[Greeting] = JsonDecoder(Greeting)
 
 
-def build_frame(kind: MessageKind, sealed: object) -> bytes:
+def pack_message(kind: MessageKind, sealed: object) -> bytes:
     """Build the frame of a sealed message."""
     body = msgspec.json.encode(sealed)
     return _HEADER.pack(len(body), _KINDS.index(kind)) + body
 
 
-def read_header(header: bytes, longest: int = LONGEST_MESSAGE) -> tuple[MessageKind, int]:
+def read_frame_head(header: bytes, longest: int = LONGEST_MESSAGE) -> tuple[MessageKind, int]:
     """Read the kind of a message and the length of its body.
 
     Raises:
@@ -77,7 +77,9 @@ def draw_challenge() -> bytes:
 def build_greeting(signer: Signer, challenge: bytes, incarnation: str) -> bytes:
     """Build the frame by which a worker answers a challenge."""
     greeting = Greeting(challenge=challenge.hex(), incarnation=incarnation)
-    return build_frame(MessageKind.GREETING, signer.seal(MessageKind.GREETING, msgspec.json.encode(greeting)))
+    return pack_message(
+        MessageKind.GREETING, signer.seal(MessageKind.GREETING, msgspec.json.encode(greeting))
+    )
 
 
 def open_greeting(signer: Signer, challenge: bytes, body: bytes) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from oku_coordinator.broker import socket_hub
 from oku_coordinator.broker.socket_hub import SocketHub
-from oku_core.broker.frames import CHALLENGE_BYTES, build_frame, build_greeting
+from oku_core.broker.frames import CHALLENGE_BYTES, build_greeting, pack_message
 from oku_core.broker.socket_url import open_unix_socket
 from oku_core.messaging.signing import MessageKind, RejectedMessageError, Signer
 from oku_core.process.supervision import Health, cancel_tasks
@@ -51,7 +51,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def test_a_connection_without_a_true_greeting_is_closed(stage: Stage) -> None:
     """Whatever it sends; each is counted."""
-    message = build_frame(MessageKind.PROGRESS, SIGNER.seal(MessageKind.PROGRESS, b"{}"))
+    message = pack_message(MessageKind.PROGRESS, SIGNER.seal(MessageKind.PROGRESS, b"{}"))
     for greeting in (
         build_greeting(SIGNER, b"another challenge", "b1"),
         build_greeting(Signer(b"the key of somebody else"), b"", "b1"),

@@ -17,7 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oku_core.broker.frames import CHALLENGE_BYTES, HEADER_BYTES, build_frame, build_greeting, read_header
+from oku_core.broker.frames import (
+    CHALLENGE_BYTES,
+    HEADER_BYTES,
+    build_greeting,
+    pack_message,
+    read_frame_head,
+)
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import (
     decode_order,
@@ -136,7 +142,7 @@ class SocketClient:
                 self._trial = None
 
     def _send(self, kind: MessageKind, sealed: Any) -> None:
-        frame = build_frame(kind, sealed)
+        frame = pack_message(kind, sealed)
         with self._sending:
             if self._connection is None:
                 raise ConnectionError(f"no coordinator listens at {self._path}")
@@ -153,7 +159,7 @@ class SocketClient:
         connection = self._trial
         assert connection is not None
         while True:
-            kind, length = read_header(_read(connection, HEADER_BYTES))
+            kind, length = read_frame_head(_read(connection, HEADER_BYTES))
             body = _read(connection, length)
             if kind == MessageKind.LEASE:
                 inbox.take_leases(partial(self._open_leases, body))
