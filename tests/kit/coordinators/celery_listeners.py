@@ -1,7 +1,7 @@
 """The listeners of a coordinator with a broker, which a test may declare connected."""
 
 from oku_coordinator.assembly import Assembly
-from oku_coordinator.broker.celery_inbound import CeleryInbound
+from oku_coordinator.broker.celery_transport import CeleryInbound
 
 
 def find_listeners(parts: Assembly) -> CeleryInbound:

@@ -17,8 +17,8 @@ from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.outside.broker import Connection, Delivery
 
 from oku_coordinator.assembly import Assembly
-from oku_coordinator.broker.celery_inbound import CeleryInbound
 from oku_coordinator.broker.celery_sender import CelerySender
+from oku_coordinator.broker.celery_transport import CeleryInbound
 from oku_coordinator.broker.inbound import Handler, Inbound, Receiver
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker, Link

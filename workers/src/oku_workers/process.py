@@ -22,8 +22,6 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import Order
 from oku_core.messaging.signing import RejectedMessageError, RejectionLog, Signer
 from oku_core.process.clock import SteadyClock, fetch_boot_id
 from oku_core.process.landlock import Confinement, find_version
@@ -32,7 +30,7 @@ from oku_core.process.prctl import adopt_orphans
 from oku_core.process.private_files import open_private, restore_private_folder
 from oku_core.process.resources import find_memory_limit, raise_open_files
 from oku_core.process.supervision import Supervisor
-from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink
+from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink, ReadLeases, ReadOrder
 from oku_workers.broker.orders import LeaseReceiver, Orders
 from oku_workers.broker.worker_transport import build_worker_transport
 from oku_workers.engines.contract.user_code_host import Isolation, choose_environment
@@ -186,11 +184,11 @@ class Worker:
         """A connection without a broker is lost."""
         self._stirred.set()
 
-    def take_leases(self, read: Callable[[], LeaseBatch]) -> None:
+    def take_leases(self, read: ReadLeases) -> None:
         """Take leases."""
         self._leases.take(read)
 
-    def take_order(self, read: Callable[[], Order]) -> None:
+    def take_order(self, read: ReadOrder) -> None:
         """Obey an order."""
         try:
             order = read()

@@ -24,7 +24,7 @@ from oku_core.spec.spec import Spec
 stack_options = add_options(
     loki_options,
     option(
-        OptionGroup.RUNS,
+        OptionGroup.BROKER,
         "--broker-url",
         metavar="URL",
         help="Broker of the local run, which no other coordinator uses: redis://, rediss://, redis+socket://"

@@ -17,6 +17,9 @@ MOST_BYTES = 2 * LONGEST_MESSAGE
 """How much may wait."""
 
 
+StoreCheckpoints = Callable[[Sequence[CheckpointBatch]], None]
+
+
 class CheckpointInbox(threading.Thread):
     """Stores checkpoints from `start` to `end`.
 
@@ -29,7 +32,7 @@ class CheckpointInbox(threading.Thread):
         signer: Signer,
         reject: Reject,
         health: Health,
-        store: Callable[[Sequence[CheckpointBatch]], None],
+        store: StoreCheckpoints,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
         self._signer = signer
@@ -64,7 +67,7 @@ class CheckpointInbox(threading.Thread):
             return bool(self._waiting or self._unstored) and now - self._since > behind_s
 
     def end(self) -> None:
-        """Store what waits, and no more; returns at once."""
+        """Store the waiting messages, and no more; returns at once."""
         self._ending.set()
         with self._changed:
             self._changed.notify()

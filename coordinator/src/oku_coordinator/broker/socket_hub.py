@@ -1,8 +1,8 @@
 """The connections of workers to a coordinator that has no broker.
 
 The hub belongs to the event loop. A connection begins with a challenge, which only a process with the key
-answers; then frames come in, and go out to one process or to all. What a worker does not read waits in its
-connection, up to a bound.
+answers; then frames come in, and go out to one process or to all. Frames that a worker does not read wait in
+its connection, up to a bound.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ _MOST_CONNECTIONS = 2_000
 """How many there are at most, those without a greeting included."""
 _READ_BYTES = 1 << 20
 
+OnConnect = Callable[[], None]
 Receive = Callable[[MessageKind, bytes], None]
 """Takes the kind and the body of each message."""
 
@@ -54,9 +55,9 @@ class SocketHub:
         self._loop: asyncio.AbstractEventLoop
         self._thread = 0
         self._receive: Receive
-        self._on_connect: Callable[[], None]
+        self._on_connect: OnConnect
 
-    def open(self, receive: Receive, on_connect: Callable[[], None]) -> None:
+    def open(self, receive: Receive, on_connect: OnConnect) -> None:
         """Belong to the running event loop from now on.
 
         Args:
@@ -91,7 +92,7 @@ class SocketHub:
             self._loop.call_soon_threadsafe(self._write, frames)
 
     def close(self, wait_s: float) -> None:
-        """Send what waits, for at most this long, and close every connection; from another thread."""
+        """Send waiting frames, for at most this long, and close every connection; from another thread."""
         asyncio.run_coroutine_threadsafe(self._close(wait_s), self._loop).result()
 
     def _write(self, frames: Iterable[tuple[str, bytes]]) -> None:

@@ -139,7 +139,7 @@ class SocketSender(Broker):
         return None
 
     def end(self, wait_s: float) -> None:
-        """Send what waits, and close every connection."""
+        """Send waiting frames, and close every connection."""
         self._hub.close(wait_s)
 
     def _pack(self, message: Outbound) -> tuple[str, bytes]:

@@ -17,7 +17,7 @@ _BACKLOG = 1024
 
 
 def find_socket_path(broker_url: str) -> Path | None:
-    """Find the path in a URL of a socket; None if the URL is that of a broker.
+    """Find the path in a URL of a socket; None if the URL names a broker.
 
     Raises:
         UserError: the path is not absolute, or too long for a socket.

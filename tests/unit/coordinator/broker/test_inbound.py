@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_coordinator.broker.celery_inbound import CeleryInbound
+from oku_coordinator.broker.celery_transport import CeleryInbound
 from oku_coordinator.broker.inbound import Inbound, group_batches
 from oku_coordinator.broker.listeners import CheckpointListener, ProgressListener
 from oku_coordinator.ledger.storage.lease_records import Receipt

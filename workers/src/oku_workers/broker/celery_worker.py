@@ -9,7 +9,7 @@ among them to shut down and to consume other queues, and would send replies wher
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ from oku_core.messaging.codec import decode_leases, decode_order, seal_progress
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.signing import Reject
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
-from oku_workers.broker.worker_inbox import WorkerInbox
+from oku_workers.broker.coordinator_link import Notify, WorkerInbox
 from oku_workers.health.heartbeat import ProgressChannel
 from oku_workers.settings import WorkerIdentity
 
@@ -55,7 +55,7 @@ class CeleryWorkerTransport:
         self._worker = worker
         self._consumer: Any = None
 
-    def run(self, inbox: WorkerInbox, on_started: Callable[[], None], on_ready: Callable[[], None]) -> int:
+    def run(self, inbox: WorkerInbox, on_started: Notify, on_ready: Notify) -> int:
         """Run the Celery worker."""
         register_lease_task(self._app, inbox)
         listen_to_orders(self._app, self._worker, inbox)

@@ -3,15 +3,13 @@
 import logging
 import math
 import time
-from collections.abc import Callable
 from functools import partial
 
 from oku_core.messaging.codec import UnreadableLeasesError
-from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
 from oku_core.messaging.signing import Reject, RejectedMessageError
 from oku_core.process.clock import Clock
-from oku_workers.broker.coordinator_link import CoordinatorLink
+from oku_workers.broker.coordinator_link import CoordinatorLink, ReadLeases
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.health.watchdogs import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
@@ -35,7 +33,7 @@ class LeaseReceiver:
         self._runner = runner
         self._watchdog = watchdog
 
-    def take(self, read: Callable[[], LeaseBatch]) -> None:
+    def take(self, read: ReadLeases) -> None:
         """Take leases, or refuse those that cannot be read."""
         self._watchdog.record_message()
         try:

@@ -1,7 +1,7 @@
 """The transport of a worker without a broker: one connection to the Unix socket of its coordinator.
 
 The main thread reads; heartbeats and checkpoints are written from their own threads. When the connection
-breaks, what was on its way is lost, and the worker connects again, with growing pauses.
+breaks, messages on their way are lost, and the worker connects again, with growing pauses.
 """
 
 import logging
@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from oku_core.messaging.codec import (
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.signing import MessageKind, Reject, RejectedMessageError, Signer
-from oku_workers.broker.worker_inbox import WorkerInbox
+from oku_workers.broker.coordinator_link import Notify, WorkerInbox
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class SocketClient:
     Args:
         path: of the socket.
         incarnation: of this process.
-        reject: called for a message that cannot be told from the next.
+        reject: called for each frame that cannot be read.
     """
 
     passing: tuple[type[Exception], ...] = (OSError,)
@@ -74,7 +74,7 @@ class SocketClient:
         """Whether there is no connection: nothing is kept elsewhere."""
         return self._connection is None
 
-    def run(self, inbox: WorkerInbox, on_started: Callable[[], None], on_ready: Callable[[], None]) -> int:
+    def run(self, inbox: WorkerInbox, on_started: Notify, on_ready: Notify) -> int:
         """Receive messages until `end`, through every loss of the connection."""
         on_started()
         pause_s = _FIRST_PAUSE_S
@@ -91,7 +91,7 @@ class SocketClient:
             except (OSError, EOFError) as error:
                 self._log_loss(error)
             except RejectedMessageError as error:
-                self._reject(error)  # what follows on the stream cannot be told apart
+                self._reject(error)  # the rest of the stream is unreadable, too
             self._disconnect()
             inbox.on_lost()
             self._ending.wait(pause_s)
@@ -124,7 +124,7 @@ class SocketClient:
 
     def _connect(self) -> None:
         connection = self._trial = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Only calls that write end in time: a coordinator may be silent for as long as it has nothing to say.
+        # Only calls that write end in time: a coordinator may be silent for any time.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SENDS_WITHIN_S, 0))
         connection.connect(os.fsencode(self._path))
         if self._ending.is_set():  # `end` may have come before there was a connection to shut down
@@ -177,7 +177,7 @@ class SocketClient:
 
 
 def _read(connection: socket.socket, length: int) -> bytes:
-    """Read exactly so many bytes; raise `EOFError` at the end of the stream."""
+    """Read exactly `length` bytes; raise `EOFError` at the end of the stream."""
     content = bytearray(length)
     view, done = memoryview(content), 0
     while done < length:

@@ -4,14 +4,13 @@ Both carry the same sealed messages, and both may lose any of them. The URL of t
 loaded only for a broker: it takes a third of a second.
 """
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from oku_core.broker.socket_url import find_socket_path
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.signing import Reject, Signer
-from oku_workers.broker.worker_inbox import WorkerInbox
+from oku_workers.broker.coordinator_link import Notify, WorkerInbox
 from oku_workers.health.heartbeat import ProgressChannel
 from oku_workers.settings import WorkerIdentity
 
@@ -27,11 +26,11 @@ class WorkerTransport(Protocol):
     def is_cut(self) -> bool:
         """Whether certainly nothing of the coordinator is on its way here."""
 
-    def run(self, inbox: WorkerInbox, on_started: Callable[[], None], on_ready: Callable[[], None]) -> int:
+    def run(self, inbox: WorkerInbox, on_started: Notify, on_ready: Notify) -> int:
         """Receive messages, in the main thread, until `end`; return an exit code.
 
         Args:
-            inbox: takes what arrives.
+            inbox: takes messages.
             on_started: called in the main thread once signals may be handled.
             on_ready: called once leases can arrive.
         """

@@ -36,6 +36,9 @@ class ProgressChannel(Protocol):
         """Count the messages that the broker keeps for this process."""
 
 
+OpenChannel = Callable[[], AbstractContextManager[ProgressChannel]]
+
+
 class Heartbeat(threading.Thread):
     """Sends progress from `start` to `end`, through every loss of the broker.
 
@@ -48,7 +51,7 @@ class Heartbeat(threading.Thread):
 
     def __init__(
         self,
-        open_channel: Callable[[], AbstractContextManager[ProgressChannel]],
+        open_channel: OpenChannel,
         health: Health,
         loop_thread: LoopThread,
         runner: LeaseRunner,
