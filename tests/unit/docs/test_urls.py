@@ -18,7 +18,6 @@ SAFE = {
     },
     "cli/kube/tunnel.py": {"self._port": "digits that a pattern has found"},
     "coordinator/kube/dns.py": {"ip": "of a pod, in brackets for IPv6", "port": "a number"},
-    "coordinator/ledger/tables/run_table.py": {"parts.netloc.rpartition('@')[2]": "part of a URL"},
     "coordinator/servers/served_count.py": {
         "netloc": "an address, in brackets for IPv6",
         "parts.port or 80": "a number",

@@ -25,6 +25,10 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
 
 _NO_SECRETS = SecretSource()
+_DELAY = "lognormal:20ms,0.5"
+"""The default of delay servers: as of a service. Without a delay, latencies are those of a busy worker."""
+_WORKERS = 2
+"""The default of a run against delay servers: it shows how workers share the requests."""
 _FILES_BESIDE_REQUESTS = 100
 _FULL_SHARE = 0.8
 """The share of its files that a server process is meant to use: the system spreads connections by chance."""
@@ -104,7 +108,8 @@ def build_stack_plan(
     has_loki: bool = False,
     confinement: Confinement = Confinement.OFF,
 ) -> StackPlan:
-    """Plan the stack: half the processors for workers and half for servers, unless the spec sets others.
+    """Plan the stack: half the processors for workers and half for servers, unless the spec sets others; two
+    workers for a run against delay servers.
 
     Many connections need more processes of the delay server, and more than one local address.
 
@@ -116,7 +121,7 @@ def build_stack_plan(
     secrets.fill_in(spec)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     half = max(1, processors // 2)
-    workers = spec.workers or half
+    workers = spec.workers or (_WORKERS if spec.brings_servers else half)
     allowed = raise_open_files()
     allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
     in_flight = min(spec.find_window(workers), spec.requests)
@@ -137,7 +142,7 @@ def build_stack_plan(
     return StackPlan(
         workers=workers,
         servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,
-        delay="0s" if spec.delay is None else spec.delay,
+        delay=_DELAY if spec.delay is None else spec.delay,
         seed=spec.seed or 0,
         # Only Linux has more than one loopback address by default.
         spreads_addresses=spec.brings_servers

@@ -324,7 +324,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "workers", "workers", FieldGroup.LOAD, _count(1, 10_000), "N", "Number of workers.",
-        short=("-w",), default="half the processors",
+        short=("-w",), default="half the processors, without url 2",
     ),
     Field(
         "start-within", "start_within_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
@@ -421,7 +421,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "delay", "delay", FieldGroup.DELAY_SERVERS, parse_delay, "DELAY",
         "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
-        default="the --delay of the delay servers, or none", own_servers_only=True,
+        default="lognormal:20ms,0.5", own_servers_only=True,
     ),
     Field(
         "thresholds", "thresholds", FieldGroup.THRESHOLDS, parse_thresholds, "THRESHOLD",

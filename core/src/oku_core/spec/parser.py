@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oku_core.data.data_format import WHOLE_ROW
 from oku_core.errors import UserError, format_value
 from oku_core.spec.data_file import DataFile, build_data_mapping
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
@@ -179,16 +180,26 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     if (body := values.get("body")) is not None:
         added["method"] = "POST"
         headers = values.get("headers", ())
-        if (kind := find_body_type(body)) and not any(header.is_named("content-type") for header in headers):
+        kind = find_body_type(body, *_list_columns(values.get("data")))
+        if kind and not any(header.is_named("content-type") for header in headers):
             values = values | {"headers": (*headers, Header(f"Content-Type: {kind}"))}
     if not values.get("keepalive", True):
         headers = values.get("headers", ())
         if not any(header.is_named("connection") for header in headers):
             values = values | {"headers": (*headers, CLOSE)}
     if targets := values.get("targets"):
-        headers = values.get("headers", ())
-        values = values | {"targets": tuple(add_content_type(target, headers) for target in targets)}
+        headers, columns = values.get("headers", ()), _list_columns(values.get("data"))
+        values = values | {
+            "targets": tuple(add_content_type(target, headers, *columns) for target in targets)
+        }
     return added | values
+
+
+def _list_columns(data: DataFile | None) -> tuple[Collection[str], str]:
+    """What placeholders of a body may stand for, and which of them is a whole row; empty if none is."""
+    if data is None:
+        return (), ""
+    return data.placeholders, WHOLE_ROW if data.placeholders != data.columns else ""
 
 
 def _refuse(faults: Iterable[Fault], given: _Given) -> None:

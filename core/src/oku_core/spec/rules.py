@@ -54,9 +54,11 @@ def _iter_data_faults(spec: Spec) -> Iterator[Fault]:
     for text in _iter_texts(spec):
         if spec.data is None and not text.is_url:
             continue  # braces in headers and bodies are text
-        for unknown in (name for name in list_names(text.text) if name not in spec.columns):
+        for unknown in (name for name in list_names(text.text) if name not in _list_known(spec, text)):
             placeholder = f"{{{unknown}}}"
-            if spec.data is None:
+            if unknown in spec.columns:
+                yield text.key, f"{text.place}{placeholder} is a whole row, which only a body can have"
+            elif spec.data is None:
                 shown = format_value(redact(text.text, queries=False))
                 yield text.key, text.place + describe_unknown(shown, placeholder)
             else:
@@ -64,6 +66,12 @@ def _iter_data_faults(spec: Spec) -> Iterator[Fault]:
                 yield text.key, f"{text.place}{placeholder} is not a column of {columns}"
     if spec.columns:
         yield from _iter_length_faults(spec)
+
+
+def _list_known(spec: Spec, text: _Text) -> Collection[str]:
+    """What placeholders of a text stand for."""
+    is_body = text.key == "body" or text.place.endswith("body: ")
+    return spec.columns if is_body or spec.data is None else spec.data.columns
 
 
 def iter_row_faults(spec: Spec) -> Iterator[Fault]:

@@ -200,7 +200,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def columns(self) -> tuple[str, ...]:
         """What placeholders may stand for, beside the index."""
-        return () if self.data is None else self.data.columns
+        if self.data is None:
+            return ()
+        return self.data.columns if self.runs_user_code else self.data.placeholders
 
     def list_places(self) -> list[Url]:
         """The URLs that requests go to; none if they go to Oku's own delay servers."""
