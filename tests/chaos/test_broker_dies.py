@@ -25,9 +25,9 @@ def broker(tmp_path: Path) -> Iterator[RealBroker]:
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start, broker: RealBroker) -> None:
     """Four deaths of the broker cost no request and no worker."""
-    run = start_load(45_000, "--broker-url", broker.url)
+    run = start_load(22_500, "--broker-url", broker.url)
     for _ in range(4):
-        run.wait_for_accounted(run.lengths().accounted + 5_000)
+        run.wait_for_accounted(run.lengths().accounted + 2_500)
         broker.kill()
         broker.start()
 
@@ -44,8 +44,8 @@ def test_the_broker_is_killed_and_restarted_empty(
     start_load: Start, broker: RealBroker, tmp_path: Path
 ) -> None:
     """Messages are hints: when all of them are lost, what they stood for is sent again."""
-    run = start_load(36_000, "--range-size", "2000", "--broker-url", broker.url)
-    run.wait_for_accounted(10_000)
+    run = start_load(18_000, "--range-size", "1000", "--broker-url", broker.url)
+    run.wait_for_accounted(5_000)
     broker.kill()
     shutil.rmtree(tmp_path / "broker" / "appendonlydir")
     broker.start()
