@@ -22,6 +22,8 @@ from oku_core.summary.tick import Tick
 if TYPE_CHECKING:
     import aiohttp
 
+    from oku_core.results.failure_filter import FailureFilter
+
 _T = TypeVar("_T")
 
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
@@ -189,9 +191,12 @@ class Client:
         except ConflictError:
             return await self.fetch_file(file)  # another command has sent a piece meanwhile
 
-    async def retry(self, run: str) -> str:
-        """Submit a run over the failed requests of another one, and return its id."""
-        return (await self._call("POST", f"/api/runs/{run}/retry", _RUN)).run
+    async def retry(self, run: str, only: "FailureFilter") -> str:
+        """Submit a run over these failed requests of another one, and return its id."""
+        single = {"outcome": only.outcome, "target": only.target}
+        given = {key: value for key, value in single.items() if value is not None}
+        query = urlencode(given | {"reason": only.reasons}, doseq=True)
+        return (await self._call("POST", f"/api/runs/{run}/retry?{query}", _RUN)).run
 
     async def fetch_outbox(self) -> dict[str, Any]:
         """Fetch the state of the outbox of a coordinator that has a Loki."""

@@ -68,6 +68,7 @@ def _print_runs(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
             ok=run["ok"],
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
+            target=run["target"],
             load=run["load"],
             active_s=run["active_s"],
         )

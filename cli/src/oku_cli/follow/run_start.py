@@ -132,7 +132,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         try:
             run = await send_start(client, start, interrupts, hints, quiet=watch.quiet)
         except RunGoneError as error:
-            return finish_deleted(error.summary, watch, str(error))
+            return await finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
         summary = await follower.follow(run, start.build_title(run))
         return await follower.finish(client, summary)
@@ -214,11 +214,11 @@ class KeyNotice:
             write_note(f"run {run} has the key {self._key} and is {state}")
 
 
-def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
+async def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
     """Show how a run ended that was deleted since; it is not sent again, even if it had not ended."""
     if summary.state in FINAL_STATES:
         write_note(reason)
-        return show_end(watch, summary)
+        return await show_end(watch, summary)
     reason = f"{reason} before its end; it is not sent again, another run needs another key"
     write_error(reason)
     watch.write_reason(ExitCode.CUT_SHORT, reason)

@@ -63,6 +63,12 @@ def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     return build_document(title, [build_head(history.summary), *sections, footer], read_out)
 
 
+def build_unfinished_page(text: str) -> bytes:
+    """Build the page of a command that has no report, with the reason."""
+    parts = [element("h1", "No report"), element("p", text)]
+    return build_document("No report · Oku", parts, ReadOut()).encode()
+
+
 def _build_sections(history: RunHistory, read_out: ReadOut) -> list[Html]:
     summary, load = history.summary, read_load(history.spec)
     plan = build_plan(load, history.periods, history.samples)

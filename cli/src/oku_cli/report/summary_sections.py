@@ -143,6 +143,8 @@ def _build_completes(completes: CompletesSummary, unit: Unit) -> Html:
         text += (
             f" {format_count(completes.unlisted)} that failed are left out: the ledger has not listed them."
         )
+    if completes.unjudged:
+        text += f" {format_count(completes.unjudged)} that failed are left out: their reason is not kept."
     return element("p", text, class_="note")
 
 

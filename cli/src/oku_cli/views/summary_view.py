@@ -253,4 +253,7 @@ def build_completes(completes: CompletesSummary) -> RenderableType:
         phrases.append(
             Text(f"{unlisted} that failed are left out: the ledger has not listed them", style=BAD)
         )
+    if completes.unjudged:
+        unjudged = format_count(completes.unjudged)
+        phrases.append(Text(f"{unjudged} that failed are left out: their reason is not kept", style=BAD))
     return Flow(*phrases)

@@ -102,6 +102,7 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
     `run` is the first one of them all, with its `requests` and how many of them were `ok` before this run;
     `ok_with_retries` is how many are now. `retried` is the run whose failed requests these are, and
     `unlisted` how many of its requests had failed that are not among them, as the ledger did not list them.
+    `unjudged` is how many are left out of a retry by reason because their reasons are not kept.
     """
 
     run: str
@@ -110,6 +111,7 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
     ok: int
     ok_with_retries: int
     unlisted: int = 0
+    unjudged: int = 0
 
 
 class Summary(RequestSummary, frozen=True, kw_only=True):

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -140,10 +141,13 @@ def test_a_deleted_run_is_shown_as_it_ended(
 ) -> None:
     """With its exit code and its files, and without a command to resume it."""
     file = tmp_path / "summary.json"
-    watch = Watch(as_json=True, summary_file=str(file))
+    page = tmp_path / "report.html"
+    watch = Watch(as_json=True, summary_file=str(file), html_file=str(page))
     for state, code in ((RunState.COMPLETED, ExitCode.COMPLETED), (RunState.FAILED, ExitCode.CUT_SHORT)):
         summary = make_summary(state=state)
-        assert finish_deleted(summary, watch, "run r1, which has the key k1, was deleted") is code
+        ending = finish_deleted(summary, watch, "run r1, which has the key k1, was deleted")
+        assert asyncio.run(ending) is code
+        assert f"run {summary.run} was deleted" in page.read_text()
         output = capsys.readouterr()
         assert output.out.strip() == file.read_text().strip()
         assert output.err.startswith("run r1, which has the key k1, was deleted\n")
@@ -151,7 +155,7 @@ def test_a_deleted_run_is_shown_as_it_ended(
     # A run that was deleted before its end has no verdict.
     watch = Watch(junit_file=str(tmp_path / "oku.xml"))
     reason = "run r1, which has the key k1, was deleted"
-    code = finish_deleted(make_summary(state=RunState.PAUSED), watch, reason)
+    code = asyncio.run(finish_deleted(make_summary(state=RunState.PAUSED), watch, reason))
     assert code is ExitCode.CUT_SHORT
     said = f"{reason} before its end; it is not sent again, another run needs another key"
     output = capsys.readouterr()

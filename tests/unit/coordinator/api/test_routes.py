@@ -238,10 +238,10 @@ async def test_a_wrong_page_is_refused(client: Client) -> None:
 
 
 async def test_the_target_of_a_listed_run_has_no_secrets(client: Client) -> None:
-    """It has scheme, host and port, and nothing of what may stand before and after them."""
+    """It has scheme, host, port and path, and nothing of what may stand before and after them."""
     await submit(client, url="http://user:pass@example.org:8080/{i}?key=abc")
     _, runs = await call(client, "GET", "/api/runs")
-    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080", "aiohttp")
+    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080/{i}?…", "aiohttp")
 
 
 async def test_the_history_of_a_run_is_told(client: Client) -> None:

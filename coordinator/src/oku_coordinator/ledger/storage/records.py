@@ -47,7 +47,7 @@ class RunRow:
     """A run without its spec, which may be large: what lists show.
 
     Attributes:
-        target: scheme, host and port of its first URL; empty for Oku's own delay servers.
+        target: in words, as `describe_target` has it.
         load: its rate or number of requests in flight, and its duration, in words.
         outcomes: the accounted requests, in the order of `OUTCOMES`.
         periods: how many periods of activity it has had.
@@ -226,6 +226,8 @@ class RetryRecord(NamedTuple):
         requests: the number of its requests.
         ok: how many of them were ok before this run.
         unlisted: how many had failed and are not sent, because they were not listed.
+        unjudged: how many had failed and are not sent, because it is not known whether they failed for one of
+            the reasons that were asked for.
     """
 
     retried: str
@@ -233,6 +235,7 @@ class RetryRecord(NamedTuple):
     requests: int
     ok: int
     unlisted: int
+    unjudged: int = 0
 
 
 class ThresholdRecord(NamedTuple):

@@ -19,10 +19,14 @@ from oku_core.process.private_files import (
 
 APPLICATION_ID = int.from_bytes(b"OKU1")
 """Marks the file as a ledger (PRAGMA application_id); those from before 0.1 have none."""
-VERSION = 2
+VERSION = 3
 """The version of the tables, stored in the file. It rises with each change of them."""
-UPGRADES: dict[int, str] = {}
-"""SQL that upgrades the tables from a version to the next. Empty until 0.1.0: older ledgers are rejected."""
+UPGRADES: dict[int, str] = {
+    2: "ALTER TABLE failed ADD COLUMN reasons BLOB;"
+    " ALTER TABLE failed_sizes ADD COLUMN reason_runs INTEGER NOT NULL DEFAULT 0;"
+    " ALTER TABLE retries ADD COLUMN unjudged INTEGER NOT NULL DEFAULT 0;",
+}
+"""SQL that upgrades the tables from a version to the next; ledgers of other versions are rejected."""
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _TABLES_BEFORE = {"runs", "slices", "leases"}

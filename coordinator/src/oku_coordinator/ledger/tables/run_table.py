@@ -3,11 +3,9 @@
 import math
 import secrets
 import sqlite3
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
 from typing import Any
-from urllib.parse import urlsplit
 
 from oku_coordinator.ledger.storage.lease_records import decode_counts
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow, UnknownRunError
@@ -40,7 +38,7 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float) -> No
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
         " target, load, count_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}",
-        transaction.publishes, spec.engine, _shorten(spec.list_places()), describe_load(spec),
+        transaction.publishes, spec.engine, describe_target(spec), describe_load(spec),
         secrets.token_hex(_COUNT_NAME_BYTES),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
@@ -136,14 +134,6 @@ def _read_cursor(text: str) -> tuple[float, int]:
         if number is not None and math.isfinite(created_at) and text == f"{created_at!r}_{number}":
             return created_at, number
     raise UserError(f"after: {format_value(text)} is not a cursor from a list of runs")
-
-
-def _shorten(urls: Sequence[str]) -> str:
-    """Scheme, host and port of the first URL, without any possible secret."""
-    if not urls:
-        return ""
-    parts = urlsplit(urls[0])
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def fetch_current_run(transaction: Transaction) -> RunRecord | None:

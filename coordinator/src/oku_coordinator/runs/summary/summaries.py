@@ -208,6 +208,7 @@ def _build_completes(snapshot: Snapshot) -> CompletesSummary | None:
         ok=retry.ok,
         ok_with_retries=retry.ok + snapshot.account.outcomes[0],
         unlisted=retry.unlisted,
+        unjudged=retry.unjudged,
     )
 
 

@@ -5,12 +5,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.transactions import change
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.failed_requests import FailedSpan, read_failed
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage import schema
+from oku_coordinator.ledger.storage.records import RetryRecord
 from oku_coordinator.ledger.storage.schema import VERSION, lock_ledger, open_database
+from oku_coordinator.ledger.tables.submission_table import fetch_retry
+from oku_core.accounting.outcome import OTHER, Outcome
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 
@@ -83,6 +87,27 @@ def test_an_older_ledger_is_upgraded_by_whoever_may_write_it(
         with closing(open_database(path, read_only=read_only)) as database:
             assert database.execute("SELECT run, colour FROM runs").fetchone()[:] == ("r1", "red")
             assert database.execute("PRAGMA user_version").fetchone()[0] == VERSION + 2
+
+
+def test_a_ledger_of_version_2_is_upgraded(path: Path) -> None:
+    """The reasons of its failures are not known."""
+    with closing(Ledger(path)) as ledger:
+        change(ledger, create_run, "r1", Spec(requests=10), 1.0)
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "DROP TABLE failed; CREATE TABLE failed (id INTEGER PRIMARY KEY, run, name, outcome, start, wave,"
+            " body);"
+            "DROP TABLE failed_sizes; CREATE TABLE failed_sizes (run, ranges); PRAGMA user_version = 2;"
+            "DROP TABLE retries; CREATE TABLE retries (run, retried, origin, requests, ok, unlisted);"
+            "INSERT INTO failed VALUES (1, 'r1', '', 'timeout', 3, NULL, X'920302');"
+            "INSERT INTO failed_sizes VALUES ('r1', 1);"
+            "INSERT INTO retries VALUES ('r1', 'r0', 'r0', 9, 8, 0);"
+        )
+    with closing(Ledger(path)) as ledger:
+        assert read(ledger, lambda t: [*read_failed(t, "r1")]) == [
+            FailedSpan(3, 5, Outcome.TIMEOUT, "", OTHER)
+        ]
+        assert read(ledger, fetch_retry, "r1") == RetryRecord("r0", "r0", 9, 8, 0, 0)
 
 
 def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(
