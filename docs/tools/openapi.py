@@ -97,6 +97,7 @@ def _build_schemas() -> Json:
             "enum": [engine.value for engine in Engine],
             "description": "The engine that sends the requests.",
         },
+        "engine_reason": {**TEXT, "description": "Why a faster engine was not chosen; else empty."},
         "target": {**TEXT, "description": "Its target, shortened if it is long."},
         "load": {**TEXT, "description": "How it sends requests, in words."},
         "created_at": {**nullable_time, "description": "When it was submitted."},

@@ -66,7 +66,7 @@ BAD_INPUT = {
         ["run", "--url", "http://h/{n}"],
         "--url: http://h/{n} has the unknown placeholder {n}",
     ),
-    "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of aiohttp"),
+    "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of auto, aiohttp"),
     "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: applies only to Oku's own"),
     "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests', did you mean --requests?"),
     "unknown command": (["rum"], "No such command 'rum', did you mean run or rm?"),

@@ -51,7 +51,8 @@ class Desk(LeaseDesk):
     def build_spec(self, **changes: Any) -> Spec:
         """Requests to the target."""
         fields: dict[str, Any] = {
-            "urls": (Url(f"{self.url}/{{i}}"),), "concurrency": 10, "timeout_s": 5,
+            "engine": Engine.HTTPTOOLS, "urls": (Url(f"{self.url}/{{i}}"),), "concurrency": 10,
+            "timeout_s": 5,
         }  # fmt: skip
         return Spec(**(fields | changes))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from oku_cli.backends.client import Client
+from oku_cli.backends.client import BegunRun, Client
 from oku_cli.backends.data_dir import FolderHeldError
 from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
@@ -122,10 +122,8 @@ class _ExistingRun(ABC):
 
 class _Resumed(_ExistingRun):
     def start(self, reference: str) -> RunStart:
-        async def send(client: Client) -> str:
-            run = await find_run(client, reference)
-            await client.resume(run)
-            return run
+        async def send(client: Client) -> BegunRun:
+            return await client.resume(await find_run(client, reference))
 
         return RunStart(send=send, resumed=reference)
 
@@ -140,7 +138,7 @@ class _Retried(_ExistingRun):
     only: "FailureFilter"
 
     def start(self, reference: str) -> RunStart:
-        async def send(client: Client) -> str:
+        async def send(client: Client) -> BegunRun:
             return await client.retry(await find_run(client, reference), self.only)
 
         return RunStart(send=send, name=f"retry of {reference}")

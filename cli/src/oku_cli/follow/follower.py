@@ -76,7 +76,7 @@ class Follower:
 
     async def join(self, known: Summary) -> Summary:
         """Follow a run that another command has begun, and that stands as it is known to."""
-        title = build_title(known.name or known.run, known.target, known.load)
+        title = build_title(known.name or known.run, known.target, known.load, str(known.engine_choice))
         return await self.follow(known.run, title, known)
 
     async def follow(self, run: str, title: str, known: Summary | None = None) -> Summary:

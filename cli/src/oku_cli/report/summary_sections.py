@@ -151,7 +151,7 @@ def _build_completes(completes: CompletesSummary, unit: Unit) -> Html:
 def build_head(summary: Summary) -> Html:
     """Build the header with the name, id, state, share of ok, engine, target, load and times of the run."""
     facts = [f"run {summary.run}"] if summary.name else []
-    facts.append(f"engine {summary.engine}")
+    facts.append(f"engine {summary.engine_choice}")
     if summary.target:
         facts.append(summary.target)
     if summary.load:

@@ -30,7 +30,7 @@ from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _VERBS = {ThresholdVerdict.FAILED: "failed", ThresholdVerdict.UNDECIDED: "is undecided"}
 
-_REDIRECTS = "use the URL that the target redirects to, or follow it with --max-redirects 10 (aiohttp only)"
+_REDIRECTS = "use the URL that the target redirects to, or follow it with --max-redirects 10"
 _REDIRECTS_OF_USER_CODE = "leave out allow_redirects=False to follow them, or accept them with expect='3xx'"
 
 

@@ -29,7 +29,10 @@ from oku_core.tables.formatting import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """Holds a run as it is listed; `created_at` is a Unix time, `active_s` the time that it has run for."""
+    """Holds a run as it is listed.
+
+    `load` ends with the engine, `created_at` is a Unix time, `active_s` the time that it has run for.
+    """
 
     run: str
     name: str

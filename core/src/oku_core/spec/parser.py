@@ -13,7 +13,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.spec.data_file import DataFile, build_data_mapping
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.load import Fault, complete_load
-from oku_core.spec.rules import REQUEST_KEYS, iter_faults, iter_row_faults
+from oku_core.spec.rules import iter_faults, iter_row_faults
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type, suggest
 from oku_core.spec.values.request_content import CLOSE, Header, find_body_type
@@ -130,7 +130,7 @@ def _applies(field: Field, spec: Spec) -> bool:
     if field.key == "users":
         has_own = bool(spec.stages) and not spec.is_open  # stages of concurrency define how many there are
         return spec.runs_user_code and spec.shares_concurrency and not has_own
-    if field.alias_of or (spec.runs_user_code and field.key in REQUEST_KEYS):
+    if field.alias_of or (spec.runs_user_code and spec.engine in field.refusals):
         return False
     if field.key == "requests":
         return not (spec.is_timed and spec.requests == OPEN_END)
@@ -143,7 +143,7 @@ def _applies(field: Field, spec: Spec) -> bool:
     return (
         (spec.brings_servers or not field.own_servers_only)
         and (spec.is_open or not field.rate_only)
-        and (spec.http2 or not (field.key == "http2" or field.http2_only))
+        and (spec.http2 or field.engines != (Engine.NGHTTP2,))
     )
 
 
@@ -171,6 +171,8 @@ def _read_source(source: Source) -> dict[str, object]:
 def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     """Add the values that follow from others; a spec that is written and read again has them already."""
     added: dict[str, Any] = {}
+    if values.get("engine") is None:
+        values = {key: value for key, value in values.items() if key != "engine"}
     if values.get("http2") or values.get("engine") is Engine.NGHTTP2:
         added |= {"http2": True, "engine": Engine.NGHTTP2}
     if not Spec(**{key: values[key] for key in _PLACES if key in values}).brings_servers:

@@ -241,7 +241,7 @@ async def test_the_target_of_a_listed_run_has_no_secrets(client: Client) -> None
     """It has scheme, host, port and path, and nothing of what may stand before and after them."""
     await submit(client, url="http://user:pass@example.org:8080/{i}?key=abc")
     _, runs = await call(client, "GET", "/api/runs")
-    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080/{i}?…", "aiohttp")
+    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080/{i}?…", "httptools")
 
 
 async def test_the_history_of_a_run_is_told(client: Client) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
+from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.spec import Hook, Spec
 from oku_core.summary.summary import HookState
 from oku_core.thresholds.stretches import StretchValue
@@ -47,6 +48,7 @@ class RunRow:
     """A run without its spec, which may be large: what lists show.
 
     Attributes:
+        engine: the engine that was chosen for it, and why; the ledger has both in one text.
         target: in words, as `describe_target` has it.
         load: its rate or number of requests in flight, and its duration, in words.
         outcomes: the accounted requests, in the order of `OUTCOMES`.
@@ -66,7 +68,7 @@ class RunRow:
     run: str
     name: str
     requests: int
-    engine: str
+    engine: EngineChoice
     target: str
     load: str = ""
     state: RunState

@@ -6,7 +6,7 @@ CREATE TABLE runs (
     run TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     requests INTEGER NOT NULL,
-    engine TEXT NOT NULL,
+    engine TEXT NOT NULL,                            -- as chosen, and why: aiohttp: needs a proxy
     target TEXT NOT NULL,                            -- in words, for lists
     load TEXT NOT NULL,                              -- described in words, for lists
     state TEXT NOT NULL,

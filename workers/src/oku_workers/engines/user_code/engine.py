@@ -312,7 +312,7 @@ class UserCodeEngine:
         self._reader = ReportReader(self._handouts, self)
         self._why_killed = None
         spec, context = self._spec, self._context
-        host = self._host = HostProcess(spec.engine, self._folder, context.isolation, self)
+        host = self._host = HostProcess(spec.chosen_engine, self._folder, context.isolation, self)
         paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(
             Start(
