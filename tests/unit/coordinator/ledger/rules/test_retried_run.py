@@ -262,3 +262,16 @@ def test_reasons_beyond_the_bound_of_a_run_are_others(
         assert (len(failed.spans), failed.unlisted) == (spans, 0)
         assert failed.spans[-1].reason == OTHER
         monkeypatch.undo()
+
+
+def test_a_retry_by_target_has_its_share_of_what_no_worker_had(ledger: Ledger) -> None:
+    """Ranges of several targets are split: the spec says which target each index asks."""
+    targets = [{"name": name, "url": f"http://h/{name}"} for name in ("a", "b")]
+    spec = parse_spec(Source(None, {"targets": targets, "rate": "10/s", "requests": 100}))
+    change(ledger, create_run, "r1", spec, 0.0)
+    change(ledger, start_run, "r1", 1.0)
+    change(ledger, account_not_dealt, "r1", [(0, 100)], 20.0)
+    only = FailureFilter(outcome=Outcome.NOT_SENT, target="b", reasons=["not dealt"])
+    assert change(ledger, create_retry, "r2", "r1", 21.0, only).requests == 50
+    with pytest.raises(UserError, match="--target: c is not in run r1, which has a, b"):
+        change(ledger, create_retry, "r3", "r1", 21.0, FailureFilter(target="c"))

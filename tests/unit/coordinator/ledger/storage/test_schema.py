@@ -63,7 +63,7 @@ def test_a_ledger_of_a_newer_version_is_refused(path: Path, *, read_only: bool) 
 def test_an_older_ledger_that_cannot_be_upgraded_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
 ) -> None:
-    """Until 0.1.0 there are no upgrades: whoever changes a table makes a new ledger."""
+    """Where a version has no step to the next one, the ledger is left as it is."""
     open_database(path).close()
     monkeypatch.setattr(schema, "VERSION", VERSION + 1)
     way_out = f"read it with the commit that wrote it, or move the contents of {path.parent} away"
