@@ -111,7 +111,8 @@ class _ExistingRun(ABC):
 
         backend = LedgerBackend(self.place.folder)
         with suppress(FolderHeldError):  # its stack has paused what a killed one left running
-            backend = LedgerBackend.settle(self.place.folder)
+            if not self.place.folder.is_held():
+                backend = LedgerBackend.settle(self.place.folder)
         record = backend.require_run(await find_run(backend, self.reference))
         start, spec = self.start_locally(record), record.spec
         shape = msgspec.structs.replace(
