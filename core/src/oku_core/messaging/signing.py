@@ -96,7 +96,7 @@ class RejectionLog:
             return f"{self._what} were dropped: {self._total}, the last {self._last}"
 
 
-PROTOCOL = 12
+PROTOCOL = 13
 """The version of the messages. It rises when an older coordinator or worker would misread them; how messages
 are signed is the same in every version."""
 

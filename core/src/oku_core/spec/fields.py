@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from oku_core.errors import format_value
 from oku_core.schedule.stage import Arrivals
 from oku_core.spec.data_file import parse_data_file
-from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Hook, Spec
+from oku_core.spec.spec import LONGEST_RUN, MOST_CONCURRENCY, OPEN_END, URL_REQUESTS, Engine, Hook, Spec
 from oku_core.spec.target import build_target_mapping, parse_targets, parse_within_s
 from oku_core.spec.values.check import (
     parse_contained,
@@ -242,9 +242,10 @@ FIELDS: tuple[Field, ...] = (
         default=f"{URL_REQUESTS}; the rows of --data; none with --duration or --stage", alias_of="requests",
     ),
     Field(
-        "users", "concurrency", FieldGroup.USER_CODE, _count(1, 1_000_000), "N",
-        "Users over all workers, each with one iteration at a time; --concurrency is for each worker.",
-        default=f"{Spec().concurrency} per worker; with a rate, what it sends in 2s, over all workers",
+        "users", "concurrency", FieldGroup.USER_CODE, _count(1, MOST_CONCURRENCY), "N",
+        "Users, shared out over the workers, each with one iteration at a time: another name of "
+        "--concurrency.",
+        default=f"{Spec().concurrency}; with a rate, what it sends in 2s",
         alias_of="concurrency",
     ),
     Field(
@@ -311,11 +312,10 @@ FIELDS: tuple[Field, ...] = (
         "First part of the run: a phase of its own, which latencies and rates leave out.",
     ),
     Field(
-        "concurrency", "concurrency", FieldGroup.LOAD, _count(1, 1_000_000), "N",
-        "Requests in flight per worker; with a rate, the most there may be.",
+        "concurrency", "concurrency", FieldGroup.LOAD, _count(1, MOST_CONCURRENCY), "N",
+        "Requests in flight, shared out over the workers; with a rate, the most there may be.",
         short=("-c",),
-        default=f"{Spec().concurrency}; with a rate, over all workers, what it sends in 2s; "
-        "with connections, their streams",
+        default=f"{Spec().concurrency}; with a rate, what it sends in 2s; with connections, their streams",
     ),
     Field(
         "timeout", "timeout_s", FieldGroup.LOAD, _duration("1ms"), "DURATION",
@@ -324,7 +324,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "workers", "workers", FieldGroup.LOAD, _count(1, 10_000), "N", "Number of workers.",
-        short=("-w",), default="half the processors",
+        short=("-w",), default="1; at a coordinator, all that are connected",
     ),
     Field(
         "start-within", "start_within_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
@@ -390,7 +390,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "connections", "connections", FieldGroup.CONNECTION, _count(1, 100_000), "N",
-        "Connections of each worker to each host (HTTP/2 only).",
+        "Connections to each host, shared out over the workers (HTTP/2 only).",
         default="as many as the concurrency needs", http2_only=True,
     ),
     Field(
