@@ -289,7 +289,9 @@ async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:
     await world.active_runs.advance(0.0, 0.0)
     active = world.active_runs.find("r1")
     assert active is not None
-    assert active.shares.find("b1") == (0, 1)
+    share = active.shares.find("b1")
+    assert share is not None
+    assert (share.run, share.rank, share.of, share.is_alone) == ("r1", 0, 1, True)
     change(world.ledger, give_up_run, "r1", RunState.FAILED, 1.0, "it must not go on")
     await world.active_runs.advance(1.0, 1.0)
     active = world.active_runs.find("r2")

@@ -21,7 +21,7 @@ def test_a_run_is_titled_with_its_target_and_its_load() -> None:
     assert RunStart.submit(spec).build_title("6f2c1a") == ("soak · delay servers · 5/s for 10 s, 50 requests")
     nameless = parse_spec(Source(None, {"url": "http://h:1/{i}", "requests": 5, "concurrency": 2}))
     assert RunStart.resume("6f2c1a", nameless).build_title("6f2c1a") == (
-        "6f2c1a · http://h:1/{i} · 2 in flight per worker, 5 requests"
+        "6f2c1a · http://h:1/{i} · 2 in flight, 5 requests"
     )
     unknown = RunStart(send=RunStart.submit(spec).send, resumed="6f2c1a")
     assert unknown.build_title("6f2c1a") == "6f2c1a"

@@ -188,9 +188,8 @@ def test_every_field_is_complete_and_consistent() -> None:
     }  # fmt: skip
     assert sum(len(field.short) for field in FIELDS) == len(short)
     # Every attribute of a spec has a key. Each key also has exactly one attribute.
-    attributes = set(Spec.__struct_fields__) - {"shares_concurrency"}  # follows from the keys
     own = [field.attribute for field in FIELDS if not field.alias_of]
-    assert sorted(own) == sorted(attributes)
+    assert sorted(own) == sorted(Spec.__struct_fields__)
     for field in FIELDS:
         if field.alias_of:
             assert FIELD_BY_KEY[field.alias_of].attribute == field.attribute
