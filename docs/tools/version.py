@@ -13,6 +13,7 @@ VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["
 _REPEATED = {
     ROOT / "charts" / "oku" / "Chart.yaml": r"^((?:version|appVersion): )\S+$",
     ROOT / "Dockerfile": r"^(ARG VERSION=)\S+$",
+    ROOT / "cli" / "src" / "oku_cli" / "main.py": r'^(_VERSION = ")[^"]*',
 }
 """Files that are read without pyproject.toml, and what stands in them before the version."""
 

@@ -297,18 +297,6 @@ def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     assert (listed.returncode, shown.returncode, read.returncode) == (0, 0, 0)
 
 
-def test_a_held_data_folder_is_refused(start: Start, tmp_path: Path) -> None:
-    """Two stacks in one folder would write one ledger; the second is told to wait or to take another."""
-    run = start("run", "--requests", "1M", "--delay", "100ms")
-    run.wait_for_leases()
-
-    ended = run_oku("run", "--requests", "10", "--data-dir", str(run.data_dir), cwd=tmp_path)
-
-    assert ended.returncode == 2
-    assert "another run holds this data folder" in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
-
-
 def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: Path) -> None:
     """`oku pause` lets the run rest, `oku resume` goes on, `oku cancel` ends it; nothing is sent twice."""
     run = start("run", "--requests", "1M", "--delay", "20ms")

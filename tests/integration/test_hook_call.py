@@ -67,6 +67,12 @@ async def test_a_hook_sees_its_files_and_what_it_prints_is_logged(
     assert lines == ["user code: one", "user code: two"]
 
 
+async def test_a_request_that_a_hook_does_not_await_fails_it(tmp_path: Path) -> None:
+    """It was not sent: what the scenario relies on is not there."""
+    source = "async def setup(http):\n    http.post('http://127.0.0.1:9/')\n"
+    assert await call(tmp_path, source) == Returned(error="line 5: http.post(…) was not awaited")
+
+
 async def test_what_a_hook_leaves_behind_does_not_keep_its_answer_back(tmp_path: Path) -> None:
     """A task that does not let itself be cancelled ends with the process."""
     source = """

@@ -500,3 +500,51 @@ async def test_a_scenario_that_never_waits_is_carried_out(bench: UserCodeBench) 
     """As fast as it can; nothing is lost."""
     account = await bench.run("async def scenario():\n    pass\n", 5000, concurrency=50)
     assert account.outcomes == {"ok": 5000}
+
+
+async def test_what_is_not_awaited_fails_its_iteration(bench: UserCodeBench) -> None:
+    """With the line where it was made, and its file if that is another; nothing was sent there."""
+    files = {"pages.py": b"def open_home(http):\n    http.get('/')\n"}
+    cases = {
+        "http.get('/')": "line 8: http.get(…) was not awaited",
+        "call = http.post('/', json={'a': 1}).json('/a')": "line 10: http.post(…) was not awaited",
+        "asyncio.create_task(http.get('/'))": "line 12: http.get(…) was not awaited",
+        "late = asyncio.create_task(http.get('/slow')); await asyncio.sleep(0)": "line 14: http.get(…) was",
+        "asyncio.sleep(1)": "line 16: sleep(…) was not awaited",
+        "http.think('1s')": "line 18: think(…) was not awaited",
+        "log_in(http)": "line 20: log_in(…) was not awaited",
+        "late = log_in(http)": "log_in(…) was not awaited",
+        "open_home(http)": "pages.py line 2: http.get(…) was not awaited",
+    }
+    lines = [f"if index == {place}:\n    {line}" for place, line in enumerate(cases)]
+    source = write(
+        "\n".join(lines), "from pages import open_home\nasync def log_in(http): await http.get('/')"
+    )
+    async with Shop() as shop:
+        account = await bench.run(source, len(cases), files, base_url=shop.url)
+        asked = shop.asked.total() - shop.asked["GET /slow"]
+    assert account.outcomes == {"failed_check": len(cases)}
+    for wanted in cases.values():
+        assert any(reason.startswith(wanted) for reason in account.reasons), (wanted, account.reasons)
+    assert asked <= 1  # the task may have begun before the host ended
+
+
+async def test_what_is_awaited_somehow_fails_nothing(bench: UserCodeBench) -> None:
+    """In a group, as a task, with a limit; and a call that is closed, or whose task is cancelled."""
+    source = write(
+        """
+        await asyncio.gather(http.get("/"), http.get("/"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(http.get("/"))
+        await asyncio.wait_for(http.get("/"), 5)
+        await asyncio.create_task(http.get("/"))
+        http.get("/").close()
+        task = asyncio.create_task(http.get("/"))
+        task.cancel()
+        await asyncio.wait([task])
+        """
+    )
+    async with Shop() as shop:
+        account = await bench.run(source, 10, base_url=shop.url)
+    assert account.outcomes == {"ok": 10}, account.reasons
+    assert account.inner == {"GET /": {"ok": 50}}

@@ -7,6 +7,7 @@ import signal
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from oku_cli.commands.completion import answer_shell
 from oku_cli.exit_code import ExitCode
@@ -16,27 +17,33 @@ from oku_cli.process.standard_streams import StandardStreams
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 
+_VERSION = "0.1.0"
 _COMMANDS_BY_HEADING = {
-    "Commands": (
-        "run",
-        "resume",
-        "pause",
-        "cancel",
-        "wait",
-        "runs",
-        "show",
-        "failures",
-        "replay",
-        "retry",
-        "report",
-        "compare",
-        "rm",
-        "import",
-        "completion",
-    ),
-    "Processes, as pods run them": ("server", "worker", "coordinator"),
+    "Commands": {
+        "run": "Run a load test and account for every request.",
+        "resume": "Resume a paused or interrupted run, even days later.",
+        "pause": "Pause a run once its requests in flight have ended.",
+        "cancel": "End a run for good; its account stays.",
+        "wait": "Wait for a run to end, and end with its exit code.",
+        "runs": "List runs, newest first.",
+        "show": "Show the summary of a run in any state, or one of its requests.",
+        "failures": "List the requests of a run that failed, by their indices.",
+        "replay": "Send one request of a run once, from here, and show it with its answer.",
+        "retry": "Send the failed requests of a run again, each under its index.",
+        "report": "Write a report of a run in any state as one HTML file.",
+        "compare": "Compare run B with run A, and find whether it is faster.",
+        "rm": "Delete runs with their accounts, histories and reports.",
+        "import": "Write a spec from what you have: KIND is curl, har or openapi.",
+        "completion": "Print the script by which a shell completes words.",
+    },
+    "Processes, as pods run them": {
+        "server": "Run a delay server: a target that answers after a delay.",
+        "worker": "Run a worker, which takes leases and sends their requests.",
+        "coordinator": "Run the coordinator: the ledger, the leases and the HTTP API.",
+    },
 }
-COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)
+"""The first sentence of each command's help, for which `oku --help` and a shell import no command."""
+COMMANDS = tuple(name for commands in _COMMANDS_BY_HEADING.values() for name in commands)
 _PLACES = {
     "cancel": "run_control:cancel",
     "import": "import_spec:command",
@@ -90,19 +97,22 @@ class _Commands(click.Group):
             raise click.UsageError(f"No such command {name!r}{_suggest(name)}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete commands, and else the options of `oku` itself."""
+        commands = [
+            CompletionItem(name, help=text)
+            for texts in _COMMANDS_BY_HEADING.values()
+            for name, text in texts.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands first: readers look for one."""
         width = max(map(len, COMMANDS))
-        for heading, names in _COMMANDS_BY_HEADING.items():
-            commands = {name: self.get_command(ctx, name) for name in names}
+        for heading, texts in _COMMANDS_BY_HEADING.items():
             with formatter.section(heading):
-                formatter.write_dl(
-                    [
-                        (name.ljust(width), command.get_short_help_str(formatter.width))
-                        for name, command in commands.items()
-                        if command
-                    ]
-                )
+                formatter.write_dl([(name.ljust(width), text) for name, text in texts.items()])
         click.Command.format_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -123,7 +133,7 @@ def _suggest(name: str) -> str:
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(package_name="oku", message="oku %(version)s")
+@click.version_option(_VERSION, message="oku %(version)s")
 def oku() -> None:
     """Make a very large, exactly known number of HTTP requests, and account for every one."""
 

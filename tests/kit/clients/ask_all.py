@@ -161,7 +161,9 @@ class Asking:
         for name, target in targets.items():
             fields = self.build_fields(target, server, timeout_s=_choose_timeout_s(target))
             bench = HttpBench(**fields)
-            options: RequestOptions = {"data": target.body.encode()} if target.body else {}
+            options: RequestOptions = {"expect": "2xx,3xx"}
+            if target.body:
+                options["data"] = target.body.encode()
             call = bench.begin().request(target.method, target.build_url(name, server.ports), **options)
             with contextlib.suppress(RequestError):
                 await (call.json("/a") if target.reads_json else call)

@@ -35,10 +35,13 @@ class ArrivalTarget:
 
     Attributes:
         arrivals: all that came, in their order.
+        may_answer: requests wait for their answers while it is clear.
     """
 
     def __init__(self, delay_s: float) -> None:
         self.arrivals: list[Arrival] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self._delay_s = delay_s
         self._server = HostileServer(self._answer)
 
@@ -79,6 +82,8 @@ class ArrivalTarget:
         self.arrivals.append(Arrival(exchange.request, time.time(), exchange.turn))
         if self._delay_s:
             await asyncio.sleep(self._delay_s)
+        while not self.may_answer.is_set():  # noqa: ASYNC110  # the event is of another thread
+            await asyncio.sleep(0.02)
         await exchange.send(_OK)
 
 

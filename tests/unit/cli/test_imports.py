@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ HEAVY = {
 }  # fmt: skip
 """Each takes 10 to 150 ms of a start that is meant to take less than a second in all."""
 _TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+_MAIN = f"from oku_cli.main import main\ntry: main()\nexcept SystemExit: pass\n{_TELL}"
 _LAUNCH = """
 import json, os, sys
 from oku_cli.local.stack import LocalStack
@@ -31,13 +33,13 @@ main()
 """
 
 
-def list_modules(code: str, *arguments: str, **environment: str) -> set[str]:
+def list_modules(code: str, *arguments: str, heavy: Collection[str] = HEAVY, **environment: str) -> set[str]:
     """Run Python code in a new process, which prints its modules; those that are heavy."""
     output = subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
         check=True, capture_output=True, text=True, env=os.environ | environment,
     ).stdout  # fmt: skip
-    return set(json.loads(output)) & HEAVY
+    return set(json.loads(output.splitlines()[-1])).intersection(heavy)
 
 
 @pytest.mark.heavy
@@ -61,8 +63,14 @@ def test_the_processes_of_a_run_are_launched_before_anything_heavy_is_loaded(
 
 
 def test_the_command_itself_loads_nothing_heavy() -> None:
-    """`oku --version` needs neither messages nor an event loop."""
-    assert list_modules(f"import oku_cli.main; {_TELL}") == set()
-    # A curl command is read without an http client.
+    """Help, version and completion of a name need neither a spec nor an event loop."""
+    shell = {"_OKU_COMPLETE": "bash_complete", "COMP_WORDS": "oku ru", "COMP_CWORD": "1"}
+    for arguments, environment in ((["--version"], {}), (["--help"], {}), ([], shell)):
+        loaded = list_modules(_MAIN, *arguments, heavy=HEAVY | {"asyncio", "msgspec"}, **environment)
+        assert loaded == set()
+
+
+def test_a_curl_command_is_read_without_an_http_client() -> None:
+    """Its parser needs no library for URLs."""
     code = "import sys, oku_cli.imports.curl.curl_command; sys.exit('yarl' in sys.modules)"
     subprocess.run([sys.executable, "-P", "-c", code], check=True)

@@ -15,22 +15,10 @@ JSON_VALUES = st.recursive(
 def test_a_value_is_shown_as_it_was_written() -> None:
     """Plain text stands as it is, what could mislead is quoted, YAML's words are YAML's."""
     cases: list[tuple[object, str]] = [
-        ("10 s", "10 s"),
-        ("", "''"),
-        ("x", "x"),
-        ("x" * 80, "x" * 80),
-        (" 10s", "' 10s'"),
-        ("a\nb", r"'a\nb'"),
-        ("a\u2028b", r"'a\u2028b'"),
-        (None, "null"),
-        (True, "true"),
-        (False, "false"),
-        (0, "0"),
-        (1, "1"),
-        (0.5, "0.5"),
-        ([1, None], "[1, None]"),
-        ({"a": 1}, "{'a': 1}"),
-    ]
+        ("10 s", "10 s"), ("", "''"), ("x", "x"), ("x" * 80, "x" * 80), (" 10s", "' 10s'"),
+        ("a\nb", r"'a\nb'"), ("a\u2028b", r"'a\u2028b'"), (None, "null"), (True, "true"), (False, "false"),
+        (0, "0"), (1, "1"), (0.5, "0.5"), ([1, None], "[1, None]"), ({"a": 1}, "{'a': 1}"),
+    ]  # fmt: skip
     for value, shown in cases:
         assert format_value(value) == shown
     # A number that python does not write is described.

@@ -6,7 +6,7 @@ from docs.tools.version import VERSION, check, repeat
 
 
 def test_oku_tells_the_version_of_its_project() -> None:
-    """`oku --version` reads what was installed."""
+    """`oku --version` prints a constant, which `./task fix` writes."""
     command = [sys.executable, "-m", "oku_cli", "--version"]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == f"oku {VERSION}\n"
 

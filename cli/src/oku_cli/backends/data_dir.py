@@ -1,17 +1,16 @@
 """The data folder of a local stack: where everything is, who holds it, and which stack runs in it."""
 
-import json
-import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from oku_cli.backends.coordinator_ref import Endpoint
 from oku_core.errors import UserError
-from oku_core.json_reader import JsonError, decode_document
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.credentials import find_weakness
 from oku_core.process.private_files import (
     DATA_FOLDER,
@@ -33,6 +32,52 @@ class FolderHeldError(UserError):
     """Another command holds the folder."""
 
 
+class StackShape(msgspec.Struct, frozen=True):
+    """The parts of a stack that decide which runs it can make.
+
+    Args:
+        settings: a digest of its environment, secrets and settings.
+        servers: the number of delay server processes.
+        delay: their delay.
+        seed: the seed of their delays.
+        spreads_addresses: whether each worker sends from an address of its own.
+    """
+
+    settings: str
+    servers: int
+    delay: str
+    seed: int
+    spreads_addresses: bool
+
+    def can_serve(self, wanted: "StackShape") -> bool:
+        """Whether a run that was planned for a stack of another shape can be made on this one."""
+        has_servers = not wanted.servers or (
+            wanted.servers <= self.servers and (wanted.delay, wanted.seed) == (self.delay, self.seed)
+        )
+        has_addresses = self.spreads_addresses or not wanted.spreads_addresses
+        return self.settings == wanted.settings and has_servers and has_addresses
+
+
+class RunningStack(msgspec.Struct, frozen=True):
+    """The stack that runs in a folder, as its command writes it down.
+
+    Args:
+        url: the URL of its API.
+        token: the token of its API.
+        pid: the process id of the command that keeps it.
+        children: the process ids of its processes.
+    """
+
+    url: str
+    token: str
+    pid: int
+    children: dict[str, int]
+    shape: StackShape
+
+
+_decode_stack = JsonDecoder[RunningStack](RunningStack).decode
+
+
 class DataDir:
     """Paths in a data folder, made absolute so that children find them from anywhere.
 
@@ -45,6 +90,7 @@ class DataDir:
         files_cache: the same, as the workers have them.
         counts: what the delay servers count.
         reports: a page for each run, as it came to rest.
+        joined: the commands whose runs are on a stack that another command started here.
         message_key: the key that the stack's processes sign their messages with.
         stack_file: the API and the processes of the running stack.
     """
@@ -59,6 +105,7 @@ class DataDir:
         self.files_cache = self.absolute / "cache"
         self.counts = self.absolute / "servers"
         self.reports = self.absolute / "reports"
+        self.joined = self.absolute / "joined"
         self.message_key = self.absolute / "message.key"
         self.stack_file = self.absolute / "stack.json"
         self._lock: FileLock | None = None
@@ -118,10 +165,9 @@ class DataDir:
         finally:
             self.release()
 
-    def write_stack(self, endpoint: Endpoint, pids: dict[str, int]) -> None:
-        """Write down where the running stack is, readable by its owner only."""
-        document = {"url": endpoint.url, "token": endpoint.token, "pid": os.getpid(), "children": pids}
-        write_private(self.stack_file, json.dumps(document))
+    def write_stack(self, stack: RunningStack) -> None:
+        """Write down what the running stack is, readable by its owner only."""
+        write_private(self.stack_file, msgspec.json.encode(stack).decode())
 
     def remove_stack(self) -> None:
         """Remove the file of the running stack, which no longer answers."""
@@ -129,7 +175,10 @@ class DataDir:
 
     def is_left_by(self, endpoint: Endpoint) -> bool:
         """Whether the stack with this API does not run here any more."""
-        return not self.is_held() or self._read_endpoint() != endpoint
+        if not self.is_held():
+            return True
+        stack = self.read_stack()
+        return stack is None or self.build_endpoint(stack) != endpoint
 
     def find_endpoint(self, patience_s: float = _SETTLES_S) -> Endpoint | None:
         """The API of the stack that runs in this folder, or None.
@@ -140,8 +189,8 @@ class DataDir:
         """
         deadline = time.monotonic() + patience_s
         while self.is_held():
-            if endpoint := self._read_endpoint():
-                return endpoint
+            if stack := self.read_stack():
+                return self.build_endpoint(stack)
             if time.monotonic() > deadline:
                 raise FolderHeldError(f"{self.path}: a run is being started or ended here, try again")
             time.sleep(_POLL_S)
@@ -160,11 +209,15 @@ class DataDir:
             raise UserError(f"{error.filename}: {error.strerror}") from error
         return False
 
-    def _read_endpoint(self) -> Endpoint | None:
+    def build_endpoint(self, stack: RunningStack) -> Endpoint:
+        """The API of a stack that runs here."""
+        return Endpoint(stack.url, stack.token, self.flags)
+
+    def read_stack(self) -> RunningStack | None:
+        """What a stack has written down here; None before it has, and when it ends."""
         try:
-            document: dict[str, Any] = decode_document(self.stack_file.read_bytes())
-            return Endpoint(document["url"], document["token"], self.flags)
+            return _decode_stack(self.stack_file.read_bytes())
         except FileNotFoundError:
             return None
-        except (JsonError, LookupError, TypeError) as error:
+        except JsonError as error:
             raise UserError(f"{self.stack_file}: was not written by Oku: {error}") from error

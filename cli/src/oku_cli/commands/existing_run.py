@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 import msgspec
 
 from oku_cli.backends.client import Client
+from oku_cli.backends.data_dir import FolderHeldError
 from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import run_async
@@ -94,19 +96,19 @@ class _ExistingRun(ABC):
     def _carry_out(self, options: dict[str, Any], watch: Watch) -> int:
         stack = StackOptions.pick(options)
         given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))
-        reached = self.place.find_coordinator()
-        if reached is None:
+        if self.place.coordinator is None:
             watch = replace(watch, grafana=stack.check_grafana(watch.grafana))
             return run_async(self._run_locally(given, stack, watch), watch)
         stack.refuse()
-        if self.place.coordinator is not None:
-            refuse_stack_flags(workers=given.workers, servers=given.servers)
-        return run_async(run_remotely(reached, self.start(self.reference), watch), watch)
+        refuse_stack_flags(workers=given.workers, servers=given.servers)
+        return run_async(run_remotely(self.place.coordinator, self.start(self.reference), watch), watch)
 
     async def _run_locally(self, given: Spec, stack: StackOptions, watch: Watch) -> ExitCode:
         from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # only what is used
 
-        backend = LedgerBackend.settle(self.place.folder)
+        backend = LedgerBackend(self.place.folder)
+        with suppress(FolderHeldError):  # its stack has paused what a killed one left running
+            backend = LedgerBackend.settle(self.place.folder)
         record = backend.require_run(await find_run(backend, self.reference))
         start, spec = self.start_locally(record), record.spec
         shape = msgspec.structs.replace(

@@ -1,6 +1,7 @@
 """`oku run`: makes a spec from a file and flags, and runs it here or at a remote coordinator."""
 
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -116,11 +117,14 @@ def command(
         watch = replace(watch, grafana=stack.check_grafana(watch.grafana))
         plan = stack.build_plan(spec)
         check_memory(spec, plan.workers, build_file_finder(read.files))
-        start = RunStart.submit(spec, read.files, once)
         if once is None:
-            return run_async(run_locally(place.folder, plan, start, watch), watch)
+            start = RunStart.submit(spec, read.files)
+            # The stack of another command may end before it is known whether it has the run.
+            joining = RunStart.submit(spec, read.files, secrets.token_hex(16), is_own_key=True)
+            return run_async(run_locally(place.folder, plan, start, watch, joining=joining), watch)
         from oku_cli.local.folder_runs import KeyedSpec, LocalOnce  # noqa: PLC0415  # loads the ledger
 
+        start = RunStart.submit(spec, read.files, once)
         keyed = KeyedSpec(once, spec, read_kept_keys_s())
         return run_async(LocalOnce(place.folder, plan, start, keyed, watch).carry_out(), watch)
 

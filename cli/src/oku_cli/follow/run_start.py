@@ -7,7 +7,7 @@ import json
 from asyncio import sleep
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from oku_cli.backends.client import Client, ConflictError, RunGoneError, UploadNeededError
@@ -43,6 +43,7 @@ class RunStart:
         load: the load in words; empty if it is not known.
         resumed: the run that is resumed; None for a new one.
         servers: the number of delay server processes that were asked for; None for any number.
+        key: the key of the submission; None if the run has none.
     """
 
     send: Callable[[Client], Coroutine[Any, Any, str]]
@@ -55,8 +56,13 @@ class RunStart:
     key: str | None = None
 
     @classmethod
-    def submit(cls, spec: Spec, files: Sequence[LocalFile] = (), key: str | None = None) -> Self:
-        """Submit a run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
+    def submit(
+        cls, spec: Spec, files: Sequence[LocalFile] = (), key: str | None = None, *, is_own_key: bool = False
+    ) -> Self:
+        """Submit a run, unless one has the key; `UserError` if its spec is too large for a coordinator.
+
+        No notice names a key that the command made for this run.
+        """
         mapping, claims = build_mapping(spec), [file.claim for file in files]
         if len(json.dumps(mapping | {PROOFS: dict(claims)})) > _LARGEST_SPEC_BYTES:
             raise UserError(
@@ -67,7 +73,7 @@ class RunStart:
         async def send(client: Client) -> str:
             if key is None:
                 return await client.submit(mapping, claims)
-            return await submit_once(client, mapping, claims, key)
+            return await submit_once(client, mapping, claims, key, None if is_own_key else KeyNotice(key))
 
         return cls(
             send=send,
@@ -94,6 +100,21 @@ class RunStart:
             load=describe_load(spec),
             resumed=run,
         )
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether it may be sent again if it is not known that the coordinator has received it."""
+        return self.key is not None or self.resumed is not None
+
+    def go_on(self, run: str) -> Self:
+        """Go on with the run that it began, on whatever stack the folder has then."""
+
+        async def send(client: Client) -> str:
+            if (await client.fetch_summary(run)).state in _PAUSED_STATES:
+                await _resume(client, run)
+            return run
+
+        return replace(self, send=send, resumed=run, files=())
 
     def build_title(self, run: str) -> str:
         """The name of a run, or else its id, its target and its load."""
@@ -138,22 +159,26 @@ def refuse_stack_flags(**given: int | None) -> None:
 
 
 async def submit_once(
-    client: Client, values: Mapping[str, Any], claims: Sequence[FileClaim], key: str
+    client: Client,
+    values: Mapping[str, Any],
+    claims: Sequence[FileClaim],
+    key: str,
+    notice: "KeyNotice | None",
 ) -> str:
     """Return the run with a key, submitted if there is none, and resumed if it is paused.
 
-    With a key, all of this can be tried again while the coordinator does not answer.
+    With a key, all of this can be tried again while the coordinator does not answer. The notice is for a run
+    that was there already.
 
     Raises:
         UploadNeededError: there is none, and a file of the spec is to be uploaded first.
         RunGoneError: the run was deleted.
         UnreachableError: the coordinator does not answer for long.
     """
-    notice = KeyNotice(key)
 
     async def submit() -> str:
         submitted = await client.submit_once(values, claims, key)
-        if not submitted.is_new:
+        if not submitted.is_new and notice is not None:
             notice.report(submitted.run, submitted.state)
         if submitted.state in _PAUSED_STATES:
             await _resume(client, submitted.run)

@@ -34,7 +34,7 @@ class ImportedRequest:
         credentials: what a person has to add.
         name: what the import calls it; empty for method and path.
         weight: how often it occurs.
-        statuses: the ones that count as ok; empty for 200.
+        statuses: the ones that count as ok; empty for 2xx.
         notes: what a reader of the spec has to know, one line each.
     """
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.run_start import RunStart
 from oku_cli.follow.watch import Watch
@@ -34,23 +34,51 @@ _CONNECTIONS_PER_ADDRESS = 16_000
 
 
 async def run_locally(
-    data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch, interrupts: Interrupts | None = None
+    data_dir: DataDir,
+    plan: StackPlan,
+    start: RunStart,
+    watch: Watch,
+    interrupts: Interrupts | None = None,
+    *,
+    joining: RunStart | None = None,
 ) -> ExitCode:
-    """Start a stack, begin a run on it, follow it until it rests, and leave its report in the folder.
+    """Make a run on a stack of its own, or on that of another command if one runs in the folder.
+
+    It is followed until it rests, and leaves its report in the folder. `joining` begins it on the stack of
+    another command, if `start` does not.
 
     Raises:
         UserError: SIGTERM is to detach the command: a local run does not outlive it.
     """
     refuse_detaching(watch)
-    with data_dir.held():
-        interrupts = interrupts or Interrupts(watch.on_sigterm)
-        _pause_interrupted(data_dir, start.resumed)
-        stack = LocalStack(data_dir, plan)
-        stack.launch()
-        # An HTTP client and a console are loaded while the children load what they need.
-        from oku_cli.local.stack_run import run_on_stack  # noqa: PLC0415
+    interrupts = interrupts or Interrupts(watch.on_sigterm)
+    while True:
+        try:
+            data_dir.hold()
+        except FolderHeldError:
+            from oku_cli.local.joined_run import JoinedRun  # noqa: PLC0415  # most commands are alone
 
-        return await run_on_stack(stack, start, watch, interrupts)
+            joined = JoinedRun(data_dir, plan, joining or start, watch, interrupts)
+            if (code := await joined.carry_out()) is not None:
+                return code
+            start = joining = joined.start
+            continue
+        try:
+            return await _run_on_own_stack(data_dir, plan, start, watch, interrupts)
+        finally:
+            data_dir.release()
+
+
+async def _run_on_own_stack(
+    data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch, interrupts: Interrupts
+) -> ExitCode:
+    _pause_interrupted(data_dir, start.resumed)
+    stack = LocalStack(data_dir, plan)
+    stack.launch()
+    # An HTTP client and a console are loaded while the children load what they need.
+    from oku_cli.local.stack_run import run_on_stack  # noqa: PLC0415
+
+    return await run_on_stack(stack, start, watch, interrupts)
 
 
 def refuse_detaching(watch: Watch) -> None:

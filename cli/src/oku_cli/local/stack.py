@@ -1,6 +1,7 @@
 """Starts the local stack as child processes, and restarts those that die."""
 
 import asyncio
+import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine
@@ -8,9 +9,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oku_cli.backends.coordinator_ref import Endpoint
-from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir, RunningStack
 from oku_cli.local import valkey
-from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_listening_url
+from oku_cli.local.stack_plan import StackChildren, StackPlan, StackSockets, build_listening_url
 from oku_cli.process.child import Child, describe_death
 from oku_core.process.listener import open_sockets
 from oku_core.process.supervision import Health, Supervisor, cancel_tasks
@@ -64,8 +65,10 @@ class LocalStack:
             broker=valkey.choose_socket(data_dir.broker),
         )
         self.endpoint = Endpoint(build_listening_url(self._sockets.api), secrets.token_urlsafe(24))
-        self.children = list(build_children(plan, data_dir, self._sockets, self.endpoint.token))
+        self._builder = StackChildren(plan, data_dir, self._sockets, self.endpoint.token)
+        self.children = list(self._builder.build_all())
         """The children in the order of their start: broker, coordinator, and the others."""
+        self._workers = plan.workers
 
     def launch(self) -> None:
         """Start every child, and wait for none: their imports take long. A failure is found in `start`."""
@@ -83,6 +86,15 @@ class LocalStack:
             return
         # Supervised, because a watch that ended by an error would leave dead children dead.
         self._watching = Supervisor().start("children", self._watch)
+
+    def grow(self, workers: int) -> None:
+        """Start the workers that are missing to this number."""
+        while self._workers < workers:
+            child = self._builder.build_worker(self._workers + 1)
+            child.start()
+            self._workers += 1
+            self.children.append(child)
+            self._write()
 
     async def start(self) -> None:
         """Wait until the stack is ready, launched if it was not; raise `StackError` if that fails."""
@@ -156,7 +168,11 @@ class LocalStack:
         self._write()
 
     def _write(self) -> None:
-        self.data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
+        pids = {child.name: child.pid for child in self.children}
+        shape = self.plan.describe(self._builder.message_key)
+        self.data_dir.write_stack(
+            RunningStack(self.endpoint.url, self.endpoint.token, os.getpid(), pids, shape)
+        )
 
     async def _wait_until_ready(self) -> None:
         import aiohttp  # noqa: PLC0415  # it takes long, as do the imports of the children meanwhile

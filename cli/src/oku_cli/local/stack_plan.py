@@ -3,14 +3,17 @@
 Keys, tokens and passwords go to them by sockets: they are in no argument and in no environment.
 """
 
+import hashlib
+import hmac
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir, StackShape
 from oku_cli.local import valkey
 from oku_cli.local.valkey import COORDINATOR, WORKERS, build_users
 from oku_cli.process.child import Child, ChildInputs
@@ -56,9 +59,28 @@ class StackPlan:
         flags += ["--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else []
         return flags + _CONFINEMENT_FLAGS[self.confinement]
 
+    def describe(self, message_key: str) -> StackShape:
+        """Describe the stack to other commands in its folder, which have the same key."""
+        environment = {
+            name: value for name, value in build_environment(os.environ).items() if name not in _OF_A_TERMINAL
+        }
+        settings = (
+            sys.executable, self.secrets.variables, str(self.secrets.folder), self.pick_secret_variables(),
+            sorted(self.coordinator_environment.items()), self.confinement.name, sorted(environment.items()),
+        )  # fmt: skip
+        # Keyed, because a password may be easy to guess from a plain digest.
+        digest = hmac.digest(message_key.encode(), repr(settings).encode(), hashlib.sha256).hex()
+        return StackShape(digest, self.servers, str(self.delay), self.seed, self.spreads_addresses)
+
     def pick_secret_variables(self) -> dict[str, str]:
         """Return the allowed environment variables that are set."""
         return {name: os.environ[name] for name in self.secrets.variables if name in os.environ}
+
+
+_OF_A_TERMINAL = {
+    "_", "OLDPWD", "PWD", "SHLVL", "SSH_TTY", "STY", "TERM_SESSION_ID", "TMUX_PANE", "WINDOWID", "WINDOW",
+}  # fmt: skip
+"""Variables that differ between two terminals of one user."""
 
 
 _CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
@@ -88,42 +110,53 @@ def build_listening_url(listening: Sequence[socket.socket]) -> str:
     return f"http://{format_address(listening[0])}"
 
 
-def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> Iterator[Child]:
-    """Build the children in the order of their start: broker, coordinator, and the others.
+class StackChildren:
+    """Builds the children of a stack, whose command holds the folder.
 
-    The caller holds the folder.
+    Attributes:
+        message_key: signs their messages. It stays in the folder: the broker may still have messages of a
+            stack that was killed.
     """
-    # The key stays in the folder: the broker may still have messages of a stack that was killed.
-    message_key = data_dir.keep_message_key()
-    passwords = {user: secrets.token_urlsafe(24) for user in (COORDINATOR, WORKERS)}
 
-    def build_variables(user: str) -> dict[str, str]:
-        broker_url = valkey.build_broker_url(sockets.broker, user, passwords[user])
-        return {"OKU_BROKER_URL": broker_url, "OKU_MESSAGE_KEY": message_key}
+    def __init__(self, plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> None:
+        self._plan, self._data_dir, self._sockets, self._token = plan, data_dir, sockets, token
+        self.message_key = data_dir.keep_message_key()
+        self._passwords = {user: secrets.token_urlsafe(24) for user in (COORDINATOR, WORKERS)}
+        self._environment = _build_environment(plan)
 
-    config = valkey.build_config(data_dir.broker, sockets.broker, build_users(passwords))
-    commands: dict[str, tuple[Sequence[str], ChildInputs]] = {
-        "broker": (valkey.build_command(valkey.find_server()), ChildInputs(text=config)),
-        "coordinator": (
-            [*_OKU, "coordinator", *_build_coordinator_flags(plan, data_dir, sockets)],
-            ChildInputs(
-                sockets=[each.fileno() for each in (*sockets.api, *sockets.files)],
-                variables=build_variables(COORDINATOR) | {"OKU_TOKEN": token, **plan.coordinator_environment},
-            ),
-        ),
-    }
-    if sockets.servers:
-        flags = ["--processes", str(plan.servers), "--delay", plan.delay, "--seed", str(plan.seed)]
-        flags += ["--counts-dir", str(data_dir.counts), *_name_sockets("--listen-fd", sockets.servers)]
-        inherited = ChildInputs(sockets=[each.fileno() for each in sockets.servers])
-        commands["server"] = ([*_OKU, "server", *flags], inherited)
-    given = ChildInputs(variables=build_variables(WORKERS) | plan.pick_secret_variables())
-    for number in range(1, plan.workers + 1):
-        flags = _build_worker_flags(plan, data_dir, number)
-        commands[_name_worker(number)] = ([*_OKU, "worker", *flags], given)
-    environment = _build_environment(plan)
-    for name, (command, inputs) in commands.items():
-        yield Child(name, command, data_dir.logs / f"{name}.log", environment, data_dir.absolute, inputs)
+    def build_all(self) -> Iterator[Child]:
+        """Build the children in the order of their start: broker, coordinator, and the others."""
+        plan, data_dir, sockets = self._plan, self._data_dir, self._sockets
+        config = valkey.build_config(data_dir.broker, sockets.broker, build_users(self._passwords))
+        yield self._build("broker", valkey.build_command(valkey.find_server()), ChildInputs(text=config))
+        flags = _build_coordinator_flags(plan, data_dir, sockets)
+        variables = self._build_variables(COORDINATOR) | {"OKU_TOKEN": self._token}
+        inputs = ChildInputs(
+            sockets=[each.fileno() for each in (*sockets.api, *sockets.files)],
+            variables=variables | {**plan.coordinator_environment},
+        )
+        yield self._build("coordinator", [*_OKU, "coordinator", *flags], inputs)
+        if sockets.servers:
+            flags = ["--processes", str(plan.servers), "--delay", plan.delay, "--seed", str(plan.seed)]
+            flags += ["--counts-dir", str(data_dir.counts), *_name_sockets("--listen-fd", sockets.servers)]
+            inherited = ChildInputs(sockets=[each.fileno() for each in sockets.servers])
+            yield self._build("server", [*_OKU, "server", *flags], inherited)
+        yield from map(self.build_worker, range(1, plan.workers + 1))
+
+    def build_worker(self, number: int) -> Child:
+        """Build a worker."""
+        flags = _build_worker_flags(self._plan, self._data_dir, number)
+        variables = self._build_variables(WORKERS) | self._plan.pick_secret_variables()
+        command = [*_OKU, "worker", *flags]
+        return self._build(_name_worker(number), command, ChildInputs(variables=variables))
+
+    def _build_variables(self, user: str) -> dict[str, str]:
+        broker_url = valkey.build_broker_url(self._sockets.broker, user, self._passwords[user])
+        return {"OKU_BROKER_URL": broker_url, "OKU_MESSAGE_KEY": self.message_key}
+
+    def _build(self, name: str, command: Sequence[str], inputs: ChildInputs) -> Child:
+        log = self._data_dir.logs / f"{name}.log"
+        return Child(name, command, log, self._environment, self._data_dir.absolute, inputs)
 
 
 def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackSockets) -> list[str]:

@@ -13,7 +13,7 @@ from oku_cli.report.markup import (
     element,
 )
 from oku_cli.views.account_view import build_served, describe_flag, describe_missing
-from oku_cli.views.exit_reasons import describe_nothing_ok
+from oku_cli.views.exit_reasons import describe_nothing_ok, list_hints
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.spec.spec import OPEN_END, Spec
@@ -173,7 +173,7 @@ def build_head(summary: Summary) -> Html:
         element("p", " · ".join(facts), class_="facts"),
         *(
             element("p", text, class_="reason")
-            for text in (summary.reason, describe_nothing_ok(summary))
+            for text in (summary.reason, describe_nothing_ok(summary), *list_hints(summary))
             if text
         ),
     )

@@ -10,7 +10,7 @@ from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.console import BAD, CAUTION, GOOD, STRONG
 from oku_cli.terminal.layout import Flow, Labelled, build_sides, build_state
 from oku_cli.terminal.printable import make_printable
-from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok
+from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok, list_hints
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.spec.spec import OPEN_END
@@ -52,8 +52,9 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     elif summary.reason:
         lines.append(Text(summary.reason, style=BAD))
     lines += build_hooks(summary.hooks)
-    if failure := describe_failure(summary) or describe_nothing_ok(summary):
-        lines.append(Text(failure, style=CAUTION))
+    failure = describe_failure(summary) or describe_nothing_ok(summary)
+    advice = dict.fromkeys([*filter(None, [failure]), *list_hints(summary)])
+    lines += [Text(text, style=CAUTION) for text in advice]
     if hint:
         lines.append(Text(hint))
     return Group(*lines)

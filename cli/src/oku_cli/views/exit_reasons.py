@@ -1,5 +1,6 @@
 """Explains why a command that followed a run does not end with 0, and what to check when nothing was ok."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -8,7 +9,15 @@ import msgspec
 from oku_cli.exit_code import ExitCode
 from oku_core.accounting.outcome import UNTRUSTED, Outcome, count_sent
 from oku_core.accounting.run_state import REST_STATES, RunState
-from oku_core.http_client.error_reason import CUT_SHORT, NO_HTTP2, PROXY_REFUSED, REDIRECTION, TLS
+from oku_core.http_client.error_reason import (
+    CUT_SHORT,
+    NO_HTTP2,
+    PROXY_REFUSED,
+    REDIRECTION,
+    TLS,
+    explain_status,
+)
+from oku_core.http_client.redirects import REDIRECTIONS
 from oku_core.spec.spec import Engine
 from oku_core.summary.summary import Summary, Unit
 from oku_core.summary.validity import Flag
@@ -16,6 +25,9 @@ from oku_core.tables.formatting import format_count, in_units
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _VERBS = {ThresholdVerdict.FAILED: "failed", ThresholdVerdict.UNDECIDED: "is undecided"}
+
+_REDIRECTS = "use the URL that the target redirects to, or follow it with --max-redirects 10 (aiohttp only)"
+_REDIRECTS_OF_USER_CODE = "leave out allow_redirects=False to follow them, or accept them with expect='3xx'"
 
 
 class ExitReason(NamedTuple):
@@ -121,7 +133,9 @@ def describe_failure(summary: Summary) -> str | None:
     if summary.unit is Unit.ITERATION:
         return (_ADVICE | _ON_ITERATIONS)[most]
     if most is Outcome.UNEXPECTED_STATUS:
-        return _describe_statuses({f"{status[0]}xx" for status in summary.statuses})
+        return describe_redirects(summary) or _describe_statuses(
+            {f"{text[0]}xx" for text in summary.statuses}
+        )
     # The most frequent one comes first.
     reason = next((failure.reason for failure in summary.failures if failure.outcome is most), "")
     for start, advice in _BY_REASON.items():
@@ -132,9 +146,36 @@ def describe_failure(summary: Summary) -> str | None:
     return (_ADVICE | _OVER_HTTP2)[most] if summary.engine is Engine.NGHTTP2 else _ADVICE[most]
 
 
+def list_hints(summary: Summary) -> list[str]:
+    """What a user should know whether or not anything was ok."""
+    return list(filter(None, (describe_redirects(summary), _describe_no_requests(summary))))
+
+
+def _describe_no_requests(summary: Summary) -> str | None:
+    if summary.unit is not Unit.ITERATION or summary.inner_requests or not summary.outcomes.ok:
+        return None
+    counted = ": Oku counts those of http, and blocks of record" if summary.engine is Engine.PYTHON else ""
+    return f"no iteration made a request{counted}"
+
+
+def describe_redirects(summary: Summary) -> str | None:
+    """How to follow or accept the redirects that failed, as many as the reasons name; None without any."""
+    is_user_code = summary.unit is Unit.ITERATION
+    failures = (each for inner in summary.inner_requests for each in inner.failures)
+    redirects = {explain_status(status): status for status in sorted(REDIRECTIONS)}
+    counts = Counter[int]()
+    for failure in failures if is_user_code else summary.failures:
+        if failure.outcome is Outcome.UNEXPECTED_STATUS and failure.reason in redirects:
+            counts[redirects[failure.reason]] += failure.requests
+    if not counts:
+        return None
+    total, statuses = counts.total(), ", ".join(map(str, sorted(counts)))
+    were = "response was a redirect" if total == 1 else "responses were redirects"
+    remedy = _REDIRECTS_OF_USER_CODE if is_user_code else _REDIRECTS
+    return f"{format_count(total)} {were} ({statuses}): {remedy}"
+
+
 def _describe_statuses(classes: set[str]) -> str:
     if classes == {"2xx"}:
         return "no response has the expected status: --expect-status 2xx takes all of these for ok"
-    if classes == {"3xx"}:
-        return "the target redirects: use the URL that it redirects to, or --max-redirects (aiohttp only)"
     return "no response has the expected status: check path, method and headers, or --expect-status"

@@ -189,7 +189,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "expect-status", "expect_status", FieldGroup.TARGET, parse_expect_status, "STATUS",
-        "Statuses that count as ok: 200, 2xx or 200,404.",
+        "Statuses that count as ok: 200, 2xx or 200,404. A redirect that is not followed has status 3xx.",
         repeatable=True,
     ),
     Field(

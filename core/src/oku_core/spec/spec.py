@@ -123,7 +123,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     timeout_s: float = 10.0
     grace_s: float | None = None
     stop_when_down_s: float | None = None
-    expect_status: tuple[ExpectedStatus, ...] = (ExpectedStatus("200"),)
+    expect_status: tuple[ExpectedStatus, ...] = (ExpectedStatus("2xx"),)
     expect_body: tuple[str, ...] = ()
     expect_match: tuple[str, ...] = ()
     expect_json: tuple[JsonValue, ...] = ()

@@ -1,12 +1,13 @@
 """A request that is sent when it is awaited, with its options and checks."""
 
-import warnings
+import sys
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict
 
 from oku.http.request_body import Data, Fields, Uploads
 from oku.http.response import Response
+from oku.http.scope import OpenCall
 
 Expected = str | int | list[str | int] | tuple[str | int, ...]
 """Statuses that are expected: `200`, `"2xx"`, `"200,404"`, or several of these."""
@@ -24,7 +25,7 @@ class RequestOptions(TypedDict, total=False):
         files: files of a form that are uploaded, by the names of their fields.
         bearer: a token for the header `Authorization`.
         auth: user and password for the header `Authorization`.
-        expect: which statuses are expected: all of 200 to 399, unless given; `any` for all.
+        expect: which statuses are expected: 2xx, unless given; `any` for all.
         timeout: in seconds; by default the run's.
         allow_redirects: whether redirections are followed; they are, unless this is false.
         discard_body: whether the body is counted alone, and not kept.
@@ -52,7 +53,13 @@ Check = tuple[Condition, str]
 
 
 class CallSender(Protocol):
-    """Sends calls."""
+    """Sends calls.
+
+    Attributes:
+        calls: those that were not awaited, and those that are tasks and have not ended.
+    """
+
+    calls: set[OpenCall]
 
     def send(self, call: "HttpCall") -> Coroutine[Any, Any, Response]:
         """Send a request, and count it."""
@@ -68,28 +75,39 @@ class HttpCall(Coroutine[Any, Any, Response]):
     asked of the response later counts in that of the iteration alone.
     """
 
-    __slots__ = ("_is_sent", "_running", "_sender", "checks", "method", "options", "url")
+    __slots__ = ("_code", "_place", "_running", "_sender", "checks", "method", "options", "url")
 
     def __init__(self, sender: CallSender, method: str, url: str, options: RequestOptions) -> None:
+        if not options.keys() <= OPTIONS:
+            raise TypeError(f"{method} {url}: there is no argument {min(options.keys() - OPTIONS)}")
+        frame = sys._getframe(2)  # noqa: SLF001  # a traceback would take ten times as long
+        self._code, self._place = frame.f_code, frame.f_lasti
         self._sender = sender
-        self._is_sent = False
         self._running: Coroutine[Any, Any, Response] | None = None
         self.method = method
         self.url = url
         self.options = options
         self.checks: list[Check] = []
-        if not options.keys() <= OPTIONS:
-            self._is_sent = True
-            raise TypeError(f"{method} {url}: there is no argument {min(options.keys() - OPTIONS)}")
+        sender.calls.add(self)
+
+    def find_place(self) -> tuple[str, int]:
+        """The file and the line that made it, behind the method of `Http`."""
+        lines = self._code.co_lines()
+        line = next((line for start, end, line in lines if start <= self._place < end), None)
+        return self._code.co_filename, line or self._code.co_firstlineno
 
     def __await__(self) -> Generator[Any, Any, Response]:
         """Send it, and wait for its answer."""
-        self._is_sent = True
+        self._sender.calls.discard(self)
         return self._sender.send(self).__await__()
 
     def send(self, value: object) -> Any:
         """Go on, as the task that it is."""
-        return self._run().send(value)
+        try:
+            return self._run().send(value)
+        except BaseException:
+            self._sender.calls.discard(self)
+            raise
 
     def throw(
         self,
@@ -99,28 +117,22 @@ class HttpCall(Coroutine[Any, Any, Response]):
     ) -> Any:
         """Be cancelled, as the task that it is."""
         running = self._run()
-        return running.throw(kind) if value is None else running.throw(kind, value, traceback)
+        try:
+            return running.throw(kind) if value is None else running.throw(kind, value, traceback)
+        except BaseException:
+            self._sender.calls.discard(self)
+            raise
 
     def close(self) -> None:
         """End; a call that was not sent is not sent."""
-        self._is_sent = True
+        self._sender.calls.discard(self)
         if self._running is not None:
             self._running.close()
 
     def _run(self) -> Coroutine[Any, Any, Response]:
-        self._is_sent = True
         if self._running is None:
             self._running = self._sender.send(self)
         return self._running
-
-    def __del__(self) -> None:
-        """Say that it was forgotten."""
-        if not self._is_sent:
-            warnings.warn(
-                f"{self.method} {self.url} was never sent: write await before it",
-                RuntimeWarning,
-                stacklevel=2,
-            )
 
     def check(self, condition: Condition, text: str) -> Self:
         """Have the request fail unless a condition holds of its response.

@@ -45,9 +45,10 @@ class Http:
 
     Attributes:
         user: as given.
+        calls: those that were not awaited, and those that are tasks and have not ended.
     """
 
-    __slots__ = ("_client", "_cookies", "_draws", "_row", "_scope", "_user_cookies", "user")
+    __slots__ = ("_client", "_cookies", "_draws", "_row", "_scope", "_user_cookies", "calls", "user")
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class Http:
         self.user = user
         self._client = client
         self._scope = scope
+        self.calls = scope.calls
         self._row = row
         self._user_cookies = user_cookies
         self._cookies = CookieJar()
@@ -150,7 +152,7 @@ class Http:
         plan = self._client.find_plan(call.method, call.url)
         name = options.get("name") or f"{call.method} {_name_path(call.url)}"
         expected = options.get("expect")
-        is_expected = None if expected is None else _parse_expected(_freeze(expected))
+        codes = self._client.expected if expected is None else _parse_expected(_freeze(expected))
         timeout_s = self._client.spec.timeout_s
         if (own_s := options.get("timeout")) is not None:
             timeout_s = own_s
@@ -169,7 +171,7 @@ class Http:
         latency_us = (monotonic_ns() - begun_ns) // 1000
         response = Response(name, sending, answer, self._scope)
         status, outcome, reason, raised = answer.status, OK, "", None
-        if not (200 <= status < 400 if is_expected is None else status in is_expected):
+        if status not in codes:
             outcome, reason = UNEXPECTED_STATUS, explain_status(status)
         elif call.checks:
             reason, raised = _find_failed_check(call, response)

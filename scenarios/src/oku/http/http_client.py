@@ -1,7 +1,7 @@
 """Sends requests for all users of a host: keeps connections, and sees to time limits and redirections."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 from time import monotonic_ns
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from oku_core.http_client.connector import Way
 from oku_core.http_client.request_head import build_origin, list_own_headers, write_headers
 from oku_core.http_client.tls import SpecTls
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.check import list_codes
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, asks_to_close
 from oku_core.spec.values.template import Rows, Template
 
@@ -24,6 +25,10 @@ _MOST_ORIGINS = 100
 _SWEEP_S, _SHORTEST_SWEEP_S = 0.25, 0.005
 MOST_KEPT_BYTES = 1 << 28
 """The longest body that a scenario can look at."""
+
+
+_OLD_DEFAULT = ("200",)
+"""`expect_status` in specs that an older Oku has stored; its scenarios expected 200 to 399 nevertheless."""
 
 
 class Answer(NamedTuple):
@@ -50,6 +55,9 @@ class HttpClient:
         tls: makes the settings of TLS when they are first needed.
         rows: the rows of the run; None without data.
         local_address: what to connect from; the system chooses unless given.
+
+    Attributes:
+        expected: the statuses that are expected of requests without `expect`.
     """
 
     def __init__(
@@ -60,6 +68,7 @@ class HttpClient:
         local_address: str | None = None,
     ) -> None:
         self.spec = spec
+        self.expected = _find_expected(spec)
         self._columns = frozenset(spec.columns)
         self._rows = rows
         self._tls = tls
@@ -216,3 +225,8 @@ class HttpClient:
         for origin in self._origins.values():
             origin.idle.close_expired(now_ns)
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+
+def _find_expected(spec: Spec) -> Container[int]:
+    """Those of a spec; a run of user code cannot set them, so 200 alone is the default of an older Oku."""
+    return range(200, 400) if spec.expect_status == _OLD_DEFAULT else list_codes(spec.expect_status)

@@ -2,6 +2,7 @@
 
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Protocol
 
 from oku.host_session import HostSession, Iteration, RequestResult
 from oku.sandbox.user_module import describe_assertion, describe_exception
@@ -14,6 +15,16 @@ GIVEN_UP = "given up by the scenario"
 """The reason of a request that was cancelled."""
 
 
+class OpenCall(Protocol):
+    """A request that code has made and not yet awaited."""
+
+    method: str
+
+    def find_place(self) -> tuple[str, int]:
+        """The file and the line that made it."""
+        ...
+
+
 class Scope:
     """An iteration as the code in it sees it.
 
@@ -23,14 +34,16 @@ class Scope:
 
     Attributes:
         is_cut: whether it is being cut off: what it has not ended is not counted.
+        calls: of its code, those that were not awaited, and those that are tasks and have not ended.
     """
 
-    __slots__ = ("_session", "is_cut", "iteration")
+    __slots__ = ("_session", "calls", "is_cut", "iteration")
 
     def __init__(self, session: HostSession | None = None, iteration: Iteration | None = None) -> None:
         self._session = session
         self.iteration = iteration
         self.is_cut = False
+        self.calls: set[OpenCall] = set()
 
     def record(self, result: RequestResult) -> None:
         """Count a result; one that is not ok makes the iteration fail."""

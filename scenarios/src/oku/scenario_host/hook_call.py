@@ -15,6 +15,7 @@ import uvloop
 from oku.sandbox.user_module import LoadError, describe_exception, format_traceback, load_module
 from oku.scenario_host.http_factory import open_http
 from oku.scenario_host.scenario import UserFunction, find_arguments
+from oku.scenario_host.unawaited import UnawaitedError, explain_unawaited
 from oku_core.json_reader import decode_json
 from oku_core.messaging.hook import MOST_RESULT_BYTES
 from oku_core.spec.spec import ARGUMENTS, Hook, decode_spec
@@ -42,17 +43,25 @@ def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
         wanted = find_arguments(function, ARGUMENTS[call.hook], spec.scenario.path)
     except LoadError as error:
         return Returned(error=str(error))
+    main = folder / spec.scenario.path
     try:
-        value = runner.run(_await(function, wanted, call))
+        value = runner.run(_await(function, wanted, call, main))
+    except UnawaitedError as error:
+        return Returned(error=str(error))
     except BaseException as error:  # noqa: BLE001  # any error of user code is reported
         return Returned(error=describe_exception(error, folder), traceback=format_traceback(error, folder))
     return encode_result(value, call.hook)
 
 
-async def _await(function: UserFunction, wanted: Collection[str], call: Call) -> object:
+async def _await(function: UserFunction, wanted: Collection[str], call: Call, main: Path) -> object:
     async with AsyncExitStack() as stack:
-        value = function(**await build_arguments(wanted, call, stack))
-        return await value if inspect.isawaitable(value) else value
+        arguments = await build_arguments(wanted, call, stack)
+        value = function(**arguments)
+        result = await value if inspect.isawaitable(value) else value
+        http = arguments.get("http")
+        if http is not None and (reason := explain_unawaited(http.calls, main)):
+            raise UnawaitedError(reason)
+        return result
 
 
 async def build_arguments(wanted: Collection[str], call: Call, stack: AsyncExitStack) -> dict[str, Any]:

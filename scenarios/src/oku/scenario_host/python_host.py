@@ -24,6 +24,7 @@ from oku.scenario_host.hook_call import serve_call
 from oku.scenario_host.http_factory import build_client, open_rows
 from oku.scenario_host.iteration_end import End, judge_exception, judge_return
 from oku.scenario_host.scenario import Scenario, load_scenario
+from oku.scenario_host.unawaited import explain_unawaited, watch_coroutines
 from oku_core.accounting.outcome import EXCEPTION, TIMEOUT
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import RowReader
@@ -83,6 +84,9 @@ class PythonHost:
         scenario: has the function.
         rows: the rows of the run; None without data.
         stuck_s: how long after its limit an iteration is given up that does not end.
+
+    Attributes:
+        main: the file of the scenario.
     """
 
     def __init__(
@@ -95,6 +99,7 @@ class PythonHost:
     ) -> None:
         self._spec: Spec = decode_spec(start.spec)
         self._folder = Path(os.fsdecode(start.folder))
+        self.main = self._folder / scenario.place
         self._scenario = scenario
         self._setup_data: object = decode_json(start.setup_data)
         self._rows = rows
@@ -243,6 +248,8 @@ class PythonHost:
         except BaseException as error:  # noqa: BLE001  # any error of user code is counted
             end = judge_exception(error, iteration.failure, self._folder)
         else:
+            if scope.calls:
+                scope.fail(explain_unawaited(scope.calls, self.main))
             end = judge_return(iteration.failure)
         if scope.is_cut:
             if user.task is not None:
@@ -376,6 +383,8 @@ def serve(connection: socket.socket, slots_file: int) -> None:
     gc.set_threshold(50_000, 20, 50)
 
     async def run() -> None:
-        await PythonHost(start, Slots(slots_file), scenario, rows).run(connection)
+        host = PythonHost(start, Slots(slots_file), scenario, rows)
+        watch_coroutines(host.main)
+        await host.run(connection)
 
     uvloop.run(run())

@@ -21,6 +21,7 @@ class Scenario:
 
     Attributes:
         function: as given.
+        place: as given.
         arguments: the names of those that it wants.
 
     Raises:
@@ -28,7 +29,7 @@ class Scenario:
     """
 
     def __init__(self, function: ScenarioFunction, place: str) -> None:
-        self.function = function
+        self.function, self.place = function, place
         self.arguments = find_arguments(function, ARGUMENTS[SCENARIO], place)
 
 

@@ -9,7 +9,7 @@ from tests.kit.coordinators.transactions import change
 
 from oku_cli.backends.client import Client
 from oku_cli.backends.coordinator_ref import Endpoint
-from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir, RunningStack, StackShape
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.backends.run_backend import RunData, RunPlace, fetch_run_spec, find_run, open_failures
 from oku_coordinator.ledger.rules.lifecycle import create_run
@@ -31,7 +31,8 @@ async def test_a_run_is_looked_for_at_one_place(tmp_path: Path) -> None:
         assert backend.flags == ["--coordinator", "http://h:1"]
     folder = DataDir(tmp_path)
     with folder.held():
-        folder.write_stack(Endpoint("http://127.0.0.1:1", "t"), {})
+        shape = StackShape("digest", servers=0, delay="0s", seed=0, spreads_addresses=False)
+        folder.write_stack(RunningStack("http://127.0.0.1:1", "t", 4711, {}, shape))
         async with RunPlace(None, DataDir(tmp_path)).open() as backend:
             assert isinstance(backend, Client)
             assert backend.flags == ["--data-dir", str(tmp_path)]

@@ -8,7 +8,7 @@ from oku_cli.backends.client import ConflictError, Submitted
 from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow import outage, run_start
-from oku_cli.follow.run_start import finish_deleted, submit_once
+from oku_cli.follow.run_start import KeyNotice, finish_deleted, submit_once
 from oku_cli.follow.watch import Watch
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -72,7 +72,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def begin(**answers: Sequence[object]) -> tuple[str, list[str]]:
     """Begin a run; gives its id, and the calls that were made for it."""
     coordinator: Any = Coordinator(**answers)
-    run = await submit_once(coordinator, {"requests": 5}, (), "k1")
+    run = await submit_once(coordinator, {"requests": 5}, (), "k1", KeyNotice("k1"))
     return run, coordinator.calls
 
 

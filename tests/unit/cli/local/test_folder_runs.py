@@ -9,24 +9,21 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.transactions import change, read
 
-from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
-from oku_cli.backends.data_dir import DataDir, FolderHeldError
+from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Lifetime
 from oku_cli.follow.run_start import RunStart
 from oku_cli.follow.watch import Watch
 from oku_cli.local import folder_runs
 from oku_cli.local.folder_runs import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
-from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
-from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
-from oku_core.summary.summary import Summary
 
 SPEC = Spec(requests=5)
 PLAN = StackPlan(workers=1, servers=1, delay="0s", seed=0)
@@ -39,15 +36,11 @@ class Stack:
 
     def __init__(self) -> None:
         self.started: list[str | None] = []
-        self.refusals = 0
 
     async def run_locally(
         self, _: DataDir, _plan: StackPlan, start: RunStart, _watch: Watch, _interrupts: Interrupts
     ) -> ExitCode:
         """Make a run: None for a new one, else the one that is resumed."""
-        if self.refusals:
-            self.refusals -= 1
-            raise FolderHeldError("another run holds this data folder")
         self.started.append(start.resumed)
         return ExitCode.COMPLETED
 
@@ -141,88 +134,6 @@ async def test_a_deleted_run_is_not_sent_again_before_its_key_is_forgotten(
     monkeypatch.setattr("time.time", lambda: later)
     assert await carry_out(folder) is ExitCode.COMPLETED
     assert stack.started == [None]
-
-
-async def test_the_state_of_a_run_is_said_once(
-    folder: DataDir, stack: Stack, ledger: Ledger, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """However often the command looks, while another one has the folder."""
-    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
-    change(ledger, change_state, "r1", RunState.PAUSED, 2.0)
-    stack.refusals = 3
-    assert await carry_out(folder) is ExitCode.COMPLETED
-    assert capsys.readouterr().err == "run r1 has the key k1 and is paused\n"
-
-
-async def test_a_command_that_comes_second_looks_again(folder: DataDir, stack: Stack, ledger: Ledger) -> None:
-    """The first one has the folder, and may not have submitted the run yet."""
-    stack.refusals = 3
-    assert await carry_out(folder) is ExitCode.COMPLETED
-    assert (stack.started, stack.refusals) == ([None], 0)
-    assert read(ledger, fetch_runs) == []
-
-
-async def test_a_folder_that_another_run_holds_is_refused(
-    folder: DataDir, stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a moment, with the line of any other command."""
-    monkeypatch.setattr(folder_runs, "_SUBMITS_S", -1.0)
-    stack.refusals = 1
-    with pytest.raises(FolderHeldError, match="another run holds this data folder"):
-        await carry_out(folder)
-
-
-class Dying:
-    """Another command, which has a run in hand and dies while it is followed; a signal may come just then."""
-
-    def __init__(self, folder: DataDir, number: signal.Signals | None = None) -> None:
-        self.followed: list[str] = []
-        self._number = number
-        self._other = DataDir(folder.absolute)
-        self._other.hold()
-        self._other.write_stack(Endpoint("http://127.0.0.1:9", "token"), {})
-
-    def __call__(self, *arguments: Any, lifetime: Lifetime) -> "Dying":
-        """Take the place of `Follower`."""
-        self._interrupts, self._lifetime = arguments[-1], lifetime
-        return self
-
-    async def join(self, known: Summary) -> None:
-        """Follow until nobody answers."""
-        assert not self._lifetime.has_ended()
-        self.followed.append(known.run)
-        self._other.release()
-        assert self._lifetime.has_ended()
-        if self._number is not None:
-            signal.raise_signal(self._number)
-            await self._interrupts.next_signal()
-        raise UnreachableError("no answer")
-
-
-async def test_a_run_whose_command_dies_is_taken_over(
-    folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is followed as long as the other command holds the folder."""
-    change(ledger, create_run, "r1", SPEC, 1.0, "k1")
-    dying = Dying(folder)
-    monkeypatch.setattr(folder_runs, "Follower", dying)
-    assert await carry_out(folder) is ExitCode.COMPLETED
-    assert (dying.followed, stack.started) == (["r1"], ["r1"])
-
-
-async def test_a_signal_that_comes_when_the_other_command_dies_holds(
-    folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run is not resumed, but left paused or cancelled, as the signal says."""
-    for key, action, state in (
-        ("k1", SignalAction.PAUSE, RunState.PAUSED),
-        ("k2", SignalAction.CANCEL, RunState.CANCELLED),
-    ):
-        change(ledger, create_run, f"run-{key}", SPEC, 1.0, key)
-        monkeypatch.setattr(folder_runs, "Follower", Dying(folder, signal.SIGTERM))
-        assert await carry_out(folder, key=key, on_sigterm=action) is ExitCode.CUT_SHORT
-        assert read(ledger, fetch_run, f"run-{key}").state is state, action
-    assert stack.started == []
 
 
 async def test_a_signal_ends_the_wait_for_a_folder(

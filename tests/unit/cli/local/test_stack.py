@@ -81,6 +81,42 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -
     assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
 
 
+async def test_a_stack_gets_more_workers(build: Build, data_dir: DataDir) -> None:
+    """They are started once, like the first ones, and other commands can see them."""
+    stack = build()
+    stack.launch()
+    for workers in (1, 4, 3):
+        stack.grow(workers)
+    names = [f"worker-{number}" for number in range(1, 5)]
+    assert [child.name for child in stack.children if child.name.startswith("worker")] == names
+    written = data_dir.read_stack()
+    assert written is not None
+    assert written.children == {child.name: child.pid for child in stack.children}
+    assert all(written.children.values())
+
+
+def test_a_stack_is_described_by_what_a_run_may_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets, settings and variables count, but for those that a terminal sets; no secret is shown."""
+    monkeypatch.setenv("TOKEN", "first")
+    plan = dataclasses.replace(PLAN, secrets=SecretSource(("TOKEN",)))
+    shape = plan.describe("key")
+    assert (shape.servers, shape.delay, shape.seed) == (1, "0..3s", 7)
+    assert dataclasses.replace(plan, workers=9).describe("key") == shape
+    monkeypatch.setenv("SHLVL", "7")
+    assert plan.describe("key") == shape
+    others = [
+        PLAN.describe("key"),
+        dataclasses.replace(plan, coordinator_environment={"OKU_KEEP_RUNS": "5"}).describe("key"),
+        dataclasses.replace(plan, confinement=Confinement.REQUIRED).describe("key"),
+        plan.describe("another key"),
+    ]
+    for name in ("TOKEN", "BASE_URL"):
+        monkeypatch.setenv(name, "second")
+        others.append(plan.describe("key"))
+    assert len({shape.settings, *(other.settings for other in others)}) == 7
+    assert "first" not in repr(shape)
+
+
 async def test_user_code_is_confined_on_request(build: Build) -> None:
     """It is the user's own; another command that goes on with the run is told the same."""
     for confinement, flags, worker_flag in (

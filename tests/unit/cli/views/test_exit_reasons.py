@@ -4,14 +4,22 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.unit.cli.report.conftest import Page
 from tests.unit.cli.views.threshold_run import build_threshold_run
+from tests.unit.cli.views.user_code_run import build_user_code_run
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import find_exit_code
 from oku_cli.report.summary_sections import build_head
 from oku_cli.views.account_view import build_headline
-from oku_cli.views.exit_reasons import describe_failure, describe_nothing_ok, list_exit_reasons
+from oku_cli.views.exit_reasons import (
+    describe_failure,
+    describe_nothing_ok,
+    describe_redirects,
+    list_exit_reasons,
+    list_hints,
+)
 from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
 from oku_cli.views.summary_view import build_screen
@@ -186,7 +194,6 @@ def test_a_run_that_failed_entirely_says_what_to_check(make_summary: MakeSummary
         assert (describe_failure(make_summary(outcomes=count(**outcomes))) or "").startswith(said)
     for statuses, said in [
         ({"201": 5}, "no response has the expected status: --expect-status 2xx takes all of these for ok"),
-        ({"301": 4, "302": 1}, "the target redirects: use the URL that it redirects to"),
         ({"404": 5}, "no response has the expected status: check path, method and headers"),
         ({"201": 1, "500": 4}, "no response has the expected status: check path, method and headers"),
     ]:
@@ -202,3 +209,43 @@ def test_the_headline_says_it(make_summary: MakeSummary, render: Render) -> None
     """It stands where one looks first."""
     lines = render(build_headline(make_summary(outcomes=count(connect_error=1000)), None))
     assert lines[2].startswith("no connection could be made")
+
+
+def explain(reason: str, requests: int, outcome: Outcome = Outcome.UNEXPECTED_STATUS) -> FailureSummary:
+    """How many requests failed for a reason."""
+    return FailureSummary(outcome=outcome, reason=reason, requests=requests)
+
+
+def test_redirects_that_were_not_followed_have_a_hint(make_summary: MakeSummary, render: Render) -> None:
+    """It says how many they are, also beside requests that were ok, and stands once on the screen."""
+    failures = [explain("status 302", 1_000), explain("status 301", 4), explain("status 304", 7)]
+    hint = "1,004 responses were redirects (301, 302): use the URL that the target redirects to, or follow it"
+    for outcomes in ({"unexpected_status": 1_011}, {"ok": 1, "unexpected_status": 1_011}):
+        summary = make_summary(outcomes=count(**outcomes), failures=failures, statuses={"302": 1_011})
+        assert (describe_redirects(summary) or "").startswith(hint)
+        screen = " ".join(" ".join(render(build_screen(summary))).split())
+        assert screen.count("responses were redirects") == 1
+        assert "--max-redirects 10" in screen
+    one = make_summary(outcomes=count(unexpected_status=1), failures=[explain("status 307", 1)])
+    assert (describe_redirects(one) or "").startswith("1 response was a redirect (307): ")
+    for others in ([], [explain("status 304", 7)], [explain("status 302", 1, Outcome.FAILED_CHECK)]):
+        assert describe_redirects(make_summary(outcomes=count(unexpected_status=7), failures=others)) is None
+
+
+def test_redirects_of_user_code_have_a_hint_of_their_own(make_summary: MakeSummary) -> None:
+    """Its requests follow redirects unless their code says otherwise, and no flag changes that."""
+    inner = replace(build_user_code_run().inner_requests[0], failures=[explain("status 302", 20)])
+    summary = replace(build_user_code_run(), inner_requests=[inner])
+    hint = "20 responses were redirects (302): leave out allow_redirects=False to follow them, or accept them"
+    assert describe_redirects(summary) == f"{hint} with expect='3xx'"
+
+
+def test_iterations_that_made_no_request_are_no_success_without_a_word(render: Render) -> None:
+    """The screen and the report have it; a run in which nothing was ok has other advice."""
+    text = "no iteration made a request: Oku counts those of http, and blocks of record"
+    summary = build_user_code_run(inner_requests=[])
+    assert text in " ".join(" ".join(render(build_screen(summary))).split())
+    assert text in Page(build_head(summary)).text
+    assert list_hints(replace(summary, engine=Engine.LOCUST)) == ["no iteration made a request"]
+    for run in (build_user_code_run(), replace(summary, outcomes=count(exception=9)), build_threshold_run()):
+        assert list_hints(run) == []

@@ -28,17 +28,9 @@ def test_answered_and_sent_are_sums_of_outcomes() -> None:
 def test_the_order_of_outcomes_and_causes_is_that_of_the_wire() -> None:
     """Counts in a message or in a ledger of any age mean the same outcomes: new ones come at the end."""
     assert [outcome.value for outcome in OUTCOMES] == [
-        "ok",
-        "unexpected_status",
-        "timeout",
-        "connect_error",
-        "disconnected",
-        "protocol_error",
-        "not_sent",
-        "lost",
-        "failed_check",
-        "exception",
-    ]
+        "ok", "unexpected_status", "timeout", "connect_error", "disconnected", "protocol_error",
+        "not_sent", "lost", "failed_check", "exception",
+    ]  # fmt: skip
     # The order of causes is that of the wire.
     assert [cause.value for cause in NOT_SENT_CAUSES] == ["in_flight_cap", "late", "not_dealt"]
     assert build_no_causes() == [0, 0, 0]

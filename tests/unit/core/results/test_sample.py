@@ -28,21 +28,10 @@ def build_sample(at: float, **changes: Any) -> Sample:
     """Build a second of a run in which one request was answered, apart from `changes`."""
     latency = changes.pop("latency", ONE_MS)
     values: dict[str, Any] = {
-        "at": at,
-        "seconds": 1.0,
-        "requests_total": 100,
-        "accounted": 10,
-        "leased": 20,
-        "pending": 70,
-        "done": 15,
-        "resent_at_most": 0,
-        "in_flight": 5,
-        "workers": 2,
-        "outcomes": make_counts(1),
-        "bytes_received": 13,
-        "lag_s": 0.01,
-        "times": {Time.LATENCY: latency},
-    }
+        "at": at, "seconds": 1.0, "requests_total": 100, "accounted": 10, "leased": 20, "pending": 70,
+        "done": 15, "resent_at_most": 0, "in_flight": 5, "workers": 2, "outcomes": make_counts(1),
+        "bytes_received": 13, "lag_s": 0.01, "times": {Time.LATENCY: latency},
+    }  # fmt: skip
     return build(**values | changes)
 
 

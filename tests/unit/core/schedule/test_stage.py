@@ -39,18 +39,10 @@ def build_plan(*shape: tuple[int, int, int]) -> ConcurrencyPlan:
 @pytest.mark.parametrize(
     ("time_s", "limit"),
     [
-        (-1, 0),
-        (0, 0),
-        (0.14, 0),
-        (Fraction("0.15"), 1),
-        (30, 100),
-        (60, 200),
-        (100, 200),
-        (659.9, 200),
-        (675, 100),
-        (700, 0),
+        (-1, 0), (0, 0), (0.14, 0), (Fraction("0.15"), 1), (30, 100), (60, 200), (100, 200), (659.9, 200),
+        (675, 100), (700, 0),
     ],
-)
+)  # fmt: skip
 def test_the_limit_follows_the_stages(time_s: float | Fraction, limit: int) -> None:
     """Up in a minute, ten minutes at 200, down in half a minute; halves are rounded up."""
     plan = build_plan((60, 0, 200), (600, 200, 200), (30, 200, 0))

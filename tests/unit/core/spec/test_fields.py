@@ -149,7 +149,7 @@ def read_fault(*sources: Source) -> str:
         ("keepalive", ""),
         ("method", "GET, or POST with a body"),
         ("timeout", "10s"),
-        ("expect-status", "200"),
+        ("expect-status", "2xx"),
         ("engine", "aiohttp"),
         ("max-redirects", "0"),
         ("http2", ""),

@@ -15,7 +15,15 @@ def test_every_attribute_has_a_default() -> None:
     assert (spec.requests, spec.method, spec.brings_servers) == (100_000, "GET", True)
     assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, None, None)
     assert (spec.engine, spec.insecure, spec.max_redirects, spec.cookies) == (Engine.AIOHTTP, False, 0, False)
-    assert list_codes(spec.expect_status) == {200}
+    assert list_codes(spec.expect_status) == set(range(200, 300))
+
+
+def test_a_stored_spec_keeps_the_defaults_of_its_day() -> None:
+    """It is stored with every default written out: a default that changes later changes no run."""
+    stored = json.loads(encode_spec(Spec()))
+    assert stored.keys() == set(Spec.__struct_fields__)
+    stored["expect_status"] = ["200"]  # the default before 0.1
+    assert list_codes(decode_spec(json.dumps(stored)).expect_status) == {200}
 
 
 @given(specs())

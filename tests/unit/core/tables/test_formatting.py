@@ -56,19 +56,10 @@ def test_shares_are_rounded_so_that_none_seems_whole() -> None:
 def test_a_latency_has_as_many_digits_as_it_needs() -> None:
     """The unit is µs below 1 ms and s from 1000 ms on, also where rounding crosses the limit."""
     cases: list[tuple[float | None, str]] = [
-        (None, "-"),
-        (0.0, "0.00 µs"),
-        (0.0123, "12.3 µs"),
-        (0.874, "874 µs"),
-        (0.9996, "1.00 ms"),
-        (1.7, "1.70 ms"),
-        (9.996, "10.0 ms"),
-        (99.96, "100 ms"),
-        (999.4, "999 ms"),
-        (999.6, "1.00 s"),
-        (61_200.0, "61.2 s"),
-        (3_600_000.0, "3,600 s"),
-    ]
+        (None, "-"), (0.0, "0.00 µs"), (0.0123, "12.3 µs"), (0.874, "874 µs"), (0.9996, "1.00 ms"),
+        (1.7, "1.70 ms"), (9.996, "10.0 ms"), (99.96, "100 ms"), (999.4, "999 ms"), (999.6, "1.00 s"),
+        (61_200.0, "61.2 s"), (3_600_000.0, "3,600 s"),
+    ]  # fmt: skip
     for latency_ms, shown in cases:
         assert format_latency(latency_ms) == shown
     other_cases: list[tuple[list[float | None], int]] = [

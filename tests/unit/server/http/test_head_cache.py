@@ -18,20 +18,11 @@ def find_response(_: bytes) -> DelayedResponse:
         b"GET /-/healthz HTTP/1.1",
         b"GET /1?x HTTP/1.1",
         b"GET /1#x HTTP/1.1",
-        b"GET /%31 HTTP/1.1",
-        b"GET / HTTP/1.1 HTTP/1.1",
-        b"GET  /1 HTTP/1.1",
-        b"GET /1 HTTP/1.0",
-        b"get /1 HTTP/1.1",
-        b"HEAD /1 HTTP/1.1",
-        b"POST /1 HTTP/1.1",
-        b"GET 1 HTTP/1.1",
-        b"GET /1\t HTTP/1.1",
-        b"GET /1\r\nX: a HTTP/1.1",
-        b"GET /\xb2 HTTP/1.1",
-        b"",
+        b"GET /%31 HTTP/1.1", b"GET / HTTP/1.1 HTTP/1.1", b"GET  /1 HTTP/1.1", b"GET /1 HTTP/1.0",
+        b"get /1 HTTP/1.1", b"HEAD /1 HTTP/1.1", b"POST /1 HTTP/1.1", b"GET 1 HTTP/1.1",
+        b"GET /1\t HTTP/1.1", b"GET /1\r\nX: a HTTP/1.1", b"GET /\xb2 HTTP/1.1", b"",
     ],
-)
+)  # fmt: skip
 def test_a_first_line_that_is_not_plain_is_left_to_the_parser(first: bytes) -> None:
     """Such a request is not found in the cache, and its lines are not cached."""
     heads = HeadCache()
@@ -76,28 +67,15 @@ def test_a_trailer_names_no_run_and_wishes_nothing() -> None:
 HEADERS = st.lists(
     st.sampled_from(
         [
-            b"Oku-Run: r2",
-            b"oku-run:r3 ",
-            b"Oku-Delay: 0s",
-            b"oku-delay:1h",
-            b"Oku-Delay: soon",
-            b"Oku-Seed: 7",
-            b"Connection: close",
-            b"Connection: keep-alive",
-            b"Connection: upgrade\r\nUpgrade: x",
-            b"Content-Length: 0",
-            b"Content-Length: 3",
-            b"Transfer-Encoding: chunked",
-            b"Expect: 100-continue",
-            b"Host: b",
-            b"X: \xff",
-            b"X:",
-            b"no header",
-            b" folded",
+            b"Oku-Run: r2", b"oku-run:r3 ", b"Oku-Delay: 0s", b"oku-delay:1h", b"Oku-Delay: soon",
+            b"Oku-Seed: 7", b"Connection: close", b"Connection: keep-alive",
+            b"Connection: upgrade\r\nUpgrade: x", b"Content-Length: 0", b"Content-Length: 3",
+            b"Transfer-Encoding: chunked", b"Expect: 100-continue", b"Host: b", b"X: \xff", b"X:",
+            b"no header", b" folded",
         ]
     ),
     max_size=4,
-)
+)  # fmt: skip
 FIRST = st.sampled_from([b"GET /1 HTTP/1.1", b"GET /2 HTTP/1.0", b"HEAD /3 HTTP/1.1", b"POST /4 HTTP/1.1"])
 TAIL = st.sampled_from([b"", b"", b"abc", b"0\r\n\r\n", b"\r\n", b"GET"])
 

@@ -135,15 +135,9 @@ def test_whatever_is_written_gives_a_stage_or_one_line(value: object) -> None:
 def test_late_is_a_duration_or_never() -> None:
     """With `send` there is no such duration."""
     cases: list[tuple[object, str, float | None]] = [
-        ("1s", "1s", 1.0),
-        (" 20ms ", "20ms", 0.02),
-        (2, "2", 2.0),
-        (0.5, "0.5", 0.5),
-        ("1ms", "1ms", 0.001),
-        ("1h", "1h", 3600.0),
-        ("send", "send", None),
-        ("Send", "send", None),
-    ]
+        ("1s", "1s", 1.0), (" 20ms ", "20ms", 0.02), (2, "2", 2.0), (0.5, "0.5", 0.5),
+        ("1ms", "1ms", 0.001), ("1h", "1h", 3600.0), ("send", "send", None), ("Send", "send", None),
+    ]  # fmt: skip
     for value, text, duration_s in cases:
         late = parse_late(value)
         assert (late, late.duration_s) == (text, duration_s)
@@ -169,16 +163,9 @@ def test_whatever_is_written_is_read_or_answered_in_one_line(value: object) -> N
 def test_stop_when_down_is_a_duration_or_never() -> None:
     """Never is 0, and so is 0."""
     cases: list[tuple[object, float]] = [
-        ("30s", 30.0),
-        ("1s", 1.0),
-        (90, 90.0),
-        ("1h", 3600.0),
-        ("never", 0.0),
-        ("Never", 0.0),
-        (0, 0.0),
-        (0.0, 0.0),
-        ("0s", 0.0),
-    ]
+        ("30s", 30.0), ("1s", 1.0), (90, 90.0), ("1h", 3600.0), ("never", 0.0), ("Never", 0.0), (0, 0.0),
+        (0.0, 0.0), ("0s", 0.0),
+    ]  # fmt: skip
     for value, seconds in cases:
         assert parse_stop_when_down(value) == seconds
     for value in ["500ms", "2h", "-1s", "soon", ""]:

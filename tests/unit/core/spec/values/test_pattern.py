@@ -13,22 +13,12 @@ from oku_core.spec.values.pattern import (
 MIB = 1 << 20
 
 FOUND = [
-    ("[0-9]+ items", b"12 items"),
-    ("(?i)ORDER", b'{"order": 1}'),
-    ("^.$", "ä".encode()),
-    ("(?s)a.b", b"a\nb"),
-    ("(?m)^b$", b"a\nb"),
-    ("x", b"\xff\xfex"),
-    ("", b""),
-    (r"ok\z", b"ok"),
-    (r"\Qa.b\E", b"a.b"),
-    (r"\p{Greek}", "µλ".encode()),
-    ("[[a]", b"["),
-    (r"\{,3}", b"{,3}"),
-    (r"\101\012", b"A\n"),
-    ("(?P<name>a)", b"a"),
+    ("[0-9]+ items", b"12 items"), ("(?i)ORDER", b'{"order": 1}'), ("^.$", "ä".encode()),
+    ("(?s)a.b", b"a\nb"), ("(?m)^b$", b"a\nb"), ("x", b"\xff\xfex"), ("", b""), (r"ok\z", b"ok"),
+    (r"\Qa.b\E", b"a.b"), (r"\p{Greek}", "µλ".encode()), ("[[a]", b"["), (r"\{,3}", b"{,3}"),
+    (r"\101\012", b"A\n"), ("(?P<name>a)", b"a"),
     (r"^[\w\x{80}-\x{10ffff}]+\n?$", "Müller\n".encode()),
-]
+]  # fmt: skip
 NOT_FOUND = [
     ("^ok$", b"not ok"),
     ("^ok$", b"ok\n"),

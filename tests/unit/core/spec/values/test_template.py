@@ -128,22 +128,8 @@ def test_literal_text_is_sent_as_it_is_in_urls_and_bodies() -> None:
 
 INDICES = st.integers(min_value=0, max_value=10**15 - 1)
 PIECES = [
-    "{i}",
-    "{",
-    "}",
-    "i",
-    "{{i}}",
-    "a/",
-    "{0}",
-    "%d",
-    "%",
-    "%s",
-    "\\1",
-    "{sku}",
-    "{price}",
-    "{ sku }",
-    "é",
-]
+    "{i}", "{", "}", "i", "{{i}}", "a/", "{0}", "%d", "%", "%s", "\\1", "{sku}", "{price}", "{ sku }", "é",
+]  # fmt: skip
 TEMPLATES = st.lists(st.sampled_from(PIECES)).map("".join)
 
 

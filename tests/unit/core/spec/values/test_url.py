@@ -24,18 +24,12 @@ def read_fault(value: object, parse: Callable[[object], object] = parse_urls) ->
 @pytest.mark.parametrize(
     "url",
     [
-        "http://localhost",
-        "http://localhost:80/",
-        "https://example.com/items/{i}",
-        "http://example.com/?id={i}&again={i}",
-        "http://[::1]:80/{i}",
-        "http://127.0.0.1:65535/a%20b",
-        "http://user:secret@example.com/",
-        "http://bücher.example/ä",
-        "HTTP://EXAMPLE.COM./",
+        "http://localhost", "http://localhost:80/", "https://example.com/items/{i}",
+        "http://example.com/?id={i}&again={i}", "http://[::1]:80/{i}", "http://127.0.0.1:65535/a%20b",
+        "http://user:secret@example.com/", "http://bücher.example/ä", "HTTP://EXAMPLE.COM./",
         "http://example.com:/",
     ],
-)
+)  # fmt: skip
 def test_a_url_stays_as_it_was_written(url: str) -> None:
     """This holds alone and in a list, with `{i}` in path or query and without it."""
     assert parse_urls(url) == (url,)

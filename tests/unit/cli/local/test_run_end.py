@@ -5,7 +5,7 @@ from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.local.stack_run import leave_report
+from oku_cli.local.run_end import leave_report
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.spec.spec import Spec
 
