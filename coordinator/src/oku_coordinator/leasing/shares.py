@@ -64,8 +64,8 @@ def choose_division(current: Division | None, fleet: Fleet, number: int) -> Divi
         number: for a new division; higher than any before.
 
     Returns:
-        The current division, the same one alone once everyone has confirmed it, or a new one. A new division is
-        only begun while no other waits for confirmations, unless one of these can never come.
+        The current division, the same one alone once everyone has confirmed it, or a new one. A new division
+        only begins while no other waits for confirmations, unless one of these can never come.
     """
     if current is None or not (current.ranks or fleet.holders):
         # Without open leases nothing is in flight.
