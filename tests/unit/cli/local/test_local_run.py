@@ -32,10 +32,10 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"workers": 1, "concurrency": 16_000}, 4, False),
         ({"workers": 1, "concurrency": 16_001}, 4, True),
-        ({"workers": 4, "concurrency": 16_000}, 4, True),
-        ({"workers": 5, "concurrency": 15_000}, 5, True),
-        ({"workers": 4, "concurrency": 15_000, "servers": 6}, 6, True),
-        ({"workers": 4, "concurrency": 15_000, "urls": (Url("http://h/"),)}, 0, False),
+        ({"workers": 4, "concurrency": 64_000}, 4, True),
+        ({"workers": 5, "concurrency": 75_000}, 5, True),
+        ({"workers": 4, "concurrency": 60_000, "servers": 6}, 6, True),
+        ({"workers": 4, "concurrency": 60_000, "urls": (Url("http://h/"),)}, 0, False),
     ],
 )
 def test_many_connections_take_more_servers_and_addresses(

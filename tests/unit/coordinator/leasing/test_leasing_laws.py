@@ -119,7 +119,9 @@ def test_a_worker_may_go_on_while_its_coordinator_restarts_unless_one_was_lost(
     ahead_s = checkpoint_s + 9.0 + 1 / 3 * (checkpoint_s - 3.0)
     if is_careful:
         ahead_s = min(ahead_s, 1.5 * max(0.7, min(workers, 2000) / 200 + max(0, workers - 2000) / 50))
-    assert pace.allow(batch, Spec(concurrency=window)) == max(4 * window, math.ceil(ahead_s * rate_rps))
+    assert pace.allow(batch, Spec(concurrency=window * max(1, workers))) == max(
+        4 * window, math.ceil(ahead_s * rate_rps)
+    )
 
 
 @given(draw_fleets(st.none() | RATES), st.integers(1, 10**7))

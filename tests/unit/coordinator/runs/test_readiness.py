@@ -440,13 +440,13 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
 
 async def test_bodies_that_do_not_fit_into_a_worker_are_refused(world: World) -> None:
     """The smallest living worker that has reported its memory decides; without any, workers refuse them."""
-    spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
+    spec = Spec(body="{i}" + "x" * 1000, concurrency=200)
     world.record("w1")
     await world.alone.check_memory(spec)
     for worker, memory_bytes in (("w2", 10**9), ("w3", 100_000)):
         progress = Progress(worker=worker, incarnation=worker, at=0.0, memory_bytes=memory_bytes)
         world.roster.record(progress, 0.0, 0.0)
-    fault = r"^body: .* 100 in flight .* take 100\.3 kB of memory, but a worker may use 100\.0 kB"
+    fault = r"^body: .* 100 in flight .* take 100\.3 kB of memory, but it may use 100\.0 kB"
     with pytest.raises(UserError, match=fault):
         await world.alone.check_memory(spec)
     await world.alone.check_memory(msgspec.structs.replace(spec, requests=99))

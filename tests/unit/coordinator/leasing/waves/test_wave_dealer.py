@@ -12,6 +12,7 @@ from oku_coordinator.ledger.tables.schedule_table import fetch_period
 from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.share import Settled
 from oku_core.spec.parser import Source, parse_spec
 
 
@@ -42,7 +43,15 @@ class World:
         while self.now < until:
             self.now += 0.5
             for worker, bound_s in self.clock_bounds_s.items():
-                progress = Progress(worker=worker, incarnation=worker, at=self.now, clock_bound_s=bound_s)
+                active = self.active_runs.find("r1")
+                share = None if active is None else active.shares.find(worker)
+                progress = Progress(
+                    worker=worker,
+                    incarnation=worker,
+                    at=self.now,
+                    clock_bound_s=bound_s,
+                    settled=[] if share is None else [Settled("r1", share.number)],
+                )
                 self.roster.record(progress, self.now, self.now)
             self.roster.remove_silent(self.now)
             self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
