@@ -5,7 +5,7 @@ from typing import Any
 
 from oku_core.data.data_format import DataFormat
 from oku_core.schedule.stage import Arrivals
-from oku_core.spec.spec import Engine, Hook
+from oku_core.spec.spec import AUTO_ENGINE, Engine, Hook
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME, MOST_IN_FLIGHT, NEVER, SEND
@@ -167,7 +167,7 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "give-up-after": {
         "anyOf": [{"type": "string", "examples": ["30s", "5m"]}, {"type": "number", "minimum": 1}]
     },
-    "engine": {"enum": [engine.value for engine in Engine]},
+    "engine": {"enum": [AUTO_ENGINE, *(engine.value for engine in Engine)]},
     "timeout": _DURATION,
     "grace": _DURATION,
     "stop-when-down": {

@@ -16,7 +16,7 @@ from docs.tools.generated_parts import build_table, replace_parts
 from docs.tools.manifests import build_manifests
 from docs.tools.openapi import build_openapi
 from docs.tools.rooms import build_rooms_table
-from docs.tools.spec_reference import build_fields
+from docs.tools.spec_reference import build_engines, build_fields
 from docs.tools.version import build_files as build_versions
 
 from oku_cli.local.valkey import USERS_FILE
@@ -63,7 +63,7 @@ def build_pages(openapi: str) -> dict[Path, str]:
         "decisions/README.md": {"decisions": build_decisions(_DOCS / "decisions")},
         "commands.md": {"commands": build_commands()},
         "environment.md": {"variables": build_variables()},
-        "spec.md": {"fields": build_fields()},
+        "spec.md": {"fields": build_fields(), "engines": build_engines()},
     }
     return {_DOCS / name: replace_parts((_DOCS / name).read_text(), parts[name]) for name in parts}
 

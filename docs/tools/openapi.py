@@ -10,6 +10,7 @@ from docs.tools.version import VERSION
 from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import LeaseSpan
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
 from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, LONGEST_KEY, MOST_ROWS, FailedRange, RunPeriod
@@ -50,6 +51,7 @@ _BYTES = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _NOW = "Drops the requests in flight instead of letting them finish within the grace time of the run."
 _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
 _PHASE = "Returns the table of targets in this phase alone."
+_REASON = "Only requests that failed for this reason, as `reason` of a failed range has it; may be repeated."
 _HISTORY: Mapping[str, type] = {
     "periods": RunPeriod, "samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice,
 }  # fmt: skip
@@ -95,6 +97,7 @@ def _build_schemas() -> Json:
             "enum": [engine.value for engine in Engine],
             "description": "The engine that sends the requests.",
         },
+        "engine_reason": {**TEXT, "description": "Why a faster engine was not chosen; else empty."},
         "target": {**TEXT, "description": "Its target, shortened if it is long."},
         "load": {**TEXT, "description": "How it sends requests, in words."},
         "created_at": {**nullable_time, "description": "When it was submitted."},
@@ -245,6 +248,18 @@ def _build_failures() -> Json:
     }
 
 
+def _build_query(name: str, schema: Json, *, is_required: bool = False) -> Json:
+    required = {"required": True} if is_required else {}
+    return {"name": name, "in": "query", **required, "schema": schema}
+
+
+_FILTERS = [
+    _build_query("outcome", {"enum": [*OUTCOMES[1:]], "description": "Only requests with this outcome."}),
+    _build_query("target", {**TEXT, "description": "Only requests of this target."}),
+    _build_query("reason", {"type": "array", "items": TEXT, "description": _REASON}),
+]
+
+
 def _build_paths() -> Json:
     run = {"$ref": "#/components/schemas/Run"}
     summary = {"$ref": "#/components/schemas/Summary"}
@@ -356,7 +371,8 @@ def _build_paths() -> Json:
                 403,
                 404,
                 429,
-            ),
+            )
+            | {"parameters": _FILTERS},
         },
         "/api/runs/{run}/ticks": {
             "parameters": [_RUN_ID],
@@ -427,11 +443,6 @@ def _call(summary: str, answers: Json, *errors: int) -> Json:
     failed = _json({"$ref": "#/components/schemas/Error"})
     responses = {str(status): failed for status in (*errors, 400, 401, 503)} | answers
     return {"summary": summary, "responses": dict(sorted(responses.items()))}
-
-
-def _build_query(name: str, schema: Json, *, is_required: bool = False) -> Json:
-    required = {"required": True} if is_required else {}
-    return {"name": name, "in": "query", **required, "schema": schema}
 
 
 def _probe(summary: str, answers: Json) -> Json:

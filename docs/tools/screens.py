@@ -88,6 +88,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.title = ""
         self.shown: SeenTick | None = None
         self.summary: Summary | None = None
 
@@ -105,8 +106,9 @@ async def record_run(spec: Spec, start: RunStart, folder: Path) -> Recording:
     try:
         await stack.start()
         async with Client(stack.endpoint) as client:
-            run = await start.send(client)
-            await stack.guard(_follow(client, run, data_dir, recording))
+            begun = await start.send(client)
+            recording.title = start.build_title(begun)
+            await stack.guard(_follow(client, begun.run, data_dir, recording))
     finally:
         await stack.end()
         data_dir.release()
@@ -165,7 +167,7 @@ def main() -> int:
         return 1
     _IMAGES.mkdir(exist_ok=True)
     head = [build_prompt(), *map(Text, recording.lines)]
-    frame = build_frame(start.build_title(spec.name), shown, shown.seen_at_s)
+    frame = build_frame(recording.title, shown, shown.seen_at_s)
     images = [
         draw("run", Padding(Group(*head), (0, 1)), frame, ""),
         draw("summary", build_screen(summary)),

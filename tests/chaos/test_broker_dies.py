@@ -14,9 +14,9 @@ from oku_core.spec.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> None:
     """Four deaths of the broker cost no request and no worker."""
-    run = start_load(45_000)
+    run = start_load(22_500)
     for _ in range(4):
-        run.wait_for_accounted(run.lengths().accounted + 5_000)
+        run.wait_for_accounted(run.lengths().accounted + 2_500)
         old_pid = run.kill("broker")
         run.wait_for_restart("broker", old_pid)
 
@@ -31,8 +31,8 @@ def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> 
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_broker_is_killed_and_restarted_empty(start_load: Start) -> None:
     """Messages are hints: when all of them are lost, what they stood for is sent again."""
-    run = start_load(36_000, "--range-size", "2000")
-    run.wait_for_accounted(10_000)
+    run = start_load(18_000, "--range-size", "1000")
+    run.wait_for_accounted(5_000)
     # While its supervisor sleeps, nobody starts the broker again before its data is gone.
     os.kill(run.process.pid, signal.SIGSTOP)
     old_pid = run.kill("broker")

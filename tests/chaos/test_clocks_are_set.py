@@ -60,8 +60,8 @@ def test_a_clock_that_is_set_forward_and_back_changes_no_figure(
 ) -> None:
     """The run takes as long as it does, nothing is sent twice, `served` is known, and the summary says so."""
     began = time.monotonic()
-    run = start_load(24_000, "--range-size", "1000")
-    for accounted, ahead_s in ((4_000, HOUR_S), (10_000, 0), (16_000, -HOUR_S)):
+    run = start_load(12_000, "--range-size", "500")
+    for accounted, ahead_s in ((2_000, HOUR_S), (5_000, 0), (8_000, -HOUR_S)):
         run.wait_for_accounted(accounted)
         clocks.set(role, ahead_s)
     assert_times_are_right(run, began)
@@ -74,8 +74,8 @@ def test_lines_reach_loki_whatever_the_coordinators_clock_is_set_to(
 ) -> None:
     """A clock that was wrong and is right again leaves no line behind, and no line is there twice."""
     began = time.monotonic()
-    run = start_load(20_000, "--range-size", "500", "--loki", loki.url)
-    for accounted, ahead_s in zip((4_000, 10_000), steps, strict=False):
+    run = start_load(10_000, "--range-size", "250", "--loki", loki.url)
+    for accounted, ahead_s in zip((2_000, 5_000), steps, strict=False):
         run.wait_for_accounted(accounted)
         clocks.set("coordinator", ahead_s)
     assert_times_are_right(run, began)

@@ -12,16 +12,16 @@ from oku_core.spec.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
     """No child survives it, and `oku resume` goes on where the ledger stands, any number of times."""
-    run = start_load(30_000, "--range-size", "1000")
+    run = start_load(15_000, "--range-size", "500")
     run.wait_for_leases()
     run_id, accounted = run.run_id(), 0
     for _ in range(3):
-        run.wait_for_accounted(accounted + 4_000)
+        run.wait_for_accounted(accounted + 2_000)
         children = list(run.children().values())
         run.process.kill()
         run.process.wait()
         wait_until(lambda expected=children: not any(map(is_alive, expected)), 15, "no child survives")  # type: ignore[misc]
-        assert run.lengths().accounted >= accounted + 4_000
+        assert run.lengths().accounted >= accounted + 2_000
         accounted = run.lengths().accounted
         run = start("resume", run_id, "--workers", "3")
 
@@ -37,15 +37,15 @@ def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) 
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start) -> None:
     """Requests in flight are accounted for, the exit code is 3, and the resumed run sends the rest."""
-    run = start_load(25_000)
-    run.wait_for_accounted(5_000)
+    run = start_load(12_500)
+    run.wait_for_accounted(2_500)
     run.process.send_signal(signal.SIGINT)
     paused = run.finish()
 
     assert run.process.returncode == 3
     assert paused["state"] == "paused"
     assert paused["resent_at_most"] == 0
-    assert paused["servers"]["served"] == paused["accounted"] < 25_000
+    assert paused["servers"]["served"] == paused["accounted"] < 12_500
     assert_account_balances(paused)
     assert f"resume {paused['run']}" in run.output
 

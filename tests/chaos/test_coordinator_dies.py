@@ -15,7 +15,7 @@ def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     """The run goes on over ten deaths of the coordinator, and no worker is started again. Its thresholds
     are judged by the whole account.
     """
-    run = start_load(55_000, "--threshold", "ok >= 50%", "--threshold", "p99 < 30s")
+    run = start_load(27_500, "--threshold", "ok >= 50%", "--threshold", "p99 < 30s")
     run.wait_for_leases()
     workers = {name: run.pid(name) for name in ("worker-1", "worker-2")}
     samples = random.Random(1)

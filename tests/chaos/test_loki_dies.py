@@ -33,10 +33,10 @@ def loki(tmp_path: Path) -> Iterator[Loki]:
 def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) -> None:
     """Loki has the sums of the ledger, deaths are reported, and every panel has data."""
     began = time.time()
-    run = start_load(50_000, "--name", "hurt", "--loki", loki.url, "--range-size", "2000")
+    run = start_load(25_000, "--name", "hurt", "--loki", loki.url, "--range-size", "1000")
     run.wait_for_leases()
     # Not before the other one's ports are in use: a stack draws two that are free.
-    beside = start_load(8_000, "--loki", loki.url, data_dir="beside")
+    beside = start_load(4_000, "--loki", loki.url, data_dir="beside")
     wait_until(lambda: len(run.worker_names()) == 2, 30, "both workers have reported")
     for victim in ("worker-1", "worker-2", "worker-1"):
         kill_and_replace(run, victim)
@@ -103,7 +103,7 @@ def test_loki_and_the_coordinator_are_killed_again_and_again(start_load: Start, 
     sent and not yet removed from its outbox is sent again by the next one. Nothing is missing and nothing
     counts twice.
     """
-    run = start_load(140_000, "--loki", loki.url, "--range-size", "200")
+    run = start_load(70_000, "--loki", loki.url, "--range-size", "100")
     run.wait_for_leases()
     for _ in range(5):
         time.sleep(1.1)

@@ -18,7 +18,7 @@ from oku_core.spec.spec import Engine
 StartBoth = Callable[..., dict[Engine, LocalRun]]
 WORKERS = ("worker-1", "worker-2")
 GUESTS = ("guest-1", "guest-2")
-SMALL_LEASES = ("--range-size", "2000")
+SMALL_LEASES = ("--range-size", "1000")
 """About a second of a worker, not ten, so that there are many."""
 
 
@@ -26,11 +26,11 @@ def test_every_worker_is_killed_in_turn_and_then_all_at_once(
     start_both: StartBoth, subtests: pytest.Subtests
 ) -> None:
     """Each worker of a run may die, and all of them at once: only the work in progress is lost."""
-    runs = start_both(40_000, *SMALL_LEASES)
+    runs = start_both(20_000, *SMALL_LEASES)
     for victims in (*((name,) for name in WORKERS * 2), WORKERS):
         before = {engine: run.lengths().accounted for engine, run in runs.items()}
         for engine, run in runs.items():
-            run.wait_for_accounted(before[engine] + 2_000)
+            run.wait_for_accounted(before[engine] + 1_000)
             old_pids = {name: run.kill(name) for name in victims}
             for name, old_pid in old_pids.items():
                 run.wait_for_restart(name, old_pid)
@@ -48,10 +48,10 @@ def test_every_worker_is_killed_in_turn_and_then_all_at_once(
 
 def test_a_worker_is_stopped_and_continued(start_both: StartBoth, subtests: pytest.Subtests) -> None:
     """A stopped worker is declared dead; what it says after it continues does not count."""
-    runs = start_both(50_000, *SMALL_LEASES)
+    runs = start_both(25_000, *SMALL_LEASES)
     stopped = []
     for run in runs.values():
-        run.wait_for_accounted(5_000)
+        run.wait_for_accounted(2_500)
         stopped.append((run, run.kill("worker-1", signal.SIGSTOP)))
     for run, pid in stopped:
         wait_until(lambda run=run: is_dead(run, "worker-1"), 60, "it is taken for dead")  # type: ignore[misc]
@@ -77,7 +77,7 @@ def test_workers_join_and_leave(
 ) -> None:
     """Workers may join at any time, and one that leaves in order sends nothing twice."""
     monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
-    runs = start_both(200_000, *SMALL_LEASES)
+    runs = start_both(100_000, *SMALL_LEASES)
     guests, left_at = {}, {}
     with ExitStack() as logs:
         for engine, run in runs.items():

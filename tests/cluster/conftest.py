@@ -11,7 +11,7 @@ from tests.kit.kubernetes.release import Release
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Installing, and runs of a million requests, take their time."""
+    """Installing, and runs of many requests, take their time."""
     for item in items:
         if "tests/cluster" in item.path.as_posix():
             item.add_marker(pytest.mark.timeout(600))

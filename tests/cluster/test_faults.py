@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.kit.kubernetes.cluster import Cluster
 from tests.kit.kubernetes.pod_run import PodRun, start_pod_run
 from tests.kit.kubernetes.release import Release, wait_until_published
 from tests.kit.loki.dashboards import Grafana, list_queries
@@ -14,10 +13,10 @@ from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import wait_until
 
 _FLAGS = (
-    "--requests", "1.2M", "--workers", "4", "--servers", "2",
-    "--engine", "httptools", "--delay", "lognormal:10ms,2", "--timeout", "8s", "--concurrency", "60",
+    "--requests", "650k", "--workers", "4", "--servers", "2",
+    "--engine", "httptools", "--delay", "lognormal:10ms,2", "--timeout", "8s", "--concurrency", "30",
 )  # fmt: skip
-"""About 800 requests a second for each worker, which lasts minutes longer than all that happens.
+"""About 400 requests a second for each worker, which lasts minutes longer than all that happens.
 
 Some of the requests in flight always have seconds to go: a worker that is killed cannot drain.
 """
@@ -25,20 +24,12 @@ _END_S = 500.0
 
 
 @pytest.fixture(scope="module")
-def release(cluster: Cluster) -> Iterator[Release]:
-    """One of its own, for it is changed."""
-    with cluster.make_namespace() as namespace:
-        release = Release(cluster, namespace)
-        release.install()
-        yield release
-
-
-@pytest.fixture(scope="module")
 def run(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodRun]:
-    """The run, over four workers against two delay servers."""
+    """The run, over four workers against two delay servers. The release has its own values again after it."""
     with start_pod_run(release, tmp_path_factory.mktemp("faults"), *_FLAGS) as run:
         release.wait_for_pods("workers", 4)
         yield run
+    release.upgrade()
 
 
 def test_a_worker_pod_is_deleted(run: PodRun) -> None:

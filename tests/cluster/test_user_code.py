@@ -14,6 +14,8 @@ from tests.kit.user_code import build_code_spec, run_code
 
 _ITERATIONS, _WORKERS, _STEP = 20_000, 2, 1_500
 _VALUES = {
+    "loki.enabled": False,
+    "grafana.sidecar.datasource": False,
     "allowUserCode": True,
     "scaling.minServers": 1,
     "scaling.defaultWorkers": 1,

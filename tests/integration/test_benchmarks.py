@@ -53,6 +53,6 @@ def test_a_long_run_takes_little_memory_and_its_servers_count_what_it_sends(tmp_
     assert float(rows["worker-1"][1].split()[0]) > float(rows["oku"][1].split()[0])
 
 
-def test_the_shortest_run_makes_ten_requests(tmp_path: Path) -> None:
-    """Start: at a delay server of its own, and at a URL."""
-    measure("first", tmp_path)
+def test_what_users_type_makes_each_request_once(tmp_path: Path) -> None:
+    """Start: with a stack of its own, with a scenario, at a coordinator; help makes none."""
+    measure("commands", tmp_path)

@@ -14,8 +14,6 @@ from oku_core.spec.values.url import Url
 
 __all__ = ["engine", "serve"]
 
-pytestmark = pytest.mark.alone
-
 _MB, _AT_ONCE = 8, 12
 _SLACK_MB = 2.5 * _MB
 """The text and the bytes of the body, and the pieces that are on their way."""

@@ -30,11 +30,17 @@ HTTP1_ENGINES = pytest.mark.parametrize("engine", [Engine.AIOHTTP, Engine.HTTPTO
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Asking:
+    """Asks the targets."""
+    return Asking(tmp_path_factory.mktemp("clients"), TARGETS)
+
+
+@pytest.fixture(scope="module")
+def results(asking: Asking) -> Results:
     """What each client makes of each target that it can ask."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         resolve_names(monkeypatch)
-        return asyncio.run(Asking(tmp_path_factory.mktemp("clients"), TARGETS).ask_all())
+        return asyncio.run(asking.ask_all())
 
 
 def find_difference(client: ClientKind, name: str) -> ClientResult | None:
@@ -56,6 +62,13 @@ def test_a_client_makes_the_same_of_each_target(results: Results, client: Client
     wrong = {name: result for name, result in found.items() if result != right[name]}
     assert wrong == {name: right[name] for name in wrong}
     assert set(results[client]) == {name for name, target in TARGETS.items() if client in target.clients}
+
+
+def test_auto_makes_the_same_as_aiohttp(results: Results, asking: Asking) -> None:
+    """The engine that is chosen for a spec can ask its target, with the same outcome and reason."""
+    right = {name: result[:2] for name, result in results[ClientKind.AIOHTTP].items()}
+    assert {name: results[ClientKind(asking.chosen[name])][name][:2] for name in right} == right
+    assert {*asking.chosen.values()} == {Engine.AIOHTTP, Engine.HTTPTOOLS}
 
 
 def test_the_table_has_no_row_too_many() -> None:

@@ -12,8 +12,6 @@ from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.worker_process import run_worker
 
-pytestmark = pytest.mark.alone
-
 AWAY_NS = 1_000_000_000_000
 """By so much the clock of the run is not that of this machine."""
 TRANSIT_NS = 1_000_000_000

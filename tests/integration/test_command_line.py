@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, ClassVar
 import jsonschema
 import pytest
 from tests.kit.brokers.broker import run_broker
+from tests.kit.clients.odd_targets import TARGETS
+from tests.kit.clients.target_server import TargetPort, TargetServer
 from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
 from tests.kit.free_ports import pick_port
 from tests.kit.runs.account import assert_account_balances, assert_completed
@@ -63,7 +66,7 @@ BAD_INPUT = {
         ["run", "--url", "http://h/{n}"],
         "--url: http://h/{n} has the unknown placeholder {n}",
     ),
-    "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of aiohttp"),
+    "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of auto, aiohttp"),
     "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: applies only to Oku's own"),
     "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests', did you mean --requests?"),
     "unknown command": (["rum"], "No such command 'rum', did you mean run or rm?"),
@@ -282,17 +285,51 @@ def test_a_run_of_a_target_that_is_not_there_says_why(tmp_path: Path) -> None:
     assert ended.stdout.count("refused") == 1
 
 
+def test_a_truncated_body_a_redirect_loop_and_a_proxy_that_refuses_say_what_to_try(tmp_path: Path) -> None:
+    """Each has a diagnosis of its own, and none sends the user to look at scheme and port of the URL."""
+    odd = ("body-too-short", "loop", "proxy-403", "proxy-407-in-clear-text")
+    server = TargetServer({name: TARGETS[name].replies for name in odd}, {})
+    url, proxy = (f"http://127.0.0.1:{server.ports[each]}" for each in (TargetPort.PLAIN, TargetPort.PROXY))
+    asks_proxy = ("https://proxy-403.example/", "-x", proxy)
+    told = [
+        ((f"{url}/body-too-short/",), "no response was complete: look for a crash"),
+        (
+            (f"{url}/loop/", "--max-redirects", "5"),
+            "redirections did not end: curl -IL shows where they lead",
+        ),
+        (asks_proxy, "the proxy made no connection to the target: check host and port"),
+        (("http://any.example/proxy-407-in-clear-text/", "-x", proxy), "the proxy asks for a user"),
+        (("http://any.example/", "-x", f"http://127.0.0.1:{pick_port()}"), "the proxy did not answer"),
+    ]
+    with closing(server):
+        for flags, diagnosis in told:
+            ended = run_oku("run", *flags, "-n", "4", cwd=tmp_path)
+            assert ended.returncode == 1, flags
+            assert diagnosis in " ".join(ended.stdout.split()), ended.stdout
+            assert "check scheme" not in ended.stdout.replace("check scheme, host and port of --proxy", ""), (
+                flags
+            )
+
+
 def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
-    """A run can be listed and shown when its stack is gone, as it was shown at its end."""
+    """A run can be listed and shown when its stack is gone, as it was shown at its end.
+
+    Its report is where --html asks for it and in the data folder, which even --quiet names.
+    """
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
-    second = json.loads(run_oku("run", "--requests", "200", "--json", "--quiet", cwd=folder).stdout)
+    flags = ("--requests", "200", "--json", "--quiet", "--html", "page.html")
+    again = run_oku("run", *flags, cwd=folder)
+    second = json.loads(again.stdout)
 
     listed = run_oku("runs", cwd=folder)
     shown = run_oku("show", first["run"], "--json", cwd=folder)
     read = run_oku("show", second["run"], cwd=folder)
 
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [second["run"], first["run"]]
+    assert all("delay servers · " in line for line in listed.stdout.splitlines()[1:])
     assert json.loads(shown.stdout) == first
+    assert f" report      .oku/reports/{second['run']}.html\n" in again.stderr
+    assert second["run"] in (folder / "page.html").read_text()
     assert "200 of 200 accounted" in read.stdout
     assert (listed.returncode, shown.returncode, read.returncode) == (0, 0, 0)
 

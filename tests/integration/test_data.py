@@ -98,6 +98,23 @@ def test_rows_start_over(target: Recorder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["aiohttp", "httptools"])
+def test_a_row_of_json_is_sent_as_it_is(engine: str, target: Recorder, tmp_path: Path) -> None:
+    """Byte by byte, and as JSON; `show` has it as well. Only a body can have a whole row."""
+    lines = [f'{{"sku": "s{row}",  "price": {row}.50, "x": {{"y": "\\u00e9 é"}}}}' for row in range(200)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    command = ("run", f"{target.url}/{{sku}}", "-H", "X-Sku: {price}", "--data", "rows.jsonl")
+    ended = run_oku(*command, "--engine", engine, "-d", "{row}", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(target.asked) == sorted((f"/s{row}", f"{row}.50", lines[row]) for row in range(200))
+    shown = run_oku("show", "latest", "--index", "7", cwd=tmp_path)
+    assert lines[7] in shown.stdout
+    assert "Content-Type: application/json" in shown.stdout
+    refused = run_oku(*command, "-H", "X-Row: {row}", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr == "oku: --header: X-Row: {row} is a whole row, which only a body can have\n"
+
+
+@pytest.mark.parametrize("engine", ["aiohttp", "httptools"])
 def test_a_retry_sends_the_rows_that_failed(engine: str, target: Recorder, tmp_path: Path) -> None:
     """Each under its index and no other, also where they lie in several blocks of the file."""
     (tmp_path / "rows.csv").write_text("sku\n" + "".join(f"sku-{row}\n" for row in range(ROWS)))

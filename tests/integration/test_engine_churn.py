@@ -29,8 +29,6 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 from oku_workers.engines.http.connection_set import CONNECTING_AT_ONCE
 
-pytestmark = pytest.mark.alone
-
 OK = build_response(body=b"hi")
 SYN_SENT = "02"
 FEW = 30

@@ -39,7 +39,7 @@ from oku_core.messaging.codec import decode_checkpoints, seal_leases, seal_order
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
 from oku_core.messaging.progress import Progress
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 
 FORGED_KEY = b"the key of somebody else"
@@ -83,7 +83,7 @@ def build_leases(incarnation: str, number: int, url: str = "http://127.0.0.1:9/{
         incarnation=incarnation,
         leases=[Lease(id=f"r.{number}.abcd", run="r", ranges=[(0, 9)], limit=9)],
         start_by=time.time() + 60,
-        spec=Spec(urls=(Url(url),)),
+        spec=Spec(engine=Engine.HTTPTOOLS, urls=(Url(url),)),
         share=build_whole_share("r"),
     )
 

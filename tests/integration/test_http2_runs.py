@@ -3,14 +3,11 @@
 import asyncio
 from collections import Counter
 
-import pytest
 from tests.kit.http2.frames import Setting
 from tests.kit.http2.server import Http2Server, StreamExchange
 from tests.kit.http2.serving import serving
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import Start
-
-pytestmark = pytest.mark.alone
 
 ENGINE = ("--engine", "nghttp2", "--quiet")
 

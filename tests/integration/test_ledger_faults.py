@@ -105,7 +105,7 @@ async def submit(client: Client) -> str:
     """Submit a run, and again if it was not taken."""
     while True:
         try:
-            return await client.submit(_SPEC)
+            return (await client.submit(_SPEC)).run
         except UnreachableError:
             await asyncio.sleep(0.05)
 

@@ -172,19 +172,19 @@ def test_failures_are_listed_with_the_rows_that_they_were_made_of(target: Target
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     run_oku("run", "spec.json", "--quiet", cwd=tmp_path)
     head, *rows = csv.reader(run_oku("failures", "latest", "--csv", cwd=tmp_path).stdout.splitlines())
-    assert head == ["index", "outcome", "target", "method", "url", "sku", "data.url"]
+    assert head == ["index", "outcome", "status", "reason", "target", "method", "url", "sku", "data.url"]
     assert len(rows) == ROWS
-    for number, (index, outcome, name, method, url, *row) in enumerate(rows):
+    for number, (index, outcome, _, reason, name, method, url, *row) in enumerate(rows):
         assert (int(index), row) == (number, [f"s {index}/é", f"u{index}"])
         place = target.url.replace("me:pw", "***")
         if name == "item":
-            assert (outcome, method) == ("unexpected_status", "GET")
+            assert (outcome, reason, method) == ("unexpected_status", "status 200", "GET")
             assert url == f"{place}/items/s%20{index}%2F%C3%A9?i={index}"
         else:
             assert (outcome, method, url) == ("failed_check", "POST", f"{place}/cart")
     ranges = json.loads(run_oku("failures", "latest", "--json", "--target", "buy", cwd=tmp_path).stdout)
     listed = [index for each in ranges["failures"] for index in range(each["start"], each["stop"])]
-    assert listed == [int(row[0]) for row in rows if row[2] == "buy"]
+    assert listed == [int(row[0]) for row in rows if row[4] == "buy"]
 
 
 @pytest.fixture

@@ -32,7 +32,6 @@ from tests.kit.workers.worker_process import Process
 from oku_core.accounting.measured_time import Time
 from oku_core.broker.celery_app import LEASE_TASK, build_lease_queue
 from oku_core.broker.sending import send_to_workers
-from oku_core.messaging.codec import seal_leases
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import Intervals
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
@@ -51,7 +50,8 @@ class Desk(LeaseDesk):
     def build_spec(self, **changes: Any) -> Spec:
         """Requests to the target."""
         fields: dict[str, Any] = {
-            "urls": (Url(f"{self.url}/{{i}}"),), "concurrency": 10, "timeout_s": 5,
+            "engine": Engine.HTTPTOOLS, "urls": (Url(f"{self.url}/{{i}}"),), "concurrency": 10,
+            "timeout_s": 5,
         }  # fmt: skip
         return Spec(**(fields | changes))
 
@@ -154,63 +154,6 @@ def test_a_lease_is_told_of_before_it_is_over(desk: Desk, worker: Process) -> No
     wait_until(lambda: not desk.heard["w"].leases, 5, "it is forgotten once its end is confirmed")
 
 
-def test_the_spec_need_not_come_again(desk: Desk, worker: Process) -> None:
-    """Later leases of the run go without it; those of an unknown run are dropped until it comes."""
-    desk.run_lease()
-    assert desk.run_lease(spec=None).outcomes[0] == 50
-    lease = desk.build_lease(10, "other")
-    desk.send(lease, spec=None)
-    assert desk.run_lease(10).outcomes[0] == 10
-    desk.send(lease, spec=desk.build_spec())
-    assert desk.receive_final() is desk.book.accounts[lease.id]
-
-
-def test_a_limit_holds_until_it_is_raised(desk: Desk, worker: Process) -> None:
-    """Nothing beyond it is sent, and the worker asks for more."""
-    lease = desk.deal(50, limit=20)
-    account = desk.book.accounts[lease.id]
-    while account.newest is None or account.checkpoint.done < 20 or account.checkpoint.in_flight:
-        desk.receive()
-    desk.control(limits={lease.id: 50})
-    assert desk.receive_final().outcomes[0] == 50
-
-
-def test_a_lease_is_shortened(desk: Desk, worker: Process) -> None:
-    """What was taken is finished; the worker says where it has ended it."""
-    lease = desk.deal(100_000)
-    desk.receive()
-    desk.control(ends={lease.id: 0})
-    account = desk.receive_final()
-    assert 0 < account.checkpoint.end == account.checkpoint.done < 100_000
-    assert account.given_back == []
-
-
-def test_a_doubled_message_is_executed_once(desk: Desk, worker: Process) -> None:
-    """A lease that was taken before is not begun again."""
-    lease = desk.build_lease(400)
-    for _ in range(2):
-        desk.send(lease, spec=desk.build_spec())
-    other = desk.deal(10)
-    finals = [desk.receive_final(), desk.receive_final()]
-    assert finals == [desk.book.accounts[lease.id], desk.book.accounts[other.id]]
-    assert [account.outcomes[0] for account in finals] == [400, 10]
-
-
-def test_what_nobody_confirms_is_sent_again(desk: Desk, worker: Process) -> None:
-    """The coordinator may be away, or its message may be lost."""
-    desk.is_confirming = False
-    desk.deal(10)
-    desk.receive_final()
-    for _ in range(2):
-        desk.receive()
-    assert {batch.checkpoints[0].sequence for batch in desk.book.batches[-3:]} == {
-        desk.book.batches[-1].checkpoints[0].sequence
-    }
-    desk.is_confirming = True
-    desk.receive()
-    wait_until(lambda: not desk.heard["w"].leases, 5, "it is forgotten")
-
-
 def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
     desk: Desk, worker: Process, tmp_path: Path
 ) -> None:
@@ -250,22 +193,6 @@ def is_taken(desk: Desk, batch: Any) -> bool:
     desk.send(*batch.leases, spec=batch.spec)
     time.sleep(1.1)
     return batch.leases[0].id in desk.heard["w"].leases
-
-
-def test_a_stale_lease_is_given_back(desk: Desk, worker: Process) -> None:
-    """A lease that should have started long ago is told of as not begun."""
-    account = desk.run_lease(start_by=time.time() - 1)
-    assert (account.checkpoint.done, account.checkpoint.end) == (0, 0)
-
-
-def test_leases_for_another_process_are_dropped(desk: Desk, worker: Process) -> None:
-    """They may be a replay of what the process before this one had."""
-    lease = desk.build_lease(10)
-    queue = build_lease_queue(desk.find_incarnation())
-    sealed = seal_leases(desk.app.signer, desk.build_batch(lease, spec=desk.build_spec(), incarnation="b0"))
-    desk.app.send_task(LEASE_TASK, args=[sealed], queue=queue)
-    assert desk.run_lease(20).outcomes[0] == 20
-    assert desk.book.accounts[lease.id].newest is None
 
 
 def test_what_is_not_a_lease_is_dropped(desk: Desk, worker: Process) -> None:

@@ -24,11 +24,13 @@ from tests.simulation.outside.target import (
 
 from oku_coordinator.ledger.tables.accounts.account_table import decode_times
 from oku_core.accounting.index_ranges import IndexRanges
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import CAUSE_REASONS, OUTCOMES, WORKER_LOST
 from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Hook
 
 _connect = sqlite3.connect
+_REASONS = {NOT_SENT: CAUSE_REASONS, LOST: (WORKER_LOST,)}
+"""Why requests fail with an outcome, whatever the target answers."""
 
 
 class LawBrokenError(Exception):
@@ -352,26 +354,39 @@ class Judge:
 
     def _check_failed(self, standing: Standing) -> None:
         """What is listed as failed of a run at rest is exactly what the target has not answered well."""
-        listed: dict[int, int] = {}
-        for row in self._select("SELECT outcome, body FROM failed WHERE run = ?", self._run):
-            packed, at = msgspec.msgpack.decode(row["body"]), 0
-            for gap, length in zip(packed[0::2], packed[1::2], strict=True):
-                start, at = at + gap, at + gap + length
-                for place in range(start, at):
-                    if place in listed:
-                        raise LawBrokenError(f"index {place} is listed as failed twice")
-                    listed[place] = OUTCOMES.index(row["outcome"])
+        listed: dict[int, tuple[int, str]] = {}
+        for place, outcome, reason in self._iter_failed():
+            if place in listed:
+                raise LawBrokenError(f"index {place} is listed as failed twice")
+            listed[place] = outcome, reason
         counts = [standing.outcomes[0], *([0] * (len(OUTCOMES) - 1))]
-        for outcome in listed.values():
+        for outcome, _ in listed.values():
             counts[outcome] += 1
         if counts != standing.outcomes:
             raise LawBrokenError(f"{counts} are listed as failed, but the account is {standing.outcomes}")
-        for start, stop in self.accounted:
-            for place in range(start, stop):
-                outcome = listed.get(place, 0)
-                answer = self._target.find_answer(place).outcome
-                if outcome not in (NOT_SENT, LOST, answer):
-                    raise LawBrokenError(f"index {place} is listed as {outcome}, but its answer is {answer}")
+        for place in (place for start, stop in self.accounted for place in range(start, stop)):
+            outcome, reason = listed.get(place, (0, ""))
+            answer = self._target.find_answer(place)
+            if outcome not in (NOT_SENT, LOST, answer.outcome):
+                raise LawBrokenError(f"index {place} is listed as {outcome}, its answer is {answer.outcome}")
+            usual = (OUTCOMES[outcome], "no end", "step 0: check", f"status {answer.status}")
+            if outcome and reason not in _REASONS.get(outcome, usual):
+                raise LawBrokenError(f"index {place} is listed as {outcome} for {reason!r}, not for {usual}")
+
+    def _iter_failed(self) -> Iterator[tuple[int, int, str]]:
+        """Each index that is listed as failed, with its outcome and its reason."""
+        for row in self._select("SELECT outcome, body, reasons FROM failed WHERE run = ?", self._run):
+            packed, at = msgspec.msgpack.decode(row["body"]), 0
+            texts, runs = msgspec.msgpack.decode(row["reasons"])
+            numbers: list[int] = []
+            for number in runs:
+                numbers += [number] if number >= 0 else [numbers[-1]] * -number
+            reasons = (("other", *texts)[number] for number in numbers)
+            for gap, length in zip(packed[0::2], packed[1::2], strict=True):
+                start, at = at + gap, at + gap + length
+                yield from (
+                    (place, OUTCOMES.index(row["outcome"]), next(reasons)) for place in range(start, at)
+                )
 
     def _check_slices(self, leases: "list[_OpenLease]") -> list[tuple[int, int]]:
         """The slices are the request space, and the leased ones the open leases; gives the accounted ones."""

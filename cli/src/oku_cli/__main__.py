@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from contextlib import suppress
 from typing import Never
 
@@ -23,7 +24,26 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 50)
     from oku_cli.main import main as run_command  # noqa: PLC0415  # it takes long
 
-    run_command()
+    try:
+        run_command()
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        _end(end.code or 0)
+
+
+def _end(code: int) -> Never:
+    """End this process with an exit code, without freeing its memory piece by piece, which takes 20 to 80 ms.
+
+    Commands have closed their files and ended their threads by now.
+    """
+    import logging  # noqa: PLC0415  # every command has loaded it by now
+
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # as when the interpreter ends
+            stream.flush()
+    os._exit(code)
 
 
 def _leave(*_: object) -> Never:

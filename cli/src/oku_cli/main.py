@@ -27,7 +27,7 @@ _COMMANDS_BY_HEADING = {
         "wait": "Wait for a run to end, and end with its exit code.",
         "runs": "List runs, newest first.",
         "show": "Show the summary of a run in any state, or one of its requests.",
-        "failures": "List the requests of a run that failed, by their indices.",
+        "failures": "List the requests of a run that failed, by their indices, and why.",
         "replay": "Send one request of a run once, from here, and show it with its answer.",
         "retry": "Send the failed requests of a run again, each under its index.",
         "report": "Write a report of a run in any state as one HTML file.",

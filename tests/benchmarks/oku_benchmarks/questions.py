@@ -69,9 +69,9 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[str, Benchmark]]] = {
         },
     ),
     "start": (
-        "How long does it take to the first request?",
+        "How long does what users type take?",
         {
-            "first": Benchmark(start.measure_first),
+            "commands": Benchmark(start.measure_commands),
             "tools": Benchmark(start.measure_tools),
             "imports": Benchmark(start.measure_imports),
         },

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import trustme
 import uvloop
@@ -22,6 +23,7 @@ from tests.kit.workers.locust_bench import LocustBench
 
 from oku import RequestError
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.spec.engine_choice import choose_engine
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.check import ExpectedStatus, JsonValue
 from oku_core.spec.values.url import Url
@@ -84,6 +86,9 @@ class Asking:
     Args:
         folder: for files.
         targets: all of them, by their names.
+
+    Attributes:
+        chosen: the engine that a spec of each target gets if it names none.
     """
 
     def __init__(self, folder: Path, targets: Mapping[str, OddTarget]) -> None:
@@ -93,6 +98,7 @@ class Asking:
         self._cacert = folder / "ca.pem"
         authority.cert_pem.write_to_path(self._cacert)
         self._contexts = _build_contexts(authority, folder)
+        self.chosen: dict[str, Engine] = {}
 
     async def ask_all(self) -> dict[ClientKind, dict[str, ClientResult]]:
         """Ask with all clients at the same time: they mostly wait."""
@@ -144,6 +150,8 @@ class Asking:
                     timeout_s=_choose_timeout_s(target),
                     **self.build_fields(target, server, **(follows if target.may_follow else {})),
                 )
+                if client is ClientKind.AIOHTTP:
+                    self.chosen[name] = choose_engine(msgspec.structs.replace(spec, engine=None)).engine
                 part = (await worker.run(spec, 1)).part
                 reasons = [each.reason for each in part.reasons]
                 answers[name] = _read(part.outcomes, reasons, part.statuses, server.list_asked(name))

@@ -598,10 +598,6 @@ DIFFERENT: dict[ClientKind, dict[str, dict[str, ClientResult]]] = {
         "docs/targets.md: cookies of the engine go back to the origin that set them": {
             "cookie-other-port": led("other GET /there"),
         },
-        "aiohttp does not tell a proxy that forwards requests from a target": {
-            "proxy-close-in-clear-text": HUNG_UP,
-            "proxy-reset-in-clear-text": RESET,
-        },
     },
     ClientKind.HTTP_USER: {
         "requests reads with http.client, which makes the best of any head": {

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from tests.kit.free_ports import pick_port
 from tests.kit.loki.loki_queries import LokiQueries
+from tests.kit.loki.torn_record import remove_torn_record
 from tests.kit.mappings import merge
 from tests.kit.requirement import miss
 
@@ -54,9 +55,9 @@ class Loki(LokiQueries):
         grpc_port = self.port + 1
         super().__init__(f"http://127.0.0.1:{self.port}")
         self.process: subprocess.Popen[bytes] | None = None
-        self._config = folder / "loki.json"
+        self._config, self._data = folder / "loki.json", folder / "data"
         config = build_config(
-            folder / "data", "127.0.0.1", self.port, grpc_port=grpc_port, multi_tenant=multi_tenant
+            self._data, "127.0.0.1", self.port, grpc_port=grpc_port, multi_tenant=multi_tenant
         )
         self._config.write_text(json.dumps(merge(config, settings or {}), indent=2))  # JSON is YAML, too
 
@@ -103,8 +104,9 @@ class Loki(LokiQueries):
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once (`kill -9`), if it runs."""
+        """End it at once (`kill -9`), if it runs, and remove the record that it was writing."""
         self._end(signal.SIGKILL)
+        remove_torn_record(self._data / "wal")
 
     def _end(self, number: signal.Signals) -> None:
         if self.process is None:

@@ -1,6 +1,6 @@
 """The load that faults are tried on: it leaves the processors idle enough for them."""
 
-WINDOW = 50
+WINDOW = 25
 """Requests in flight of each worker."""
 LOAD = ("--concurrency", str(WINDOW), "--delay", "5ms..50ms", "--workers", "2")
-"""About 3,600 requests a second over two workers."""
+"""About 1,800 requests a second over two workers."""

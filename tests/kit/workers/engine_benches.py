@@ -6,10 +6,11 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from aiohttp import ClientConnectorError, ClientSession
-from aiohttp.client_reqrep import ConnectionKey
+from aiohttp import ClientSession
 from tests.kit.workers.extension import set_exchange_clock
 
+from oku_core.accounting.outcome import CONNECT_ERROR
+from oku_core.http_client.http1_connection import TransportError
 from oku_core.http_client.idle_pool import PooledConnector
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
@@ -17,7 +18,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
-from oku_workers.engines.aiohttp import slot as aiohttp_slot
+from oku_workers.engines.aiohttp import protocol as aiohttp_protocol
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 LAST_ANSWER = ANSWER.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n")
-_KEY = ConnectionKey(
-    host="host", port=80, is_ssl=False, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None
-)
 _BODY = SimpleNamespace(total_bytes=2, head=b"", kept=b"", first_ns=0)
 RESPONSE = SimpleNamespace(connection=None, status=200, content=_BODY)
 
@@ -109,7 +107,7 @@ class AiohttpBench(EngineBench):
     """The aiohttp engine; requests do what `send` does with their index, or wait for their answer."""
 
     kind = Engine.AIOHTTP
-    clocked = (aiohttp_engine, aiohttp_slot)
+    clocked = (aiohttp_engine, aiohttp_protocol)
 
     def put_targets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand for aiohttp's session."""
@@ -123,7 +121,7 @@ class AiohttpBench(EngineBench):
         index = int(url.path[1:])
         self.started.append(index)
         if self.refuses:
-            raise ClientConnectorError(_KEY, ConnectionRefusedError(111, "refused"))
+            raise TransportError(CONNECT_ERROR, ConnectionRefusedError(111, "refused"))
         if self.send is not None:
             return await self.send(index)
         self.answers[index] = asyncio.get_running_loop().create_future()

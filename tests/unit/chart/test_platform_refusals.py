@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.chart.rendering import refuse
+
+pytestmark = pytest.mark.heavy
 
 _GATE = [{"name": "public"}]
 _A = {"name": "a", "image": "x"}

@@ -3,6 +3,8 @@ from typing import Any
 import pytest
 from tests.unit.chart.rendering import VALUE_FILES, refuse, render
 
+pytestmark = pytest.mark.heavy
+
 NO_VALKEY = {"enabled": False}
 
 

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import click
 import pytest
 from tests.unit.cli.command_line import call_oku
@@ -47,6 +50,17 @@ def test_help_lists_every_command(
     # No arguments show the help. A user who types `oku` alone wants to see the commands.
     assert call_oku(monkeypatch) == 0
     assert capsys.readouterr().out.startswith("Usage: oku")
+
+
+def test_a_command_ends_at_once_with_all_of_its_output() -> None:
+    """Python frees nothing and calls nothing, which would take up to 80 ms; the exit code stays."""
+    code = "import atexit, oku_cli.__main__ as start; atexit.register(print, 'late'); start.main()"
+    for word, exit_code, output in (("--version", 0, "oku "), ("nope", 2, "")):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, word], capture_output=True, text=True, check=False
+        )
+        assert (ended.returncode, ended.stdout[:4], "late" in ended.stdout) == (exit_code, output, False)
+        assert bool(ended.stderr) is bool(exit_code)
 
 
 def test_wrong_words_are_one_line_and_exit_code_2(

@@ -72,13 +72,13 @@ def world(ledger: Ledger) -> World:
     return World(ledger)
 
 
-async def test_a_worker_of_which_nothing_is_known_gets_four_windows(world: World) -> None:
+async def test_a_worker_of_which_nothing_is_known_gets_ten_windows(world: World) -> None:
     """It may take all of them before it must have reported: that is the smallest allowance."""
     world.create(concurrency=10)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
-    assert world.find_sizes("w1") == [10] * 4
-    assert [lease.limit for lease in world.broker.leases] == [10] * 4
+    assert world.find_sizes("w1") == [25] * 4
+    assert [lease.limit for lease in world.broker.leases] == [25] * 4
     assert len(world.broker.batches) == 1
 
 
@@ -87,7 +87,7 @@ async def test_a_first_limit_is_no_more_than_may_be_lost(world: World) -> None:
     world.create(concurrency=10, range_size=15)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
-    assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(15, 15), (15, 15), (15, 10)]
+    assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(15, 15)] * 6 + [(15, 10)]
 
 
 async def test_the_allowance_is_charged_for_what_leases_have(
@@ -102,7 +102,7 @@ async def test_the_allowance_is_charged_for_what_leases_have(
     apply_batches(world.ledger, [build_batch(lease, checkpoint)], 0.0)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
-    assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(5, 5), (5, 5)]
+    assert [(lease.length, lease.limit) for lease in world.held("w1")] == [(5, 5)] * 3
 
 
 async def test_a_full_backlog_gets_nothing_more(world: World) -> None:
@@ -112,10 +112,10 @@ async def test_a_full_backlog_gets_nothing_more(world: World) -> None:
     await world.active_runs.advance(0.0, 0.0)
     world.record("w1", now=1.0)
     await world.active_runs.advance(1.0, 1.0)
-    assert world.find_sizes("w1") == [10] * 4
-    world.record("w1", now=2.0, taken_0=10, taken_1=10)
+    assert world.find_sizes("w1") == [25] * 4
+    world.record("w1", now=2.0, taken_0=25, taken_1=25)
     await world.active_runs.advance(2.0, 2.0)
-    assert world.find_sizes("w1") == [10] * 6
+    assert world.find_sizes("w1") == [25] * 6
 
 
 async def test_the_first_rate_is_not_weighed_against_guesses(world: World) -> None:
@@ -125,12 +125,12 @@ async def test_the_first_rate_is_not_weighed_against_guesses(world: World) -> No
     await world.active_runs.advance(0.0, 0.0)
     world.record("w1", "w2", now=1.0, ended=100)
     await world.active_runs.advance(1.9, 1.9)
-    world.record("w1", now=2.0, ended=100, taken_0=10, taken_1=10, taken_2=10, taken_3=10)
+    world.record("w1", now=2.0, ended=100, taken_0=25, taken_1=25, taken_2=25, taken_3=25)
     world.active_runs.schedule_visit("w1")
     await world.active_runs.advance(2.1, 2.1)
     sizes = world.find_sizes("w1")[4:]
-    assert sizes[0] == 920 // 4
-    assert sum(sizes) == 920
+    assert sizes[0] == 800 // 4
+    assert sum(sizes) == 800
 
 
 async def test_a_run_that_stops_in_the_middle_leaves_nothing_to_deal(world: World) -> None:
@@ -151,14 +151,14 @@ async def test_a_worker_whose_checkpoints_have_come_is_visited_at_once(world: Wo
     await world.active_runs.advance(0.0, 0.0)
     for worker in ("w1", "w2"):
         leases = world.held(worker)
-        batch = build_batch(leases[0], *(build_checkpoint(lease) for lease in leases), run="r1", taken=40)
+        batch = build_batch(leases[0], *(build_checkpoint(lease) for lease in leases), run="r1", taken=200)
         apply_batches(world.ledger, [batch], 0.1)
         world.roster.record_taken(batch)
     world.active_runs.schedule_visit("w2")
     await world.active_runs.advance(0.2, 0.2)
-    assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([], [20, 20])
+    assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([], [100, 100])
     await world.active_runs.advance(1.0, 1.0)
-    assert world.find_sizes("w1") == [20, 20]
+    assert world.find_sizes("w1") == [100, 100]
 
 
 async def test_the_last_leases_of_a_fixed_size_are_for_those_who_are_done_soonest(world: World) -> None:
@@ -180,14 +180,14 @@ async def test_the_last_leases_of_a_fixed_size_are_for_those_who_are_done_soones
 
 async def test_what_a_slow_worker_gives_up_is_for_the_others(world: World) -> None:
     """Its checkpoint is the news that makes it visit workers, but then it visits all of them."""
-    world.create(requests=80, concurrency=10)
+    world.create(requests=200, concurrency=10)
     world.record("w1", "w2")
     await world.active_runs.advance(0.0, 0.0)
     for second in (1.0, 2.0):
         world.record("w1", now=second, ended=1)
         world.record("w2", now=second, ended=30)
     slow, fast = world.held("w1"), world.held("w2")
-    done = build_batch(fast[0], *(build_checkpoint(lease) for lease in fast), run="r1", taken=40)
+    done = build_batch(fast[0], *(build_checkpoint(lease) for lease in fast), run="r1", taken=100)
     given_up = [build_checkpoint(lease, 0) for lease in slow[1:]]
     apply_batches(world.ledger, [done, build_batch(slow[0], *given_up, run="r1", taken=1)], 2.0)
     world.record("w1", "w2", now=2.0)
@@ -205,7 +205,7 @@ async def test_a_suspect_gets_nothing(world: World) -> None:
     world.record("w2", now=2.1)
     world.roster.mark_suspects(2.1)
     await world.active_runs.advance(2.1, 2.1)
-    assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([], [10] * 4)
+    assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([], [25] * 4)
 
 
 async def test_nothing_is_dealt_while_the_broker_is_away(world: World) -> None:
@@ -242,14 +242,15 @@ async def test_untaken_work_is_asked_back_for_workers_that_have_none(world: Worl
 
 
 async def test_work_that_was_given_on_a_wrong_guess_is_asked_back(world: World) -> None:
-    """Four windows of 1,000 are more than 30 s of a worker that does 10 a second: two windows stay."""
+    """Ten windows of 1,000 are more than 30 s of a worker that does 10 a second: two windows stay."""
     world.create(concurrency=1000)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
     for second in (1.0, 2.0):
         world.record("w1", now=second, ended=10)
     await world.active_runs.advance(2.0, 2.0)
-    assert world.broker.ends == [("b1", {lease.id: 0 for lease in world.held("w1")[2:]})]
+    first, *others = world.held("w1")
+    assert world.broker.ends == [("b1", {first.id: 2000} | {lease.id: 0 for lease in others})]
 
 
 async def test_leases_whose_size_the_spec_fixes_are_no_wrong_guess(world: World) -> None:

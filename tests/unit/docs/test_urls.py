@@ -19,7 +19,6 @@ SAFE = {
     "cli/local/valkey.py": {"credentials": "the name of a user, and a password that is quoted"},
     "cli/kube/tunnel.py": {"self._port": "digits that a pattern has found"},
     "coordinator/kube/dns.py": {"ip": "of a pod, in brackets for IPv6", "port": "a number"},
-    "coordinator/ledger/tables/run_table.py": {"parts.netloc.rpartition('@')[2]": "part of a URL"},
     "coordinator/servers/served_count.py": {
         "netloc": "an address, in brackets for IPv6",
         "parts.port or 80": "a number",

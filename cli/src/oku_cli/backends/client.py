@@ -15,12 +15,16 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, RunRows, quote_idempotency_key
+from oku_core.spec.engine_choice import EngineChoice
+from oku_core.spec.spec import Engine
 from oku_core.spec.values.file_reference import PROOF_HEADER, PROOFS, FileClaim
 from oku_core.summary.summary import Summary
 from oku_core.summary.tick import Tick
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from oku_core.results.failure_filter import FailureFilter
 
 _T = TypeVar("_T")
 
@@ -44,18 +48,24 @@ class FileStatus(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool
 
 
-class _Run(msgspec.Struct):
-    """The answer of calls about one run."""
+class BegunRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that a call has changed: its state now, and the engine that the coordinator has chosen for it."""
 
     run: str
     state: RunState
+    engine: Engine
+    engine_reason: str = ""
+
+    @property
+    def engine_choice(self) -> EngineChoice:
+        """Its engine with the reason."""
+        return EngineChoice(self.engine, self.engine_reason)
 
 
 class Submitted(NamedTuple):
     """A run that was submitted: by this call if it is new, else by another one with the same key."""
 
-    run: str
-    state: RunState
+    begun: BegunRun
     is_new: bool
 
 
@@ -72,7 +82,7 @@ class _DeletedRun(msgspec.Struct):
     summary: Summary
 
 
-_RUN: JsonDecoder[_Run] = JsonDecoder(_Run)
+_RUN: JsonDecoder[BegunRun] = JsonDecoder(BegunRun)
 _RUNS: JsonDecoder[list[dict[str, Any]]] = JsonDecoder(list[dict[str, Any]])
 _FILE: JsonDecoder[FileStatus] = JsonDecoder(FileStatus)
 _SUMMARY: JsonDecoder[Summary] = JsonDecoder(Summary)
@@ -141,9 +151,9 @@ class Client:
         """The URL of the coordinator."""
         return self._address.url
 
-    async def submit(self, values: Mapping[str, Any], files: Iterable[FileClaim] = ()) -> str:
-        """Submit a spec, with the proof that its files are ours, and return the id of its run."""
-        return (await self.submit_once(values, files)).run
+    async def submit(self, values: Mapping[str, Any], files: Iterable[FileClaim] = ()) -> BegunRun:
+        """Submit a spec, with the proof that its files are ours, and return its run."""
+        return (await self.submit_once(values, files)).begun
 
     async def submit_once(
         self, values: Mapping[str, Any], files: Iterable[FileClaim], key: str | None = None
@@ -158,7 +168,7 @@ class Client:
         proven = {**values, PROOFS: dict(files)}
         async with self._request("POST", "/api/runs", json=proven, headers=headers) as response:
             run = await _decode(response, _RUN)
-            return Submitted(run.run, run.state, response.status == HTTPStatus.CREATED)
+            return Submitted(run, response.status == HTTPStatus.CREATED)
 
     async def fetch_file(self, file: FileClaim) -> FileStatus:
         """Fetch what the coordinator has of a file."""
@@ -189,9 +199,12 @@ class Client:
         except ConflictError:
             return await self.fetch_file(file)  # another command has sent a piece meanwhile
 
-    async def retry(self, run: str) -> str:
-        """Submit a run over the failed requests of another one, and return its id."""
-        return (await self._call("POST", f"/api/runs/{run}/retry", _RUN)).run
+    async def retry(self, run: str, only: "FailureFilter") -> BegunRun:
+        """Submit a run over these failed requests of another one, and return it."""
+        single = {"outcome": only.outcome, "target": only.target}
+        given = {key: value for key, value in single.items() if value is not None}
+        query = urlencode(given | {"reason": only.reasons}, doseq=True)
+        return await self._call("POST", f"/api/runs/{run}/retry?{query}", _RUN)
 
     async def fetch_outbox(self) -> dict[str, Any]:
         """Fetch the state of the outbox of a coordinator that has a Loki."""
@@ -251,15 +264,15 @@ class Client:
 
     async def pause(self, run: str) -> RunState:
         """Ask a run to pause; return its state now."""
-        return await self._act(run, "pause")
+        return (await self._act(run, "pause")).state
 
-    async def resume(self, run: str) -> RunState:
-        """Resume a run; return its state now."""
+    async def resume(self, run: str) -> BegunRun:
+        """Resume a run, and return it."""
         return await self._act(run, "resume")
 
     async def cancel(self, run: str, *, at_once: bool = False) -> RunState:
         """End a run for good, and at once drop its requests in flight if asked to; return its state now."""
-        return await self._act(run, "cancel?now=true" if at_once else "cancel")
+        return (await self._act(run, "cancel?now=true" if at_once else "cancel")).state
 
     async def delete(self, run: str) -> None:
         """Delete a run that has ended or is paused."""
@@ -287,8 +300,8 @@ class Client:
                 elif event == "end":
                     yield _SUMMARY.decode(data)
 
-    async def _act(self, run: str, action: str) -> RunState:
-        return (await self._call("POST", f"/api/runs/{run}/{action}", _RUN)).state
+    async def _act(self, run: str, action: str) -> BegunRun:
+        return await self._call("POST", f"/api/runs/{run}/{action}", _RUN)
 
     async def _call(self, method: str, path: str, decoder: JsonDecoder[_T], **arguments: Any) -> _T:
         async with self._request(method, path, **arguments) as response:

@@ -188,7 +188,7 @@ class RunData:
     @property
     def columns(self) -> Sequence[str]:
         """The names of the columns of the data; none without data."""
-        return self._spec.columns
+        return () if self._spec.data is None else self._spec.data.columns
 
     async def fetch(self, index: int, most: int = MOST_ROWS) -> Mapping[str, str] | None:
         """The row of a request; None if the run has no data.

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from oku_cli.backends.run_backend import RunPlace, find_run
-from oku_cli.comparison.comparison import Comparison, compare_runs
+from oku_cli.comparison.comparison import Comparison, Verdict, compare_runs
+from oku_cli.comparison.comparison_tables import describe_comparison
 from oku_cli.comparison.run_seconds import read_run_seconds
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import as_command
@@ -17,6 +18,7 @@ from oku_cli.report.masking import mask_spec
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
+from oku_cli.terminal.printable import write_error
 from oku_cli.views.comparison_view import build_comparison
 from oku_core.errors import UserError, format_value
 from oku_core.spec.fields import FIELD_BY_KEY
@@ -29,6 +31,7 @@ from oku_core.spec.fields import FIELD_BY_KEY
     examples={
         "Compare the latest run with one that has a name": "oku compare checkout-before latest",
         "Judge two runs although their URLs differ": "oku compare A B --despite url",
+        "Fail a pipeline if the latest run is slower": "oku compare before latest --fail-if slower",
     },
 )
 @run_argument("a")
@@ -44,9 +47,32 @@ from oku_core.spec.fields import FIELD_BY_KEY
     multiple=True,
     help="Judge the runs although this key of their specs differs; may be given several times.",
 )
+@option(
+    OptionGroup.OUTPUT,
+    "--fail-if",
+    metavar=Verdict.SLOWER,
+    type=click.Choice([str(Verdict.SLOWER)]),
+    help="Exit code 1 if B is slower at any quantile, or the runs cannot be judged.",
+)
+@option(
+    OptionGroup.OUTPUT,
+    "--allow-undecided",
+    "allows_undecided",
+    is_flag=True,
+    help="Do not let runs that cannot be judged change the exit code.",
+)
 @place_options
 @as_command
-async def command(a: str, b: str, despite: Sequence[str], place: RunPlace, **output: Any) -> ExitCode:
+async def command(
+    a: str,
+    b: str,
+    despite: Sequence[str],
+    place: RunPlace,
+    *,
+    fail_if: str | None,
+    allows_undecided: bool,
+    **output: Any,
+) -> ExitCode:
     """Compare run B with run A, and find whether it is faster.
 
     Shows accounts, rates, quantiles with their intervals, and differences of the specs. Shows whether B is
@@ -60,8 +86,12 @@ async def command(a: str, b: str, despite: Sequence[str], place: RunPlace, **out
     async with place.open() as backend:
         ids = [await find_run(backend, reference, takes_newest=True) for reference in (a, b)]
         first, second = [await read_run_seconds(backend, run) for run in ids]
-    _show(compare_runs(first, second, mask=mask_spec, despite=despite), **output)
-    return ExitCode.COMPLETED
+    comparison = compare_runs(first, second, mask=mask_spec, despite=despite)
+    _show(comparison, **output)
+    if fail_if is None or not comparison.fails_as_slower(allows_undecided=allows_undecided):
+        return ExitCode.COMPLETED
+    write_error(f"--fail-if {fail_if}: {describe_comparison(comparison)}")
+    return ExitCode.NOT_PASSED
 
 
 def _check(*, as_json: bool, html_file: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from oku_cli.backends.client import Client
+from oku_cli.backends.client import BegunRun, Client
 from oku_cli.backends.data_dir import FolderHeldError
 from oku_cli.backends.run_backend import RunPlace, find_run
 from oku_cli.exit_code import ExitCode
@@ -17,6 +17,7 @@ from oku_cli.follow.follower import run_async
 from oku_cli.follow.run_start import RunStart, refuse_stack_flags, run_remotely
 from oku_cli.follow.watch import Watch
 from oku_cli.local.local_run import run_locally
+from oku_cli.options.filter_options import filter_options
 from oku_cli.options.option_group import CommandT, JsonCommand, add_options, option
 from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.options.stack_options import StackOptions, stack_options
@@ -29,6 +30,7 @@ from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord
+    from oku_core.results.failure_filter import FailureFilter
 
 
 def _add_options(when: str = "") -> Callable[[CommandT], CommandT]:
@@ -62,14 +64,15 @@ def resume(run: str, place: RunPlace, **options: Any) -> int:
 
 @click.command(name="retry", cls=JsonCommand, file_hint=FILE_HINT)
 @run_argument(states=REST_STATES)
+@filter_options
 @_add_options()
-def retry(run: str, place: RunPlace, **options: Any) -> int:
+def retry(run: str, place: RunPlace, only: "FailureFilter", **options: Any) -> int:
     """Send the failed requests of a run again, each under its index.
 
     It makes a new run, whose summary shows how many of the first one are ok now. A run with a rate is tried
     again without it. RUN is latest, an id, a name, or any unique part of an id.
     """
-    return _Retried(run, place).carry_out(options)
+    return _Retried(run, place, only).carry_out(options)
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,8 @@ class _ExistingRun(ABC):
 
 class _Resumed(_ExistingRun):
     def start(self, reference: str) -> RunStart:
-        async def send(client: Client) -> str:
-            run = await find_run(client, reference)
-            await client.resume(run)
-            return run
+        async def send(client: Client) -> BegunRun:
+            return await client.resume(await find_run(client, reference))
 
         return RunStart(send=send, resumed=reference)
 
@@ -132,10 +133,13 @@ class _Resumed(_ExistingRun):
         return RunStart.resume(record.run, record.spec)
 
 
+@dataclass(frozen=True)
 class _Retried(_ExistingRun):
+    only: "FailureFilter"
+
     def start(self, reference: str) -> RunStart:
-        async def send(client: Client) -> str:
-            return await client.retry(await find_run(client, reference))
+        async def send(client: Client) -> BegunRun:
+            return await client.retry(await find_run(client, reference), self.only)
 
         return RunStart(send=send, name=f"retry of {reference}")
 

@@ -2,7 +2,8 @@
 
 import csv
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import click
@@ -10,35 +11,28 @@ import click
 from oku_cli.backends.run_backend import RunData, RunPlace, find_run, open_failures
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import as_command
+from oku_cli.options.filter_options import filter_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, json_option, option
 from oku_cli.options.run_options import place_options, run_argument
 from oku_cli.terminal.ci_commands import defuse
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_line, write_note
-from oku_core.accounting.outcome import Outcome
-from oku_core.errors import UserError, format_value
+from oku_core.accounting.outcome import OTHER
+from oku_core.errors import UserError
+from oku_core.results.failure_filter import FailureFilter, FailureSplitter
 from oku_core.results.run_api import FailedRange, FailuresHead
 from oku_core.spec.description import RequestLines
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.request_template import list_target_names
-from oku_core.spec.spec import Spec
 from oku_core.tables.formatting import format_count, format_outcome
 
-_OUTCOMES = [outcome.value for outcome in Outcome if outcome is not Outcome.OK]
 _WIDEST_RANGE = 25
-_CSV_HEAD = ("index", "outcome", "target", "method", "url")
+_WIDEST_REASON = 20
+_CSV_HEAD = ("index", "outcome", "status", "reason", "target", "method", "url")
 
 
 @click.command(name="failures", cls=GroupedCommand)
 @run_argument()
-@option(
-    OptionGroup.OUTPUT,
-    "--outcome",
-    metavar="OUTCOME",
-    type=click.Choice(_OUTCOMES),
-    help="Only those with this outcome, such as timeout.",
-)
-@option(OptionGroup.OUTPUT, "--target", metavar="NAME", help="Only those of this target.")
+@filter_options
 @option(
     OptionGroup.OUTPUT,
     "--csv",
@@ -49,49 +43,36 @@ _CSV_HEAD = ("index", "outcome", "target", "method", "url")
 @json_option("the ranges")
 @place_options
 @as_command
-async def command(run: str, place: RunPlace, *, as_csv: bool, as_json: bool, **only: str | None) -> ExitCode:
-    """List the requests of a run that failed, by their indices.
+async def command(run: str, place: RunPlace, only: FailureFilter, *, as_csv: bool, as_json: bool) -> ExitCode:
+    """List the requests of a run that failed, by their indices, and why.
 
     RUN is latest, an id, a name, or any unique part of an id.
     """
     if as_csv and as_json:
         raise UserError("--csv: cannot be combined with --json")
-    outcome = only["outcome"]
-    wanted = _Wanted(None if outcome is None else Outcome(outcome), only["target"])
+    unjudged = Counter[str]()
     async with place.open() as backend:
         run = await find_run(backend, run, takes_newest=True)
         head, ranges = await open_failures(backend, run)
         spec = parse_spec(Source("spec", head.spec))
-        wanted.check(spec, run)
+        only.check(spec, run)
         requests = RequestLines(spec)
-        split = _split_all(ranges, requests, wanted, has_targets=list_target_names(spec) != ("",))
+        selected = _iter_selected(ranges, FailureSplitter(spec, requests), only, unjudged)
         print_all = _print_csv if as_csv else _print_json if as_json else _print_lines
-        listed = await print_all(_Listed(head, requests, RunData(backend, run, spec), split))
+        listed = await print_all(_Listed(head, requests, RunData(backend, run, spec), selected))
     if not listed:
-        write_note(f"run {run} has no failed request{' of these' if any(wanted) else ''}")
+        write_note(f"run {run} has no failed request{'' if only.selects_all else ' of these'}")
+    if unjudged:
+        write_note(
+            f"this list may not be complete: of {format_count(unjudged.total())} failed requests the reason"
+            f" is not kept; --reason {OTHER} lists them"
+        )
     if head.unlisted:
         write_note(
             f"this list is not complete: {format_count(head.unlisted)} of {format_count(head.requests)}"
             " failed requests are not in it, as they were in too many ranges"
         )
     return ExitCode.COMPLETED
-
-
-class _Wanted(NamedTuple):
-    """Which failures are listed; all kinds without outcome or target."""
-
-    outcome: Outcome | None
-    target: str | None
-
-    def check(self, spec: Spec, run: str) -> None:
-        """Refuse a target that the run does not have."""
-        if self.target is not None and self.target not in list_target_names(spec):
-            names = ", ".join(filter(None, list_target_names(spec))) or "no target with a name"
-            raise UserError(f"--target: {format_value(self.target)} is not in run {run}, which has {names}")
-
-    def has(self, failed: FailedRange) -> bool:
-        """Whether a range is one of them."""
-        return self.outcome in (None, failed.outcome) and self.target in (None, failed.target)
 
 
 class _Listed(NamedTuple):
@@ -103,25 +84,16 @@ class _Listed(NamedTuple):
     ranges: AsyncIterator[FailedRange]
 
 
-async def _split_all(
-    ranges: AsyncIterator[FailedRange], requests: RequestLines, wanted: _Wanted, *, has_targets: bool
+async def _iter_selected(
+    ranges: AsyncIterator[FailedRange], splitter: FailureSplitter, only: FailureFilter, unjudged: Counter[str]
 ) -> AsyncIterator[FailedRange]:
-    """The ranges that are wanted, each of one target."""
+    """The ranges that are selected, each of one target; counts requests whose reason is not known."""
     async for failed in ranges:
-        for each in _split(failed, requests) if has_targets and not failed.target else (failed,):
-            if wanted.has(each):
+        for each in splitter.split(failed):
+            if only.selects(each):
                 yield each
-
-
-def _split(failed: FailedRange, requests: RequestLines) -> Iterator[FailedRange]:
-    """A range by target: what no worker had is in ranges of all targets."""
-    start, target = failed.start, requests.find_target(failed.start)
-    for index in range(failed.start + 1, failed.stop):
-        following = requests.find_target(index)
-        if following != target:
-            yield FailedRange(start=start, stop=index, outcome=failed.outcome, target=target)
-            start, target = index, following
-    yield FailedRange(start=start, stop=failed.stop, outcome=failed.outcome, target=target)
+            elif only.lacks_reason(each):
+                unjudged[OTHER] += each.stop - each.start
 
 
 async def _print_lines(listed: _Listed) -> int:
@@ -132,7 +104,8 @@ async def _print_lines(listed: _Listed) -> int:
         indices = f"{failed.start}" if failed.start == last else f"{failed.start}-{last}"
         first = listed.requests.build(failed.start, await listed.data.fetch(failed.start))
         url = f"{first.text}{' …' if first.text and failed.start != last else ''}"
-        words = f"{indices:<{_WIDEST_RANGE}}", f"{format_outcome(failed.outcome):<18}", first.target, url
+        outcome, reason = f"{format_outcome(failed.outcome):<18}", f"{failed.reason:<{_WIDEST_REASON}}"
+        words = f"{indices:<{_WIDEST_RANGE}}", outcome, reason, first.target, url
         write_line(" ".join(filter(None, words)).rstrip())
         count += failed.stop - failed.start
     return count
@@ -160,6 +133,8 @@ async def _print_csv(listed: _Listed) -> int:
                 (
                     index,
                     failed.outcome,
+                    failed.status,
+                    failed.reason,
                     failed.target or request.target,
                     request.method,
                     request.url,

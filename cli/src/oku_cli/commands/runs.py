@@ -23,6 +23,8 @@ from oku_cli.views.replay_view import print_iteration, print_request
 from oku_cli.views.runs_view import ListedRun, build_hints, build_runs_table
 from oku_cli.views.summary_view import print_summary
 from oku_core.accounting.run_state import RunState
+from oku_core.spec.engine_choice import EngineChoice
+from oku_core.spec.spec import Engine
 from oku_core.summary.summary import is_unbalanced
 
 _PIPE_COLUMNS = 10_000
@@ -68,7 +70,8 @@ def _print_runs(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
             ok=run["ok"],
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
-            load=run["load"],
+            target=run["target"],
+            load=f"{run['load']} · {EngineChoice(Engine(run['engine']), run.get('engine_reason', ''))}",
             active_s=run["active_s"],
         )
         for run in runs

@@ -76,6 +76,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the runs can be judged by each other."""
         return self.verdict is not Verdict.NOT_COMPARABLE
 
+    def fails_as_slower(self, *, allows_undecided: bool = False) -> bool:
+        """Whether B is slower at any quantile, or not judged, as when fewer of its requests are ok."""
+        if not self.is_judged:
+            return not allows_undecided
+        return self.verdict in {Verdict.SLOWER, Verdict.MIXED}
+
     def list_quantiles(self, verdict: ChangeVerdict) -> list[ComparedQuantile]:
         """The quantiles with this verdict."""
         return [each for each in self.quantiles if each.change and each.change.verdict is verdict]

@@ -76,7 +76,7 @@ class Follower:
 
     async def join(self, known: Summary) -> Summary:
         """Follow a run that another command has begun, and that stands as it is known to."""
-        title = build_title(known.name or known.run, known.target, known.load)
+        title = build_title(known.name or known.run, known.target, known.load, str(known.engine_choice))
         return await self.follow(known.run, title, known)
 
     async def follow(self, run: str, title: str, known: Summary | None = None) -> Summary:
@@ -101,7 +101,7 @@ class Follower:
 
     async def finish(self, histories: Histories, summary: Summary) -> ExitCode:
         """Show and write the summary with its intervals; return the exit code."""
-        return show_end(self._watch, await try_add_intervals(histories, summary), self._hints)
+        return await show_end(self._watch, summary, histories, self._hints)
 
     def _show_dashboard(self, run: str, known: Summary | None) -> None:
         grafana, now = self._watch.grafana, time.time()
@@ -187,10 +187,17 @@ async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
         return summary
 
 
-def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:
-    """Show and write the summary of a run at rest; return the exit code. Hints explain how to resume it."""
+async def show_end(
+    watch: Watch, summary: Summary, histories: Histories | None = None, hints: InterruptHints | None = None
+) -> ExitCode:
+    """Show and write the summary of a run at rest with its intervals; return the exit code.
+
+    There are no histories if the history of the run was deleted. Hints explain how to resume the run.
+    """
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
+    if histories is not None:
+        summary = await try_add_intervals(histories, summary)
     hint = None
     if hints is not None:
         hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
@@ -198,7 +205,7 @@ def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None
     watch.print_dashboard_link(summary)
     if watch.as_json:
         print_json(summary)
-    watch.write_files(summary)
+    await watch.write_files(summary, histories)
     return find_exit_code(summary, allows_undecided=watch.allows_undecided)
 
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from oku_cli.backends.client import Client, ConflictError, RunGoneError, UploadNeededError
+from oku_cli.backends.client import BegunRun, Client, ConflictError, RunGoneError, UploadNeededError
 from oku_cli.backends.coordinator_ref import CoordinatorRef
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.follower import Follower, build_title, show_end
@@ -46,7 +46,7 @@ class RunStart:
         key: the key of the submission; None if the run has none.
     """
 
-    send: Callable[[Client], Coroutine[Any, Any, str]]
+    send: Callable[[Client], Coroutine[Any, Any, BegunRun]]
     name: str = ""
     target: str = ""
     load: str = ""
@@ -70,7 +70,7 @@ class RunStart:
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
 
-        async def send(client: Client) -> str:
+        async def send(client: Client) -> BegunRun:
             if key is None:
                 return await client.submit(mapping, claims)
             return await submit_once(client, mapping, claims, key, None if is_own_key else KeyNotice(key))
@@ -89,9 +89,8 @@ class RunStart:
     def resume(cls, run: str, spec: Spec) -> Self:
         """Resume a run, which has this spec."""
 
-        async def send(client: Client) -> str:
-            await client.resume(run)
-            return run
+        async def send(client: Client) -> BegunRun:
+            return await client.resume(run)
 
         return cls(
             send=send,
@@ -109,16 +108,19 @@ class RunStart:
     def go_on(self, run: str) -> Self:
         """Go on with the run that it began, on whatever stack the folder has then."""
 
-        async def send(client: Client) -> str:
-            if (await client.fetch_summary(run)).state in _PAUSED_STATES:
+        async def send(client: Client) -> BegunRun:
+            known = await client.fetch_summary(run)
+            if known.state in _PAUSED_STATES:
                 await _resume(client, run)
-            return run
+            return BegunRun(
+                run=run, state=known.state, engine=known.engine, engine_reason=known.engine_reason
+            )
 
         return replace(self, send=send, resumed=run, files=())
 
-    def build_title(self, run: str) -> str:
-        """The name of a run, or else its id, its target and its load."""
-        return build_title(self.name or run, self.target, self.load)
+    def build_title(self, begun: BegunRun) -> str:
+        """The name of a run, or else its id, its target, its load and its engine."""
+        return build_title(self.name or begun.run, self.target, self.load, str(begun.engine_choice))
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
@@ -130,18 +132,18 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
             refuse_stack_flags(servers=start.servers)
         try:
-            run = await send_start(client, start, interrupts, hints, quiet=watch.quiet)
+            begun = await send_start(client, start, interrupts, hints, quiet=watch.quiet)
         except RunGoneError as error:
-            return finish_deleted(error.summary, watch, str(error))
+            return await finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
-        summary = await follower.follow(run, start.build_title(run))
+        summary = await follower.follow(begun.run, start.build_title(begun))
         return await follower.finish(client, summary)
 
 
 async def send_start(
     client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
-) -> str:
-    """Begin a run, and upload its files first unless that is known to be needless; return its id."""
+) -> BegunRun:
+    """Begin a run, and upload its files first unless that is known to be needless; return it."""
     unanswered = hints.describe_unanswered(start.resumed)
     if start.key is not None and start.files:
         with suppress(UploadNeededError):
@@ -164,7 +166,7 @@ async def submit_once(
     claims: Sequence[FileClaim],
     key: str,
     notice: "KeyNotice | None",
-) -> str:
+) -> BegunRun:
     """Return the run with a key, submitted if there is none, and resumed if it is paused.
 
     With a key, all of this can be tried again while the coordinator does not answer. The notice is for a run
@@ -176,13 +178,13 @@ async def submit_once(
         UnreachableError: the coordinator does not answer for long.
     """
 
-    async def submit() -> str:
-        submitted = await client.submit_once(values, claims, key)
-        if not submitted.is_new and notice is not None:
-            notice.report(submitted.run, submitted.state)
-        if submitted.state in _PAUSED_STATES:
-            await _resume(client, submitted.run)
-        return submitted.run
+    async def submit() -> BegunRun:
+        begun, is_new = await client.submit_once(values, claims, key)
+        if not is_new and notice is not None:
+            notice.report(begun.run, begun.state)
+        if begun.state in _PAUSED_STATES:
+            await _resume(client, begun.run)
+        return begun
 
     return await try_again(submit)
 
@@ -214,11 +216,11 @@ class KeyNotice:
             write_note(f"run {run} has the key {self._key} and is {state}")
 
 
-def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
+async def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
     """Show how a run ended that was deleted since; it is not sent again, even if it had not ended."""
     if summary.state in FINAL_STATES:
         write_note(reason)
-        return show_end(watch, summary)
+        return await show_end(watch, summary)
     reason = f"{reason} before its end; it is not sent again, another run needs another key"
     write_error(reason)
     watch.write_reason(ExitCode.CUT_SHORT, reason)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import SignalAction
 from oku_cli.process.standard_streams import find_lost_output
@@ -18,6 +19,7 @@ from oku_core.errors import UserError
 from oku_core.summary.summary import Summary
 
 if TYPE_CHECKING:
+    from oku_cli.comparison.run_seconds import Histories
     from oku_cli.terminal.console import Terminal
 
 
@@ -39,6 +41,7 @@ class Watch:
     summary_file: str | None = None
     junit_file: str | None = None
     markdown_file: str | None = None
+    html_file: str | None = None
     allows_undecided: bool = False
     quiet: bool = False
     grafana: str | None = None
@@ -53,16 +56,41 @@ class Watch:
             if file == "-" or path.is_dir() or not path.absolute().parent.is_dir():
                 raise UserError(f"{flag}: {path} is not a file that can be written")
 
-    def write_files(self, summary: Summary) -> None:
-        """Write the summary to the requested files.
+    async def write_files(self, summary: Summary, histories: "Histories | None" = None) -> None:
+        """Write the summary, and the report from the history of the run, to the requested files.
+
+        There are no histories if the history of the run was deleted; the report then contains only that.
 
         Raises:
             OutputLostError: one could not be written; the others mention it, too.
         """
         lost = [*filter(None, [find_lost_output()])]
-        if failed := list(self._try_to_write(self._build_files(summary, lost))):
+        failed = [*await self._write_report(summary.run, histories)]
+        failed += self._try_to_write(self._build_files(summary, [*lost, *failed]))
+        if failed:
             list(self._try_to_write(self._build_files(summary, [*lost, *failed])))
             raise OutputLostError(failed[0])
+
+    async def _write_report(self, run: str, histories: "Histories | None") -> Sequence[str]:
+        """Write the report, if it was asked for; returns why it could not be written, if so."""
+        if self.html_file is None:
+            return []
+        # A report loads all charts.
+        from oku_cli.report.output_files import OutputFile, ReportWriter  # noqa: PLC0415
+        from oku_cli.report.page import build_page, build_unfinished_page  # noqa: PLC0415
+
+        if histories is None:
+            return list(self._try_to_write({"--html": build_unfinished_page(f"run {run} was deleted")}))
+        try:
+            with ReportWriter([OutputFile("--html", self.html_file, build_page)]) as writer:
+                async for line in histories.read_run_history(run):
+                    writer.write_line(line)
+                writer.finish()
+        except UserError as error:
+            return [str(error)]
+        except UnreachableError as error:
+            return [f"--html: {self.html_file}: {error}"]
+        return []
 
     def write_reason(self, code: ExitCode, text: str) -> None:
         """Write why the command ends without a summary, so that no file of an earlier run is taken for it."""
@@ -70,8 +98,13 @@ class Watch:
         from oku_cli.views.summary_markdown import build_unfinished_markdown  # noqa: PLC0415  # as this
 
         reason = ExitReason(code, text)
-        contents = {"--junit": build_unfinished_junit, "--summary-markdown": build_unfinished_markdown}
-        for problem in self._try_to_write({flag: build(reason) for flag, build in contents.items()}):
+        builders = {"--junit": build_unfinished_junit, "--summary-markdown": build_unfinished_markdown}
+        contents = {flag: build(reason) for flag, build in builders.items()}
+        if self.html_file is not None:
+            from oku_cli.report.page import build_unfinished_page  # noqa: PLC0415  # loads all charts
+
+            contents["--html"] = build_unfinished_page(text)
+        for problem in self._try_to_write(contents):
             write_error(problem)
 
     @contextmanager
@@ -91,11 +124,12 @@ class Watch:
             "--summary-json": self.summary_file,
             "--junit": self.junit_file,
             "--summary-markdown": self.markdown_file,
+            "--html": self.html_file,
         }
         return {flag: file for flag, file in files.items() if file is not None}
 
     def _build_files(self, summary: Summary, lost: Sequence[str]) -> dict[str, bytes]:
-        """The content of each file by its flag, with a note on lost output."""
+        """The content of each file of the summary by its flag, with a note on lost output."""
         from oku_cli.views.junit import build_junit  # noqa: PLC0415  # few runs need it
         from oku_cli.views.summary_markdown import build_markdown  # noqa: PLC0415  # as this
 
@@ -105,7 +139,7 @@ class Watch:
             "--junit": lambda: build_junit(summary, allows_undecided=allows, lost_output=lost),
             "--summary-markdown": lambda: build_markdown(summary, allows_undecided=allows, lost_output=lost),
         }
-        return {flag: builders[flag]() for flag in self._list_files()}
+        return {flag: builders[flag]() for flag in self._list_files() if flag in builders}
 
     def _try_to_write(self, contents: Mapping[str, bytes]) -> Iterator[str]:
         """Write the files that were asked for, by their flags; gives why those failed that did."""

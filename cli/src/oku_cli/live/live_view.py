@@ -168,7 +168,7 @@ def _build_head(title: str, state: Text) -> RenderableType:
     """Build the head: the first part of the title beside the state, the rest below."""
     first, _, rest = title.partition(TITLE_SEPARATOR)
     head = build_sides(Text(first, style=STRONG), state)
-    return Group(head, Text(rest, no_wrap=True, overflow="ellipsis")) if rest else head
+    return Group(head, Flow(*rest.split(TITLE_SEPARATOR), between=TITLE_SEPARATOR)) if rest else head
 
 
 def _build_state(tick: Tick, silent_s: float) -> Text:

@@ -16,7 +16,7 @@ from oku_cli.backends.coordinator_ref import Endpoint, UnreachableError
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import Follower, show_end, try_add_intervals
+from oku_cli.follow.follower import Follower, show_end
 from oku_cli.follow.run_start import KeyNotice, RunStart, finish_deleted
 from oku_cli.follow.watch import Watch
 from oku_cli.local.local_run import refuse_detaching, run_locally
@@ -91,7 +91,7 @@ class FolderRuns:
     async def show_end(self, ledger: LedgerBackend, summary: Summary) -> ExitCode:
         """Show and write the summary of a run at rest; return the exit code."""
         hints = InterruptHints(self.folder.flags, folder=self.folder.absolute)
-        return show_end(self.watch, await try_add_intervals(ledger, summary), hints)
+        return await show_end(self.watch, summary, ledger, hints)
 
 
 class KeyedSpec(NamedTuple):
@@ -125,7 +125,7 @@ class LocalOnce:
         try:
             record = ledger.find_submitted(*self.keyed)
         except RunGoneError as error:
-            return finish_deleted(error.summary, self.watch, str(error))
+            return await finish_deleted(error.summary, self.watch, str(error))
         if record is not None:
             KeyNotice(self.keyed.key).report(record.run, record.state)
             if record.state in FINAL_STATES:

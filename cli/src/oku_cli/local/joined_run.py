@@ -108,11 +108,11 @@ class JoinedRun:
     async def _follow(self, stack: RunningStack, member: Membership) -> ExitCode:
         hints = InterruptHints(self.data_dir.flags, outlives=True)
         async with Client(self.data_dir.build_endpoint(stack)) as client:
-            run = await send_start(client, self.start, self.interrupts, hints, quiet=self.watch.quiet)
-            self.start = self.start.go_on(run)
-            member.write(run)
+            begun = await send_start(client, self.start, self.interrupts, hints, quiet=self.watch.quiet)
+            self.start = self.start.go_on(begun.run)
+            member.write(begun.run)
             follower = Follower(client, self.watch, hints, self.interrupts)
-            summary = await follower.follow(run, self.start.build_title(run))
+            summary = await follower.follow(begun.run, self.start.build_title(begun))
             if summary.state is RunState.PAUSED and summary.reason == ExpiryReason.STACK_LOST:
                 raise _StackEndedError
             undelivered = await wait_for_delivery(client) if self.plan.has_loki else ""

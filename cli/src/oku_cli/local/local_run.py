@@ -26,6 +26,10 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
 
 _NO_SECRETS = SecretSource()
+_DELAY = "lognormal:20ms,0.5"
+"""The default of delay servers: as of a service. Without a delay, latencies are those of a busy worker."""
+_WORKERS = 2
+"""The default of a run against delay servers: it shows how workers share the requests."""
 _FILES_BESIDE_REQUESTS = 100
 _FULL_SHARE = 0.8
 """The share of its files that a server process is meant to use: the system spreads connections by chance."""
@@ -105,7 +109,8 @@ def build_stack_plan(
     has_loki: bool = False,
     confinement: Confinement = Confinement.OFF,
 ) -> StackPlan:
-    """Plan the stack: one worker, and half the processors for servers, unless the spec sets others.
+    """Plan the stack: one worker, two for a run against delay servers, and half the processors for servers,
+    unless the spec sets others.
 
     Many connections need more processes of the delay server, and more than one local address.
 
@@ -117,7 +122,7 @@ def build_stack_plan(
     secrets.fill_in(spec)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     half = max(1, processors // 2)
-    workers = min(spec.workers or 1, spec.most_workers)
+    workers = min(spec.workers or (_WORKERS if spec.brings_servers else 1), spec.most_workers)
     allowed = raise_open_files()
     allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
     in_flight = min(spec.find_window(workers), spec.requests)
@@ -135,7 +140,7 @@ def build_stack_plan(
     return StackPlan(
         workers=workers,
         servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,
-        delay="0s" if spec.delay is None else spec.delay,
+        delay=_DELAY if spec.delay is None else spec.delay,
         seed=spec.seed or 0,
         # Only Linux has more than one loopback address by default.
         spreads_addresses=spec.brings_servers

@@ -11,7 +11,7 @@ from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.follow.follower import show_end, try_add_intervals
+from oku_cli.follow.follower import show_end
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.terminal.console import CAUTION, Terminal
@@ -39,26 +39,24 @@ class EndedRun:
 
     async def show(self, hints: InterruptHints) -> ExitCode:
         """Show and write the summary, leave the report, and return the exit code."""
-        intervals = await try_add_intervals(LedgerBackend(self.data_dir), self.summary)
-        code = show_end(self.watch, intervals, hints)
+        code = await show_end(self.watch, self.summary, LedgerBackend(self.data_dir), hints)
         console = self.watch.build_console()
         if self.undelivered:
             # Aligned with the end screen.
             console.print(f" loki        {self.undelivered}", style=CAUTION, soft_wrap=True)
             console.print()
-        await _leave_report(self.data_dir, self.summary.run, None if self.watch.quiet else console)
+        await _leave_report(self.data_dir, self.summary.run, console)
         return code
 
 
-async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
+async def _leave_report(data_dir: DataDir, run: str, console: Terminal) -> None:
     try:
         path = await leave_report(data_dir, run)
     except Exception as error:  # noqa: BLE001  # the run is over, with or without a report
         write_error(f"the report could not be written: {error}")
         return
-    if console:
-        console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
-        console.print()
+    console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
+    console.print()
 
 
 async def leave_report(data_dir: DataDir, run: str) -> Path:

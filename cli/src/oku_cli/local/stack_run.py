@@ -34,10 +34,12 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
         async with Client(stack.endpoint) as client, serving_joined(stack, client) as joined:
             uploading = upload_files(client, start.files, quiet=watch.quiet)
             await interrupts.cut(stack.guard(uploading), describe_unbegun(start.resumed))
-            run = await interrupts.let_end(start.send(client), hints.describe_unanswered(start.resumed))
+            unanswered = hints.describe_unanswered(start.resumed)
+            begun = await interrupts.let_end(start.send(client), unanswered)
+            run = begun.run
             follower = Follower(client, watch, hints, interrupts)
             stack.log = follower.log
-            summary = await stack.guard(follower.follow(run, start.build_title(run)))
+            summary = await stack.guard(follower.follow(run, start.build_title(begun)))
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
             end = EndedRun(data_dir, watch, summary, undelivered)
             if interrupts.received is None and joined.list_alive():

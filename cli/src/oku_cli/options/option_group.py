@@ -51,6 +51,7 @@ class OptionGroup(StrEnum):
     """The headings of options that are not keys of a spec (`FieldGroup`)."""
 
     OUTPUT = "Output"
+    FAILURES = "Which failures"
     RUNS = "Where runs are"
     STOPPING = "Stops and restarts"
     LOKI = "Loki and Grafana"

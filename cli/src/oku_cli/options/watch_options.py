@@ -33,7 +33,8 @@ once_option = option(
 
 FILE_HINT = "--summary-json FILE writes one (a spec in JSON goes before --json)"
 _NAMES = (
-    "as_json", "summary_file", "junit_file", "markdown_file", "allows_undecided", "quiet", "grafana",
+    "as_json", "summary_file", "junit_file", "markdown_file", "html_file", "allows_undecided", "quiet",
+    "grafana",
 )  # fmt: skip
 
 watch_options = add_options(
@@ -61,6 +62,13 @@ watch_options = add_options(
         help="Also write the summary as Markdown to FILE, for the page of a CI run.",
     ),
     option(
+        OptionGroup.OUTPUT,
+        "--html",
+        "html_file",
+        metavar="FILE",
+        help="Also write the report as one HTML page to FILE.",
+    ),
+    option(
         FieldGroup.THRESHOLDS,
         "--allow-undecided",
         "allows_undecided",
@@ -69,7 +77,7 @@ watch_options = add_options(
     ),
     grafana_option,
 )
-"""`--json`, the files of a summary, `--allow-undecided`, `--quiet` and `--grafana`."""
+"""`--json`, the files of a summary and of a report, `--allow-undecided`, `--quiet` and `--grafana`."""
 
 sigterm_option = option(
     OptionGroup.STOPPING,

@@ -36,7 +36,7 @@ class RunIteration:
             run=self.run,
             index=self.index,
             scenario=self.spec.scenario.path,
-            engine=self.spec.engine,
+            engine=self.spec.chosen_engine,
             row=self.row,
         )
 

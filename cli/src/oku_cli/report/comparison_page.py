@@ -63,7 +63,7 @@ def _build_head(comparison: Comparison) -> Html:
 
 
 def _describe_run(summary: Summary) -> str:
-    facts = [f"run {summary.run}", summary.state, f"engine {summary.engine}", summary.load]
+    facts = [f"run {summary.run}", summary.state, f"engine {summary.engine_choice}", summary.load]
     if summary.started_at:
         facts.append(f"started {format_utc(summary.started_at)}")
     return " · ".join(filter(None, facts))

@@ -63,6 +63,12 @@ def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     return build_document(title, [build_head(history.summary), *sections, footer], read_out)
 
 
+def build_unfinished_page(text: str) -> bytes:
+    """Build the page of a command that has no report, with the reason."""
+    parts = [element("h1", "No report"), element("p", text)]
+    return build_document("No report · Oku", parts, ReadOut()).encode()
+
+
 def _build_sections(history: RunHistory, read_out: ReadOut) -> list[Html]:
     summary, load = history.summary, read_load(history.spec)
     plan = build_plan(load, history.periods, history.samples)
@@ -73,12 +79,12 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> list[Html]:
         over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
     bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
     sections = (
+        build_name_section(summary),
         build_balance(summary, load, clock_bound_s=max(bounds, default=None)),
         build_threshold_section(summary),
         _build_over_time(samples, over_time, read_out),
         build_phase_section(summary, load),
         build_target_section(summary),
-        build_name_section(summary),
         _build_distributions(_add_intervals(history), read_out),
         build_step_section(summary) if summary.unit is Unit.REQUEST else None,
         build_outcome_section(summary, load),
@@ -117,7 +123,8 @@ def _build_distributions(summary: Summary, read_out: ReadOut) -> Html | None:
     notes = [*_describe_warm_up(summary), *_describe_intervals(summary)]
     if is_single:
         pair = element("div", *read_out.build_charts([histogram, percentiles]), class_="pair")
-        return build_section("Latencies of the whole run", *notes, pair, id_="latencies")
+        title = "Latencies of the whole run" if summary.unit is Unit.REQUEST else "How long iterations took"
+        return build_section(title, *notes, pair, id_="latencies")
     table = build_titled_table(build_times(summary), "figures")
     pair = element("div", table, *read_out.build_charts([percentiles]), class_="pair")
     return build_section(

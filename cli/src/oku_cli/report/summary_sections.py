@@ -143,13 +143,15 @@ def _build_completes(completes: CompletesSummary, unit: Unit) -> Html:
         text += (
             f" {format_count(completes.unlisted)} that failed are left out: the ledger has not listed them."
         )
+    if completes.unjudged:
+        text += f" {format_count(completes.unjudged)} that failed are left out: their reason is not kept."
     return element("p", text, class_="note")
 
 
 def build_head(summary: Summary) -> Html:
     """Build the header with the name, id, state, share of ok, engine, target, load and times of the run."""
     facts = [f"run {summary.run}"] if summary.name else []
-    facts.append(f"engine {summary.engine}")
+    facts.append(f"engine {summary.engine_choice}")
     if summary.target:
         facts.append(summary.target)
     if summary.load:

@@ -138,8 +138,9 @@ def describe_missing(state: RunState) -> str:
 
 
 def _list_work(summary: Summary) -> Iterator[RenderableType]:
-    """List the target and the load."""
-    if parts := [part for part in (summary.target, summary.load) if part]:
+    """List the target and the load, and why its engine is not the fastest."""
+    choice = str(summary.engine_choice) if summary.engine_reason else ""
+    if parts := [part for part in (summary.target, summary.load, choice) if part]:
         yield Flow(*parts, between=" · ")
 
 

@@ -12,9 +12,13 @@ from oku_core.accounting.run_state import REST_STATES, RunState
 from oku_core.http_client.error_reason import (
     CUT_SHORT,
     NO_HTTP2,
+    PROXY_FAULT,
+    PROXY_HUNG_UP,
     PROXY_REFUSED,
+    REDIRECTED_TOO_OFTEN,
     REDIRECTION,
     TLS,
+    explain_proxy_refusal,
     explain_status,
 )
 from oku_core.http_client.redirects import REDIRECTIONS
@@ -26,7 +30,7 @@ from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _VERBS = {ThresholdVerdict.FAILED: "failed", ThresholdVerdict.UNDECIDED: "is undecided"}
 
-_REDIRECTS = "use the URL that the target redirects to, or follow it with --max-redirects 10 (aiohttp only)"
+_REDIRECTS = "use the URL that the target redirects to, or follow it with --max-redirects 10"
 _REDIRECTS_OF_USER_CODE = "leave out allow_redirects=False to follow them, or accept them with expect='3xx'"
 
 
@@ -109,12 +113,22 @@ _OVER_HTTP2 = {
 }
 """Other advice for HTTP/2: the target does speak it then."""
 
+_PROXY_AUTHENTICATION = "the proxy asks for a user and a password: --proxy http://USER:PASSWORD@HOST:PORT"
+_NO_PROXY = "the proxy did not answer: check scheme, host and port of --proxy"
+_PROXY_AUTHENTICATION_REQUIRED = 407
 _BY_REASON = {
     UNTRUSTED: "no connection could be made: the certificate of the target is not trusted",
     NO_HTTP2: f"{NO_HTTP2}: leave --http2 out, or check scheme and port of the URL",
     TLS: "no connection could be made: the TLS handshake failed, check scheme and port of the URL",
-    PROXY_REFUSED: "no connection could be made: the proxy refuses, check --proxy with its user and password",
-    CUT_SHORT: "no response was complete: the server, or something before it, closes connections too soon",
+    explain_proxy_refusal(_PROXY_AUTHENTICATION_REQUIRED): _PROXY_AUTHENTICATION,
+    PROXY_REFUSED: "the proxy made no connection to the target: check host and port of the URL, and "
+    "whether the proxy allows them",
+    PROXY_HUNG_UP: _NO_PROXY,
+    PROXY_FAULT: _NO_PROXY,
+    CUT_SHORT: "no response was complete: look for a crash, a timeout or a wrong Content-Length at the "
+    "target, or at a proxy before it",
+    REDIRECTED_TOO_OFTEN: "redirections did not end: curl -IL shows where they lead; if that is no loop, "
+    "raise --max-redirects",
 }
 """The advice by the beginning of the most frequent reason."""
 
@@ -133,9 +147,7 @@ def describe_failure(summary: Summary) -> str | None:
     if summary.unit is Unit.ITERATION:
         return (_ADVICE | _ON_ITERATIONS)[most]
     if most is Outcome.UNEXPECTED_STATUS:
-        return describe_redirects(summary) or _describe_statuses(
-            {f"{text[0]}xx" for text in summary.statuses}
-        )
+        return describe_redirects(summary) or _describe_statuses(set(summary.statuses))
     # The most frequent one comes first.
     reason = next((failure.reason for failure in summary.failures if failure.outcome is most), "")
     for start, advice in _BY_REASON.items():
@@ -175,7 +187,10 @@ def describe_redirects(summary: Summary) -> str | None:
     return f"{format_count(total)} {were} ({statuses}): {remedy}"
 
 
-def _describe_statuses(classes: set[str]) -> str:
+def _describe_statuses(statuses: set[str]) -> str:
+    if statuses == {str(_PROXY_AUTHENTICATION_REQUIRED)}:
+        return _PROXY_AUTHENTICATION
+    classes = {f"{status[0]}xx" for status in statuses}
     if classes == {"2xx"}:
         return "no response has the expected status: --expect-status 2xx takes all of these for ok"
     return "no response has the expected status: check path, method and headers, or --expect-status"

@@ -29,7 +29,10 @@ from oku_core.tables.formatting import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """Holds a run as it is listed; `created_at` is a Unix time, `active_s` the time that it has run for."""
+    """Holds a run as it is listed.
+
+    `load` ends with the engine, `created_at` is a Unix time, `active_s` the time that it has run for.
+    """
 
     run: str
     name: str
@@ -39,13 +42,20 @@ class ListedRun:
     ok: int
     created_at: float
     reason: str = ""
+    target: str = ""
     load: str = ""
     active_s: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The target and the load, as the headline of the run has them."""
+        return " · ".join(filter(None, (self.target, self.load)))
 
 
 _OK = "ok"
 _HEADS = ("run", "state", "requests", "accounted", _OK, "created")
 _COUNT_HEADS = ("requests", "accounted", _OK)
+_TITLE_HEAD = "target and load"
 _GAP = 2
 MOST_HINTS = 3
 """A hint on how to resume is shown for this many paused runs, the newest ones."""
@@ -62,11 +72,11 @@ def build_hints(rows: Iterable[ListedRun], hints: InterruptHints) -> list[str]:
 
 
 class RunsTable:
-    """Shows a line for each run, or two where its load does not fit into it, otherwise a block of lines.
+    """Shows a line for each run, or two where its target and load do not fit in, otherwise a block of lines.
 
     Args:
         rows: the runs in the order of the table.
-        fits: whether the table has to fit on a screen, so that long loads and names are cut.
+        fits: whether the table has to fit on a screen, so that long texts are cut.
     """
 
     _NAME_COLUMNS = len("name…")
@@ -79,23 +89,24 @@ class RunsTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw a table, or a block for each run."""
         heads = list(_HEADS)
-        load_columns, name_columns = self._find_widest("load"), self._find_widest("name")
+        title_columns = self._find_widest(_TITLE_HEAD, [row.title for row in self._rows])
+        name_columns = self._find_widest("name", [row.name for row in self._rows])
         if self._fits and options.max_width - self._measure(heads) < min(
             self._WANTED_NAME_COLUMNS, name_columns
         ):
             heads.remove(_OK)  # the colour of the state is enough
         left = options.max_width - self._measure(heads)
         if not self._fits:
-            yield self._build_table(heads, load_columns, name_columns)
-        elif left >= load_columns + _GAP + min(self._WANTED_NAME_COLUMNS, name_columns):
-            yield self._build_table(heads, load_columns, min(name_columns, left - _GAP - load_columns))
+            yield self._build_table(heads, title_columns, name_columns)
+        elif left >= title_columns + _GAP + min(self._WANTED_NAME_COLUMNS, name_columns):
+            yield self._build_table(heads, title_columns, min(name_columns, left - _GAP - title_columns))
         elif left >= self._NAME_COLUMNS:
             lines = console.render_lines(self._build_table(heads, 0, min(name_columns, left)), options)
-            loads = (None, *(row.load for row in self._rows))
-            for line, load in zip(lines, loads, strict=True):
+            titles = (None, *(row.title for row in self._rows))
+            for line, title in zip(lines, titles, strict=True):
                 yield Segments((*line, Segment.line()))
-                if load:
-                    yield Padding(Text(load, no_wrap=True, overflow="ellipsis"), (0, 0, 0, _GAP))
+                if title:
+                    yield Padding(Text(title, no_wrap=True, overflow="ellipsis"), (0, 0, 0, _GAP))
         else:
             for row in self._rows:
                 yield from _build_block(row)
@@ -108,26 +119,27 @@ class RunsTable:
             for head in heads
         )
 
-    def _build_table(self, heads: Sequence[str], load_columns: int, name_columns: int) -> Table:
-        """Build the table, without the loads if they have no columns."""
+    def _build_table(self, heads: Sequence[str], title_columns: int, name_columns: int) -> Table:
+        """Build the table, without targets and loads if they have no columns."""
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="")
         for head in heads:
             table.add_column(head, no_wrap=True, justify="right" if head in _COUNT_HEADS else "left")
-        if load_columns:
-            table.add_column("load", no_wrap=True, overflow="ellipsis", width=load_columns)
+        if title_columns:
+            table.add_column(_TITLE_HEAD, no_wrap=True, overflow="ellipsis", width=title_columns)
         table.add_column("name", no_wrap=True, overflow="ellipsis", width=name_columns)
         for row in self._rows:
             cells = _build_cells(row)
             line = [cells[head] for head in heads]
-            table.add_row(*line, *([Text(row.load)] if load_columns else []), Text(row.name))
+            table.add_row(*line, *([Text(row.title)] if title_columns else []), Text(row.name))
         return table
 
-    def _find_widest(self, head: str) -> int:
-        return max(cell_len(text) for text in (head, *(getattr(row, head) for row in self._rows)))
+    @staticmethod
+    def _find_widest(head: str, texts: Sequence[str]) -> int:
+        return max(cell_len(text) for text in (head, *texts))
 
 
 def build_runs_table(rows: Iterable[ListedRun], *, fits: bool = True) -> RenderableType:
-    """Build the table, or a line on how to start the first run; to fit, it cuts loads and names."""
+    """Build the table, or a line on how to start the first run; to fit, it cuts long texts."""
     newest = sorted(rows, key=lambda row: row.created_at, reverse=True)
     if not newest:
         return Text("No runs yet. Start one with `oku run`.")
@@ -163,5 +175,5 @@ def _build_block(row: ListedRun) -> Iterator[RenderableType]:
     yield Padding(extent, (0, 0, 0, 2))
     if row.accounted:
         yield Padding(ok.append(" ok"), (0, 0, 0, 2))
-    cut = [Text(text, no_wrap=True, overflow="ellipsis") for text in (row.load, row.name) if text]
+    cut = [Text(text, no_wrap=True, overflow="ellipsis") for text in (row.title, row.name) if text]
     yield Padding(Group(Flow(created), *cut), (0, 0, 0, 2))

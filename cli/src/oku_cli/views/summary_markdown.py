@@ -44,15 +44,14 @@ def _iter_lines(summary: Summary, reasons: Sequence[ExitReason]) -> Iterator[str
     if reasons and summary.state in REST_STATES:
         yield ""
         yield from _list_reasons(reasons)
+    yield from _list_titled(build_names(summary.inner_requests))
     yield from _list_table(build_thresholds(summary.thresholds))
     if summary.failures:
         yield from _list_failures(summary)
     for table in (build_figures(summary), build_outcomes(summary), build_times(summary)):
         yield from _list_table(table)
-    for table in (build_phases(summary), build_targets(summary), build_names(summary.inner_requests)):
-        if table.rows:
-            yield from ("", f"### {table.title}", *_list_table(table))
-            yield from (("", _escape(table.note)) if table.note else ())
+    for table in (build_phases(summary), build_targets(summary)):
+        yield from _list_titled(table)
     if summary.validity:
         yield ""
         for validity in summary.validity:
@@ -93,6 +92,13 @@ def _list_tracebacks(summary: Summary) -> Iterator[str]:
         # A comment keeps two blocks in a row apart.
         yield from ("", "<!-- -->", "") if number else ("",)
         yield from (f"    {line}" for line in shorten_traceback(failure.traceback))
+
+
+def _list_titled(table: Table) -> Iterator[str]:
+    """The table under its title, with its note; nothing if it has no rows."""
+    if table.rows:
+        yield from ("", f"### {table.title}", *_list_table(table))
+        yield from (("", _escape(table.note)) if table.note else ())
 
 
 def _list_table(table: Table) -> Iterator[str]:

@@ -59,6 +59,8 @@ def print_summary(console: Terminal, summary: Summary, *, hint: str | None = Non
 def build_screen(summary: Summary, *, hint: str | None = None) -> RenderableType:
     """Build the end screen of a run in any state; the hint, such as how to resume, is under the headline."""
     sections: list[RenderableType] = [build_headline(summary, hint)]
+    if summary.inner_requests:  # what the target did; iterations have think times and checks as well
+        sections += ["", _build_requests(summary)]
     columns = len("throughput" if summary.planned_rps is None else Time.RESPONSE_TIME.label)
     for list_rows in (_list_account, list_distributions, _list_context):
         if section := Labelled(list_rows(summary), columns):
@@ -92,12 +94,15 @@ def _iter_parts(summary: Summary) -> Iterator[RenderableType]:
         yield TableView(build_phases(summary))
     if summary.targets:
         yield TableView(build_targets(summary, most=MOST_ROWS), longest_name=LONGEST_NAME)
-    if summary.inner_requests:
-        names = build_names(summary.inner_requests, most=MOST_ROWS)
-        failures = build_name_failures(summary.inner_requests)
-        reasons = ["", *list_reasons(failures, MOST_REASONS)] if failures.rows else []
-        table = TableView(names, longest_name=LONGEST_NAME)
-        yield Group(Text(names.title, style=STRONG), table, *reasons, names.note)
+
+
+def _build_requests(summary: Summary) -> RenderableType:
+    """The requests of user code by name, and why they failed."""
+    names = build_names(summary.inner_requests, most=MOST_ROWS)
+    failures = build_name_failures(summary.inner_requests)
+    reasons = ["", *list_reasons(failures, MOST_REASONS)] if failures.rows else []
+    table = TableView(names, longest_name=LONGEST_NAME)
+    return Group(Text(names.title, style=STRONG), table, *reasons, names.note)
 
 
 def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
@@ -150,7 +155,10 @@ def list_distributions(summary: Summary) -> Iterator[tuple[str, RenderableType]]
     table = build_times(summary)
     if LATENCY.pick(summary).max is None:
         has_warm_up = any(phase.name == WARM_UP for phase in summary.phases)
-        yield LATENCY.label, f"nothing was answered{' after the warm-up' if has_warm_up else ''}"
+        yield (
+            LATENCY.find_label(summary.unit),
+            f"nothing was answered{' after the warm-up' if has_warm_up else ''}",
+        )
     yield from _list_figures(table)
     shown = next((time for time in reversed(TIMES[:2]) if time.pick(summary).max is not None), LATENCY)
     if intervals_ms := shown.pick_intervals(summary):
@@ -245,4 +253,7 @@ def build_completes(completes: CompletesSummary) -> RenderableType:
         phrases.append(
             Text(f"{unlisted} that failed are left out: the ledger has not listed them", style=BAD)
         )
+    if completes.unjudged:
+        unjudged = format_count(completes.unjudged)
+        phrases.append(Text(f"{unjudged} that failed are left out: their reason is not kept", style=BAD))
     return Flow(*phrases)

@@ -53,10 +53,12 @@ from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.prometheus.metrics import Metrics, MetricsCache
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
+from oku_core.results.failure_filter import FailureFilter
 from oku_core.results.run_api import IDEMPOTENCY_KEY_HEADER, check_reference, read_idempotency_key
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
@@ -196,7 +198,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return await stream_pieces(request, await runs.read_failures(request.match_info["run"]))
 
     async def retry(request: web.Request) -> web.Response:
-        return _json(build_run_object(runs.retry(request.match_info["run"])), status=201)
+        only = _read_filter(request)
+        return _json(build_run_object(runs.retry(request.match_info["run"], only)), status=201)
 
     async def resume(request: web.Request) -> web.Response:
         run = request.match_info["run"]
@@ -220,6 +223,18 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.post("/api/runs/{run}/resume", resume),
         web.post("/api/runs/{run}/{action:pause|cancel}", _build_action(runs)),
     ]
+
+
+def _read_filter(request: web.Request) -> FailureFilter:
+    """The failed requests that a query selects; `UserError` if there is no such outcome."""
+    outcome = request.query.get("outcome")
+    if outcome is not None and outcome not in OUTCOMES[1:]:
+        raise UserError(f"outcome: {format_value(outcome)} is not one of {', '.join(OUTCOMES[1:])}")
+    return FailureFilter(
+        outcome=None if outcome is None else Outcome(outcome),
+        target=request.query.get("target"),
+        reasons=request.query.getall("reason", []),
+    )
 
 
 def _read_key(request: web.Request) -> str | None:

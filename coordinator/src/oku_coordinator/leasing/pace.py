@@ -25,8 +25,10 @@ _CAREFUL_CHECKPOINT_S = 0.7
 _CAREFUL_CHECKPOINTS = 1.5
 """A worker asks for more when a third of its allowance is left, or 8 s of work if that is less."""
 _GROWTH, _CAREFUL_GROWTH = 2.0, 0.5
-FIRST_WINDOWS = 4
-"""The smallest allowance, in windows."""
+_FIRST_S = 0.5
+"""A worker whose rate is known may be ahead by this much of its work, however little it has done."""
+_FIRST_WINDOWS, _CAREFUL_WINDOWS = 10, 4
+"""The smallest allowance, in windows: until the coordinator knows the rate, the load goes on."""
 
 
 def choose_checkpoint_s(workers: int) -> float:
@@ -34,20 +36,20 @@ def choose_checkpoint_s(workers: int) -> float:
     return max(SHORTEST_CHECKPOINT_S, _spread_checkpoints(workers))
 
 
-def choose_allowance(window: int, ahead_s: float, growth: float, *, rate_rps: float, taken: int) -> int:
+def choose_allowance(first: int, ahead_s: float, growth: float, *, rate_rps: float, taken: int) -> int:
     """How many indices a worker may take beyond the position that the ledger knows.
 
-    Slow start: it grows from a few windows with the work done until it is worth `ahead_s`, so a worker that
-    dies early costs little.
+    Slow start: it grows with the work done until it is worth `ahead_s`, so a worker that dies early costs
+    little.
 
     Args:
-        window: the requests that it may have in flight.
+        first: the smallest allowance.
         ahead_s: the work that it may be ahead, in seconds.
         growth: the allowance as a multiple of the work done.
         rate_rps: its requests per second; 0 while unknown.
         taken: the indices that it has taken of the run so far.
     """
-    return max(FIRST_WINDOWS * window, math.ceil(min(ahead_s * rate_rps, growth * taken)))
+    return max(first, math.ceil(min(ahead_s * rate_rps, growth * taken)))
 
 
 class Pace:
@@ -61,6 +63,7 @@ class Pace:
         self._ahead_s = SHORTEST_CHECKPOINT_S + _AWAY_S
         self._careful_s = _CAREFUL_CHECKPOINTS * _CAREFUL_CHECKPOINT_S
         self._growth = _GROWTH
+        self._is_careful = False
 
     def record_loss(self, now: float) -> None:
         """Record that a worker was lost with leases, at `now` in monotonic seconds."""
@@ -70,7 +73,7 @@ class Pace:
         """Adapt to the number of workers and to losses, at `now` in monotonic seconds."""
         self._workers = max(1, workers)
         self.checkpoint_s = choose_checkpoint_s(workers)
-        is_careful = now - self._lost_at < _CAREFUL_S
+        self._is_careful = is_careful = now - self._lost_at < _CAREFUL_S
         # Rare checkpoints grant more each, or slow start would take minutes.
         rarity = self.checkpoint_s / SHORTEST_CHECKPOINT_S
         self._growth = rarity * (_CAREFUL_GROWTH if is_careful else _GROWTH)
@@ -90,7 +93,10 @@ class Pace:
         User code always gets the careful allowance: a repeated iteration repeats all of its requests.
         """
         ahead_s = self._careful_s if spec.runs_user_code else self._ahead_s
-        return choose_allowance(window, ahead_s, self._growth, rate_rps=rate_rps, taken=taken)
+        first = (_CAREFUL_WINDOWS if self._is_careful or spec.runs_user_code else _FIRST_WINDOWS) * window
+        if not self._is_careful:
+            first = max(first, math.ceil(_FIRST_S * rate_rps))
+        return choose_allowance(first, ahead_s, self._growth, rate_rps=rate_rps, taken=taken)
 
 
 def _spread_checkpoints(workers: int) -> float:

@@ -11,6 +11,8 @@ from asyncio import sleep, to_thread
 from contextlib import closing, suppress
 from pathlib import Path
 
+import msgspec
+
 from oku_coordinator.event_loop import BackgroundService
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules import snapshots
@@ -67,10 +69,16 @@ def find_submitted(
             return None
         run = None if record.deleted_at is not None else run_table.fetch_run(t, record.run)
     if record.digest != digest_spec(spec):
-        raise KeyTakenError(record, [] if run is None else list_differing_keys(run.spec, spec))
+        raise KeyTakenError(record, [] if run is None else _list_differences(run.spec, spec))
     if run is None:
         raise RunDeletedError(record)
     return run
+
+
+def _list_differences(spec: Spec, submitted: Spec) -> list[str]:
+    """The keys in which a submitted spec differs from a run's, whose engine may be chosen and not given."""
+    named = msgspec.structs.replace(submitted, engine=submitted.engine or spec.engine)
+    return list_differing_keys(spec, named) or ["engine"]
 
 
 def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:

@@ -21,7 +21,8 @@ from oku_coordinator.runs.summary.summaries import format_time
 from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError
-from oku_core.results.run_api import MOST_ROWS, FailedRange, FailuresHead, RunPeriod, RunRows
+from oku_core.results.failure_filter import build_failed_range
+from oku_core.results.run_api import MOST_ROWS, FailuresHead, RunPeriod, RunRows
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FindFile
@@ -107,10 +108,7 @@ def write_failures(ledger: Ledger, run: str) -> Iterator[bytes]:
     yield msgspec.json.encode(head)[:-1] + b',"failures":[\n'
     comma = b""
     for place in range(0, len(failed.spans), _SPANS_AT_ONCE):
-        spans = (
-            FailedRange(start=span.start, stop=span.stop, outcome=span.outcome, target=span.name)
-            for span in failed.spans[place : place + _SPANS_AT_ONCE]
-        )
+        spans = (build_failed_range(*span) for span in failed.spans[place : place + _SPANS_AT_ONCE])
         yield comma + b"\n,".join(map(msgspec.json.encode, spans)) + b"\n"
         comma = b","
     yield b"]}\n"
@@ -155,7 +153,8 @@ def build_row_object(row: RunRow) -> dict[str, Any]:
         "requests": row.requests,
         "accounted": row.accounted,
         "ok": row.outcomes[0],
-        "engine": row.engine,
+        "engine": row.engine.engine,
+        "engine_reason": row.engine.reason,
         "target": row.target,
         "load": row.load,
         "created_at": format_time(row.created_at),

@@ -30,6 +30,7 @@ from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownE
 from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
+from oku_core.results.failure_filter import FailureFilter
 from oku_core.results.lines import LineKind
 from oku_core.spec.spec import Spec
 from oku_core.summary.summary import ProcessSummary, Summary
@@ -107,15 +108,15 @@ class Runs:
         self._signals.wake()
         return record
 
-    def retry(self, run: str) -> RunRecord:
-        """Submit a run over the failed requests of a run at rest."""
+    def retry(self, run: str, only: FailureFilter) -> RunRecord:
+        """Submit a run over these failed requests of a run at rest."""
         now = self._clock()
         with self._ledger.read() as t:
             spec = run_table.fetch_run(t, run).spec
         self._readiness.check_user_code(spec)
         self._readiness.check_queue()
         with self._ledger.change(now) as t:
-            record = retried_run.create_retry(t, build_run_id(now), run, now)
+            record = retried_run.create_retry(t, build_run_id(now), run, now, only)
         self._signals.wake()
         return record
 

@@ -263,7 +263,7 @@ class Roster:
     def record_taken(self, batch: CheckpointBatch) -> None:
         """Record how much of a run a worker has taken, from its checkpoints."""
         if worker := self.find(batch.worker, batch.incarnation):
-            worker.record_taken(batch.run, batch.taken)
+            worker.record_taken(batch.run, batch.taken, batch.rate_rps)
 
     def forget_lease(self, name: str, incarnation: str, lease: str) -> None:
         """Forget a closed lease in the last report of its worker."""

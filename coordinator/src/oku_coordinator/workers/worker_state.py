@@ -34,6 +34,8 @@ class RunRate:
         self.run = run
         self.taken = 0
         """How many indices of the run the worker has taken."""
+        self.early_rps = 0.0
+        """Its rate as its last checkpoint reported it; 0 while unknown."""
         self._ended = 0.0
         self._seconds = 0.0
         self._in_flight_s = 0.0
@@ -41,9 +43,10 @@ class RunRate:
         self._window = 1
         self._has_begun = False
 
-    def record_taken(self, taken: int) -> None:
-        """Record how many indices the worker has taken."""
+    def record_taken(self, taken: int, rate_rps: float) -> None:
+        """Record how many indices the worker has taken, and its rate, from a checkpoint."""
         self.taken = max(self.taken, taken)
+        self.early_rps = rate_rps
 
     def record_interval(self, ended: int, seconds: float, in_flight: int) -> None:
         """Record a heartbeat interval in which the worker had leases of the run.
@@ -170,10 +173,10 @@ class WorkerState:
         if done is not None and self._has_turn(run):
             self.find_rate(run).record_interval(count_sent(done.outcomes), progress.seconds, done.in_flight)
 
-    def record_taken(self, run: str, taken: int) -> None:
-        """Record how many indices of a run it has taken."""
+    def record_taken(self, run: str, taken: int, rate_rps: float) -> None:
+        """Record how many indices of a run it has taken, and its rate, from a checkpoint."""
         if self._has_turn(run):
-            self.find_rate(run).record_taken(taken)
+            self.find_rate(run).record_taken(taken, rate_rps)
 
     def _has_turn(self, run: str) -> bool:
         """Whether a run may be active. A late message about an earlier run does not reset its rate."""

@@ -147,9 +147,23 @@ class RangeSet:
             return False
         return True
 
+    def equals(self, other: "RangeSet") -> bool:
+        """Whether both have the same positions."""
+        return self._starts == other._starts and self._stops == other._stops  # noqa: SLF001  # of the same class
+
+    @property
+    def count(self) -> int:
+        """How many positions there are."""
+        return sum(self._stops) - sum(self._starts)
+
+    @property
+    def ranges(self) -> Iterator[Range]:
+        """The ranges, in rising order."""
+        return zip(self._starts, self._stops, strict=True)
+
     def pack(self) -> list[int]:
         """The set as it is sent."""
-        return pack_ranges(zip(self._starts, self._stops, strict=True))
+        return pack_ranges(self.ranges)
 
 
 def pack_ranges(ranges: Iterable[Range]) -> list[int]:

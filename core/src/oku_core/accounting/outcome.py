@@ -12,6 +12,8 @@ from enum import StrEnum
 
 import msgspec
 
+from oku_core.digits import parse_digits
+
 
 class Outcome(StrEnum):
     """The outcome of one request, or of one iteration of user code."""
@@ -115,6 +117,8 @@ WORKER_LOST = "worker lost"
 """The reason of lost requests."""
 UNTRUSTED = "certificate not trusted"
 """How the reasons begin for which the certificate of a server was refused."""
+STATUS = "status"
+"""How the reasons begin of responses with an unexpected status, such as `status 500`."""
 CAUSE_REASONS: tuple[str, ...] = tuple(cause.replace("_", " ") for cause in NOT_SENT_CAUSES)
 """The reasons for which requests are not sent, in the order of `NOT_SENT_CAUSES`."""
 FAILING = range(1, len(OUTCOMES))
@@ -153,6 +157,12 @@ class ReasonCount(msgspec.Struct, frozen=True, array_like=True):
             min(firsts, default=-1),
             max(self.last, other.last),
         )
+
+
+def read_status(reason: str) -> int | None:
+    """The status in a reason, `status 500` or `login: status 500`; None for other reasons."""
+    word, _, digits = reason.rpartition(": ")[2].partition(" ")
+    return parse_digits(digits) if word == STATUS else None
 
 
 def find_sum_fault(reasons: Iterable[ReasonCount], outcomes: Sequence[int]) -> str | None:

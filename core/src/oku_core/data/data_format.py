@@ -51,6 +51,8 @@ COLUMN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 """Letters, digits, `_`, `-` and `.`; a secret such as `{env:NAME}` has a colon, so it is never a column."""
 INDEX_NAME = "i"
 """Stands for the index of a request, so no column can have this name."""
+WHOLE_ROW = "row"
+"""Stands for the whole line of JSON lines, unless a column has this name."""
 MOST_COLUMNS = 1_000
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from oku_core.data.data_format import MOST_COLUMNS, LineError, is_column_name
+from oku_core.data.data_format import MOST_COLUMNS, WHOLE_ROW, LineError, is_column_name
 from oku_core.json_reader import JsonDecoder, JsonError, JsonTypeError, check_depth
 
 _OBJECT: JsonDecoder[dict[str, msgspec.Raw]] = JsonDecoder(dict[str, msgspec.Raw])
@@ -59,17 +59,25 @@ def parse_lines(content: bytes, columns: Sequence[str]) -> list[Sequence[bytes]]
     return [list(map(str.encode, values)) for values in zip(*map(astuple, rows), strict=True)]
 
 
+def split_lines(content: bytes) -> list[bytes]:
+    """Whole lines as they are written, without their line breaks."""
+    return [line.removesuffix(b"\r") for line in content.removesuffix(b"\n").split(b"\n")]
+
+
 def parse_objects(content: bytes, columns: Sequence[str]) -> list[Mapping[str, str]]:
     """Some columns of whole lines, by their names; a line may lack some.
+
+    Each line itself is there as well, as `WHOLE_ROW`, unless a column has this name.
 
     Raises:
         ValueError: they are no such lines.
     """
-    objects = map(_OBJECT.decode, content.removesuffix(b"\n").split(b"\n"))
-    return [
-        {column: _read_value(line[column]).decode() for column in columns if column in line}
-        for line in objects
-    ]
+    objects: list[Mapping[str, str]] = []
+    for line in split_lines(content):
+        raws = _OBJECT.decode(line)
+        values = {column: _read_value(raws[column]).decode() for column in columns if column in raws}
+        objects.append(values if WHOLE_ROW in columns else values | {WHOLE_ROW: line.decode()})
+    return objects
 
 
 def find_line(content: bytes, place: int) -> bytes:

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from oku_core.data.block_file import BlockFile, ScannedFile
 from oku_core.data.csv_rows import find_row, parse_columns, parse_rows
-from oku_core.data.data_format import DataError, DataFormat
+from oku_core.data.data_format import WHOLE_ROW, DataError, DataFormat
 from oku_core.data.escape import Escape
-from oku_core.data.json_rows import find_line, parse_lines, parse_objects
+from oku_core.data.json_rows import find_line, parse_lines, parse_objects, split_lines
 from oku_core.data.scan import ROWS_OF_BLOCK, DataTable
 
 CACHE_BYTES = 8 << 20
@@ -93,7 +93,8 @@ class RowReader:
         self._is_csv: Final = table.format is DataFormat.CSV
         self._find: Final = find_row if self._is_csv else find_line
         self._width: Final = len(table.columns)
-        self._places: Final = [table.columns.index(column) for column in self._columns]
+        self._places: Final = [table.columns.index(each) for each in self._columns if self._is_csv]
+        self._has_whole: Final = WHOLE_ROW in self._columns and WHOLE_ROW not in table.columns
         self._known: Final = _KnownRows(scanned.rows, self._load)
         self.read: Final[Callable[[int], Row]] = self._known.__getitem__
         self._blocks: dict[int, _Block] = {}
@@ -146,9 +147,16 @@ class RowReader:
         if self._is_csv:
             columns = parse_columns(content, self._places, self._width)
         else:
-            columns = parse_lines(content, self._columns)
+            columns = list(self._parse_lines(content))
         written = [escape.write_all(columns[number]) for number, escape in self._written]
         return list(zip(*written, strict=True))
+
+    def _parse_lines(self, content: bytes) -> Sequence[Sequence[bytes]]:
+        if not self._has_whole:
+            return parse_lines(content, self._columns)
+        named = [column for column in self._columns if column != WHOLE_ROW]
+        parsed = iter(parse_lines(content, named) if named else ())
+        return [split_lines(content) if each == WHOLE_ROW else next(parsed) for each in self._columns]
 
 
 class RowValues:

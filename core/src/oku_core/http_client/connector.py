@@ -6,8 +6,10 @@ a connection is made is an `OSError`, and a `ProxyError` where the proxy is to b
 
 import asyncio
 import ssl
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import monotonic_ns
+from typing import Generic, TypeVar
 
 from yarl import URL
 
@@ -18,6 +20,8 @@ from oku_core.http_client.tls import server_name
 
 NO_SLOTS: tuple[str, ...] = ()
 """Of a base whose heirs have room for its attributes: they may have another base with slots."""
+MOST_ORIGINS = 100
+"""How many origins a client remembers: redirections may lead to ever new ones."""
 _SUCCESS = range(200, 300)
 
 
@@ -43,7 +47,7 @@ class ProxyError(OSError):
         cause: the status that it has answered with, or what has gone wrong; None if it has hung up.
     """
 
-    def __init__(self, cause: int | Exception | None = None) -> None:
+    def __init__(self, cause: int | BaseException | None = None) -> None:
         super().__init__(f"proxy: {cause or 'hung up'}")
         self.cause = cause
 
@@ -77,6 +81,9 @@ class Connector:
     Args:
         origin: scheme, host and port.
         way: how connections are made.
+
+    Attributes:
+        is_forwarded: whether connections end at a proxy that forwards plain requests.
     """
 
     def __init__(self, origin: URL, way: Way) -> None:
@@ -84,6 +91,7 @@ class Connector:
         self._server_name = server_name(name)
         self._tls = way.tls if origin.scheme == "https" else None
         self._has_proxy = proxy is not None
+        self.is_forwarded = self._has_proxy and origin.scheme != "https"
         self._tunnel_request = b""
         if proxy is not None and self._tls is not None:
             self._tunnel_request = _build_tunnel_request(f"{origin.host_subcomponent}:{origin.port}", proxy)
@@ -131,9 +139,47 @@ class Connector:
             raise ConnectionResetError
         connection.connection_made(transport)
 
+    def retire(self) -> None:
+        """Take no new requests; those under way go on, and may wait for a lookup."""
+
     def close(self) -> None:
         """Give up a lookup that is under way; connections are closed by those who have them."""
         self._addresses.close()
+
+
+AnyConnector = TypeVar("AnyConnector", bound=Connector)
+BuildConnector = Callable[[URL], AnyConnector]
+"""Makes the connector of an origin."""
+
+
+class OriginTable(Generic[AnyConnector]):
+    """The connectors of a client by scheme, host and port, at most `MOST_ORIGINS`.
+
+    Args:
+        build: makes connectors.
+    """
+
+    def __init__(self, build: BuildConnector[AnyConnector]) -> None:
+        self._build = build
+        self._connectors: dict[tuple[str, str | None, int | None], AnyConnector] = {}
+
+    def __iter__(self) -> Iterator[AnyConnector]:
+        """The connectors, the oldest first."""
+        return iter(self._connectors.values())
+
+    def find(self, url: URL) -> AnyConnector:
+        """The connector of the origin of a URL; the oldest one may have to make room for it."""
+        key = url.scheme, url.raw_host, url.port
+        if (connector := self._connectors.get(key)) is None:
+            if len(self._connectors) >= MOST_ORIGINS:
+                self._connectors.pop(next(iter(self._connectors))).retire()
+            connector = self._connectors[key] = self._build(url.origin())
+        return connector
+
+    def close(self) -> None:
+        """Close all connectors."""
+        for connector in self:
+            connector.close()
 
 
 class _Tunnel(asyncio.Protocol):

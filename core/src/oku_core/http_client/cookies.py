@@ -177,18 +177,22 @@ def may_set_cookies(head: bytes) -> bool:
     return b"ookie" in head or b"OOKIE" in head
 
 
-def merge_cookies(given: str, kept: str) -> str:
-    """The value of one header `Cookie` from two; of two cookies with one name, that which a server has set.
+def add_cookies(headers: list[tuple[str, str]], kept: str, common: str = "") -> list[tuple[str, str]]:
+    """Headers with one `Cookie` for the user's cookies and the server's; the server's replace equal names.
 
     Args:
-        given: as the user wrote it; may be empty.
+        headers: of a request.
         kept: as `CookieJar.find` gives it.
+        common: the value of the user's `Cookie` if `headers` has none; may be empty.
     """
+    if not kept:
+        return headers
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")}
-    others = [
-        pair for pair in given.split(";") if pair.strip() and pair.partition("=")[0].strip() not in names
-    ]
-    return "; ".join([*map(str.strip, others), kept])
+    given = [value for name, value in headers if name.lower() == "cookie"] or [common]
+    pairs = [pair.strip() for value in given for pair in value.split(";")]
+    own = [pair for pair in pairs if pair and pair.partition("=")[0].strip() not in names]
+    others = [header for header in headers if header[0].lower() != "cookie"]
+    return [*others, ("Cookie", "; ".join([*own, kept]))]
 
 
 def parse_date(text: bytes) -> float | None:

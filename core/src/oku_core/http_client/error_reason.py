@@ -15,6 +15,7 @@ from oku_core.accounting.outcome import (
     DISCONNECTED,
     LONGEST_REASON,
     PROTOCOL_ERROR,
+    STATUS,
     TIMEOUT,
     UNTRUSTED,
 )
@@ -36,6 +37,10 @@ TLS = "TLS: "
 """How the reasons of a handshake that fails begin, but for those about certificates."""
 PROXY_REFUSED = "the proxy has answered with status "
 """How the reasons of a proxy that makes no tunnel begin."""
+PROXY_HUNG_UP, PROXY_FAULT = "the proxy hung up", "proxy: "
+"""The reason, and how the other reasons begin, of a proxy that does not answer."""
+REDIRECTED_TOO_OFTEN = "more than"
+"""How the reason of too many redirections begins."""
 REDIRECTION = "redirection"
 """Occurs in the reason of each redirection that is not followed."""
 _NAME_NOT_FOUND, _NO_NAME_SERVER = "name not found", "no answer from the name server"
@@ -87,7 +92,7 @@ def explain_timeout(timeout_s: float) -> str:
 
 def explain_status(status: int) -> str:
     """The reason of an answer with another status than was expected."""
-    return f"status {status}"
+    return f"{STATUS} {status}"
 
 
 def explain_proxy_refusal(status: int) -> str:
@@ -161,10 +166,10 @@ def _explain_tls(error: ssl.SSLError) -> str:
 def _explain_proxy(error: ProxyError) -> str:
     cause = error.cause
     if cause is None:
-        return "the proxy hung up"
+        return PROXY_HUNG_UP
     if isinstance(cause, int):
         return explain_proxy_refusal(cause)
-    return f"proxy: {_explain_known(cause) or _strip(str(cause))}"
+    return f"{PROXY_FAULT}{_explain_known(cause) or _strip(str(cause))}"
 
 
 def _strip(text: str, *, numbers: bool = False) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import cast
 
 from oku_core.accounting.outcome import DISCONNECTED, PROTOCOL_ERROR
-from oku_core.http_client.connector import NO_SLOTS
+from oku_core.http_client.connector import NO_SLOTS, ProxyError
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
@@ -38,7 +38,54 @@ def read_rest(transport: asyncio.BaseTransport, error: BaseException | None) -> 
     return bytes(rest)
 
 
-class Http1Connection(asyncio.Protocol):
+class TransportError(Exception):
+    """There is no complete response.
+
+    Attributes:
+        outcome: what the request counts as, a place in `OUTCOMES`.
+        cause: the error that was met, or a text of ours.
+    """
+
+    def __init__(self, outcome: int, cause: object) -> None:
+        super().__init__(str(cause))
+        self.outcome = outcome
+        self.cause = cause
+
+
+class ResponseReceiver:
+    """Reads the responses on a connection, and judges its end; its heirs have the slots."""
+
+    __slots__ = NO_SLOTS
+
+    _is_forwarded = False
+    """Whether its peer is a proxy that forwards plain requests."""
+
+    def _read_piece(self, reader: ResponseReader, data: bytes) -> bool:
+        """Read a piece of a response, and return whether the response is complete."""
+        try:
+            reader.feed(data)
+        except MalformedResponseError as error:
+            self._fail(PROTOCOL_ERROR, error.without_response())
+            return False
+        return reader.is_complete
+
+    def _end_response(self, reader: ResponseReader | None, error: BaseException | None) -> bool:
+        """Return whether the end of the connection completes its response; if not, fail its request."""
+        if reader is not None and reader.ends_by_close and error is None:
+            return True
+        has_begun = reader is not None and reader.has_begun
+        cause = error or (CUT_SHORT if has_begun else HUNG_UP)
+        if self._is_forwarded and cause is not CUT_SHORT:
+            cause = ProxyError(error)
+        self._fail(DISCONNECTED, cause)
+        return False
+
+    @abstractmethod
+    def _fail(self, outcome: int, cause: object) -> None:
+        """End the connection, and with an outcome the request that is in flight on it, if there is one."""
+
+
+class Http1Connection(asyncio.Protocol, ResponseReceiver):
     """A connection with at most one request in flight; its heirs have the slots."""
 
     __slots__ = NO_SLOTS
@@ -129,24 +176,3 @@ class Http1Connection(asyncio.Protocol):
     def _read_rest(self, error: Exception | None) -> None:
         if rest := read_rest(self._transport, error):
             self.data_received(rest)
-
-    def _read_piece(self, reader: ResponseReader, data: bytes) -> bool:
-        """Read a piece of a response, and return whether the response is complete."""
-        try:
-            reader.feed(data)
-        except MalformedResponseError as error:
-            self._fail(PROTOCOL_ERROR, error.without_response())
-            return False
-        return reader.is_complete
-
-    def _end_response(self, reader: ResponseReader | None, error: Exception | None) -> bool:
-        """Return whether the end of the connection completes its response; if not, fail its request."""
-        if reader is not None and reader.ends_by_close and error is None:
-            return True
-        has_begun = reader is not None and reader.has_begun
-        self._fail(DISCONNECTED, error or (CUT_SHORT if has_begun else HUNG_UP))
-        return False
-
-    @abstractmethod
-    def _fail(self, outcome: int, cause: object) -> None:
-        """End the connection, and with an outcome the request that is in flight on it, if there is one."""

@@ -97,6 +97,10 @@ class PooledConnector(Connector, Generic[AnyConnection]):
         super().__init__(origin, way)
         self.idle: IdlePool[AnyConnection] = IdlePool()
 
+    def retire(self) -> None:
+        """Close idle connections, and from now on each that becomes idle."""
+        self.idle.close()
+
     def close(self) -> None:
         """Close idle connections, and give up a lookup that is under way."""
         super().close()

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from yarl import URL
 
-from oku_core.http_client.error_reason import ReasonError
+from oku_core.http_client.error_reason import REDIRECTED_TOO_OFTEN, ReasonError
 from oku_core.http_client.response_head import find_values
 
 REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
@@ -139,7 +139,7 @@ def next_hop(hop: Hop, status: int, head: bytes, *, has_certificate: bool) -> Ho
 
 def describe_excess(most: int) -> str:
     """The reason of a request that was sent on more often than it may be, as in a loop."""
-    return f"more than {most} redirections"
+    return f"{REDIRECTED_TOO_OFTEN} {most} redirections"
 
 
 def join_location(url: URL, location: str) -> URL:

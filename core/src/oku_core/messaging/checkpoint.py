@@ -6,14 +6,16 @@ changes nothing; a worker repeats its newest one until the coordinator has confi
 predecessor, and decides whether it counts.
 """
 
+from collections import Counter
 from itertools import chain
 
 import msgspec
 
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.index_ranges import Range, iter_ranges, merge_ranges
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import OTHER, Outcome
 from oku_core.messaging.hook import HookReport
+from oku_core.messaging.reason_runs import NOT_KEPT, count_places, split_ranges
 
 LONGEST_REFUSAL = 1_000
 """The longest reason of a refusal, in characters."""
@@ -21,6 +23,8 @@ LONGEST_NAME = 200
 """The longest phase or name of a part, in characters."""
 MOST_FAILED_RANGES = 4096
 """How many ranges of failed positions a lease lists; further ones are only counted."""
+MOST_REASON_RANGES = 16_384
+"""How many ranges of failed positions a lease keeps by their reasons; further ones are only listed."""
 MOST_INNER_PARTS = 2_000
 """How many names of inner requests a lease reports, in all phases."""
 OTHER_NAMES = "(other names)"
@@ -42,6 +46,8 @@ class Part(Counts, frozen=True, kw_only=True):
             that have ended and those in flight, by the same rule as `per_second`.
         failed: the positions of requests that are not ok, packed (`oku_core.accounting.index_ranges`), by
             outcome; those beyond `MOST_FAILED_RANGES` are missing.
+        failed_reasons: the reasons of these positions, by outcome: runs (`oku_core.messaging.reason_runs`)
+            whose places are in `reasons`. Beyond `MOST_REASON_RANGES`, reasons are not kept.
     """
 
     phase: str = ""
@@ -49,6 +55,22 @@ class Part(Counts, frozen=True, kw_only=True):
     per_second: dict[int, list[int]] = msgspec.field(default_factory=dict)
     sent_per_second: dict[int, int] = msgspec.field(default_factory=dict)
     failed: dict[Outcome, list[int]] = msgspec.field(default_factory=dict)
+    failed_reasons: dict[Outcome, list[int]] = msgspec.field(default_factory=dict)
+
+    def count_kept_reasons(self) -> Counter[tuple[int, str]]:
+        """How many of the positions have each reason, by the keys of `reasons`; those that are kept."""
+        counts = Counter[tuple[int, str]]()
+        for runs in self.failed_reasons.values():
+            for place, count in count_places(runs).items():
+                if place != NOT_KEPT:
+                    counts[self.reasons[place - 1].key] += count
+        return counts
+
+    def split_failed(self, outcome: Outcome) -> dict[str, list[Range]]:
+        """The positions with an outcome by their reasons, `OTHER` for those that are not kept."""
+        places = split_ranges(iter_ranges(self.failed[outcome]), self.failed_reasons.get(outcome, ()))
+        texts = (OTHER, *(count.reason for count in self.reasons))
+        return {texts[place]: ranges for place, ranges in places.items()}
 
 
 class LeaseFigures(msgspec.Struct, frozen=True, array_like=True):

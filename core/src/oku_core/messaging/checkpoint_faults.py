@@ -16,11 +16,13 @@ from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
     MOST_FAILED_RANGES,
     MOST_INNER_PARTS,
+    MOST_REASON_RANGES,
     MOST_TRACEBACKS,
     Checkpoint,
     CheckpointBatch,
     Part,
 )
+from oku_core.messaging.reason_runs import NOT_KEPT, count_places, is_run_list
 
 _OF_REQUESTS = ("saturated", "lagged")
 
@@ -40,6 +42,7 @@ def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
         _find_position_fault(checkpoint, length)
         or next((fault for part in checkpoint.parts if (fault := _find_part_fault(part))), None)
         or _find_failed_fault(checkpoint)
+        or _find_reason_run_fault(checkpoint)
         or _find_reason_place_fault(checkpoint, length)
         or _find_figure_fault(checkpoint)
         or _find_refusal_fault(checkpoint)
@@ -99,6 +102,34 @@ def _find_failed_fault(checkpoint: Checkpoint) -> str | None:
     if any(map(operator.gt, (stop for _, stop in ranges), (start for start, _ in ranges[1:]))):
         return "a position has failed twice, or has failed and is in flight"
     return "a position has failed that was not taken" if ranges[-1][1] > checkpoint.done else None
+
+
+def _find_reason_run_fault(checkpoint: Checkpoint) -> str | None:
+    """The runs are of listed positions, and no reason has more of them than requests."""
+    kept = 0
+    for part in checkpoint.parts:
+        for outcome, runs in part.failed_reasons.items():
+            if outcome not in part.failed or not is_run_list(runs):
+                return f"the reasons of the positions that are {outcome} are not runs"
+            counts = count_places(runs)
+            kept += sum(number > NOT_KEPT for number in runs)
+            if counts.total() != count_packed(part.failed[outcome]):
+                return f"{counts.total()} positions that are {outcome} have a reason, but others are listed"
+            if any(not _may_have(part, outcome, *each) for each in counts.items()):
+                return f"more positions are {outcome} for a reason than requests, or there is no such reason"
+    if kept > MOST_REASON_RANGES:
+        return f"{kept} runs of positions have a reason, but {MOST_REASON_RANGES} is the most to keep"
+    return None
+
+
+def _may_have(part: Part, outcome: Outcome, place: int, count: int) -> bool:
+    """Whether so many positions with an outcome may have the reason at a place."""
+    if place == NOT_KEPT:
+        return True
+    if place > len(part.reasons):
+        return False
+    reason = part.reasons[place - 1]
+    return OUTCOMES[reason.outcome] is outcome and count <= reason.requests
 
 
 def _find_reason_place_fault(checkpoint: Checkpoint, length: int) -> str | None:
@@ -161,6 +192,6 @@ def _find_inner_fault(part: Part) -> str | None:
         return "they have no name"
     if fault := part.find_count_fault():
         return fault
-    if part.failed or part.sent_per_second or part.outcomes[NOT_SENT]:
+    if part.failed or part.failed_reasons or part.sent_per_second or part.outcomes[NOT_SENT]:
         return "they have what only iterations have"
     return _find_part_fault(part)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import OTHER, Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import format_value
 
@@ -57,16 +57,21 @@ def read_idempotency_key(value: str) -> str:
 
 
 class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
-    """The indices `start <= i < stop`, which all have one outcome and one target.
+    """The indices `start <= i < stop`, which all have one outcome, one target and one reason.
 
     `target` is empty if the spec names none. It is also empty for requests that the coordinator has accounted
     for by itself, as not dealt or lost: these may be of several targets, which follow from their indices.
+
+    `reason` is why they failed, as in `failures` of the summary; `other` if that is not kept.
+    `status` is the status of their responses, if that is why they failed.
     """
 
     start: int
     stop: int
     outcome: Outcome
     target: str = ""
+    reason: str = OTHER
+    status: int | None = None
 
 
 class FailuresHead(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from oku_core.data.block_file import ScannedFile
-from oku_core.data.data_format import DataFormat, check_columns
+from oku_core.data.data_format import WHOLE_ROW, DataFormat, check_columns
 from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, DataTable, Scan
 from oku_core.errors import format_value
 from oku_core.spec.values.file_reference import FileRef, FindFile, is_digest
@@ -43,6 +43,12 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def table(self) -> DataTable:
         """What its rows are like."""
         return DataTable(self.format, self.columns)
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """What placeholders in requests may stand for: the columns, and in JSON lines the whole row."""
+        has_whole = self.format is DataFormat.JSON_LINES and WHOLE_ROW not in self.columns
+        return (*self.columns, WHOLE_ROW) if has_whole else self.columns
 
     def locate(self, find_file: FindFile) -> ScannedFile:
         """The file where it is here; what `find_file` raises is passed on."""

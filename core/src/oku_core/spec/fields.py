@@ -5,14 +5,26 @@ key has the same name and the same meaning everywhere.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from oku_core.errors import format_value
 from oku_core.schedule.stage import Arrivals
 from oku_core.spec.data_file import parse_data_file
-from oku_core.spec.spec import LONGEST_RUN, MOST_CONCURRENCY, OPEN_END, URL_REQUESTS, Engine, Hook, Spec
+from oku_core.spec.spec import (
+    AUTO_ENGINE,
+    HTTP1_ENGINES,
+    HTTP_ENGINES,
+    LONGEST_RUN,
+    MOST_CONCURRENCY,
+    OPEN_END,
+    URL_REQUESTS,
+    USER_CODE_ENGINES,
+    Engine,
+    Hook,
+    Spec,
+)
 from oku_core.spec.target import build_target_mapping, parse_targets, parse_within_s
 from oku_core.spec.values.check import (
     parse_contained,
@@ -65,8 +77,8 @@ class Field:
         own_servers_only: whether the key applies only to Oku's own delay servers.
         rate_only: whether the key applies only to runs with a rate.
         is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
-        aiohttp_only: whether only the aiohttp engine supports the key.
-        http2_only: whether the key applies to HTTP/2 alone.
+        refusals: by engine that does not support the key, its refusal; `{engine}` stands for its name.
+        need: names the key in the reason for an engine.
         file_only: whether the key stands in files alone, because its value has keys of its own.
         alias_of: the key whose value it gives under another name; empty if it is no other name.
         write: turns one item of the value back into what a file has; text unless given.
@@ -86,8 +98,8 @@ class Field:
     own_servers_only: bool = False
     rate_only: bool = False
     is_switch: bool = False
-    aiohttp_only: bool = False
-    http2_only: bool = False
+    refusals: Mapping[Engine, str] = field(default_factory=dict)
+    need: str = ""
     file_only: bool = False
     alias_of: str = ""
     write: Callable[[Any], Any] = str
@@ -96,6 +108,11 @@ class Field:
     def long_flag(self) -> str:
         """Its long flag, without dashes."""
         return self.flag or self.key
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engines that support the key."""
+        return tuple(engine for engine in Engine if engine not in self.refusals)
 
 
 def _bounded(parse: Callable[[object], _Number], low: str, high: str) -> Callable[[object], _Number]:
@@ -128,6 +145,13 @@ def _one_of(choices: type[StrEnum]) -> Callable[[object], StrEnum]:
     return parse
 
 
+def _engine(value: object) -> Engine | None:
+    try:
+        return None if (name := parse_text(value)) == AUTO_ENGINE else Engine(name)
+    except ValueError:
+        raise ValueError(f"{format_value(value)} is not one of {', '.join((AUTO_ENGINE, *Engine))}") from None
+
+
 def _path(value: object) -> str:
     path = parse_text(value)
     if not path or not path.isprintable():
@@ -148,16 +172,36 @@ def _switch(value: object) -> bool:
     return value
 
 
+_Refusals = Mapping[Engine, str]
+_REQUESTS: _Refusals = dict.fromkeys(
+    USER_CODE_ENGINES, "cannot be combined with user code, which makes its own requests"
+)
+_AIOHTTP: _Refusals = dict.fromkeys(
+    (Engine.HTTPTOOLS, Engine.NGHTTP2), f"the engine {{engine}} does not support this, use {Engine.AIOHTTP}"
+)
+_HTTP2: _Refusals = dict.fromkeys(HTTP1_ENGINES, "applies only to HTTP/2, use http2") | dict.fromkeys(
+    USER_CODE_ENGINES, "cannot be combined with user code, which speaks HTTP/1.1"
+)
+_USER_CODE: _Refusals = dict.fromkeys(HTTP_ENGINES, "applies only to user code: a scenario or a locustfile")
+_LOCUST: _Refusals = {**_USER_CODE, Engine.PYTHON: "applies only to locustfiles"}
+
+NO_HTTP2_SERVERS = "Oku's own delay servers speak HTTP/1.1; give a URL, or use another engine"
+_OWN_SERVERS: _Refusals = {**_REQUESTS, Engine.NGHTTP2: NO_HTTP2_SERVERS}
+
 FIELDS: tuple[Field, ...] = (
     Field(
         "url", "urls", FieldGroup.TARGET, parse_urls, "URL",
         "Target; {i} is the index of the request. Several URLs are used in turn, index by index. "
         "Without a URL, Oku uses its own delay servers.",
         repeatable=True,
+        refusals={
+            engine: f"{reason}; base-url, on the command line --host, is what comes before their URLs"
+            for engine, reason in _REQUESTS.items()
+        },
     ),
     Field(
         "method", "method", FieldGroup.TARGET, parse_method, "METHOD", "HTTP method.",
-        short=("-m", "-X"), default="GET, or POST with a body",
+        short=("-m", "-X"), default="GET, or POST with a body", refusals=_REQUESTS,
     ),
     Field(
         "header", "headers", FieldGroup.TARGET, parse_headers, "'NAME: VALUE'",
@@ -168,7 +212,7 @@ FIELDS: tuple[Field, ...] = (
         "body", "body", FieldGroup.TARGET, parse_body, "TEXT|@FILE",
         "Body to send; {i} is the index. JSON, and a form such as a=1&b=2, are sent as such unless a header "
         "says otherwise.",
-        short=("-d",),
+        short=("-d",), refusals=_REQUESTS,
     ),
     Field(
         "base-url", "base_url", FieldGroup.TARGET, parse_base_url, "URL",
@@ -180,7 +224,7 @@ FIELDS: tuple[Field, ...] = (
         "targets", "targets", FieldGroup.TARGET, parse_targets, "",
         "Requests of several kinds: a list of mappings with name, weight, method, url, header, body or json, "
         "and expect.",
-        repeatable=True, file_only=True, write=build_target_mapping,
+        repeatable=True, file_only=True, write=build_target_mapping, refusals=_REQUESTS,
     ),
     Field(
         "data", "data", FieldGroup.TARGET, parse_data_file, "FILE",
@@ -190,56 +234,60 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "expect-status", "expect_status", FieldGroup.TARGET, parse_expect_status, "STATUS",
         "Statuses that count as ok: 200, 2xx or 200,404. A redirect that is not followed has status 3xx.",
-        repeatable=True,
+        repeatable=True, refusals=_REQUESTS,
     ),
     Field(
         "expect-body", "expect_body", FieldGroup.TARGET, parse_contained, "TEXT",
         "Text that the body of every answer must contain.",
-        repeatable=True,
+        repeatable=True, refusals=_REQUESTS,
     ),
     Field(
         "expect-match", "expect_match", FieldGroup.TARGET, parse_patterns, "REGEX",
         "Regular expression of RE2 that the body of every answer must match anywhere.",
-        repeatable=True,
+        repeatable=True, refusals=_REQUESTS,
     ),
     Field(
         "expect-json", "expect_json", FieldGroup.TARGET, parse_json_values, "POINTER=VALUE",
         "Value that every answer must have as JSON at a JSON pointer: /user/id=17.",
-        repeatable=True,
+        repeatable=True, refusals=_REQUESTS,
     ),
     Field(
         "expect-header", "expect_header", FieldGroup.TARGET, parse_expected_headers, "'NAME: VALUE'",
         "Header that every answer must have; 'NAME:' takes any value.",
-        repeatable=True,
+        repeatable=True, refusals=_REQUESTS,
     ),
     Field(
         "expect-size", "expect_size", FieldGroup.TARGET, parse_sizes, "SIZE",
         "Bound of the size of every body: 1kB, '> 0', '<= 10kB'.",
-        repeatable=True,
+        repeatable=True, refusals=_REQUESTS,
     ),
     Field(
         "expect-within", "expect_within_s", FieldGroup.TARGET, parse_within_s, "DURATION",
         "Longest time that an answer may take to count as ok; --timeout is when to give it up.",
+        refusals=_REQUESTS,
     ),
     Field(
         "scenario", "scenario", FieldGroup.USER_CODE, parse_code_file, "FILE",
         "Python file whose async def scenario, or Locust users, each index runs once: an iteration. "
         "The modules beside it that it imports come along.",
+        refusals=dict.fromkeys(HTTP_ENGINES, "the engine {engine} runs no user code, use python or locust"),
     ),
     Field(
         "include", "include", FieldGroup.USER_CODE, parse_code_files, "FILE|FOLDER",
         "File or folder beside the scenario that it reads, or imports by a name which only it knows.",
-        repeatable=True,
+        repeatable=True, refusals=_USER_CODE,
     ),
     Field(
         "hooks", "hooks", FieldGroup.USER_CODE, _hooks, "",
         "Which of setup and teardown the scenario has; the command finds them.",
         repeatable=True, file_only=True,
+        refusals={**_USER_CODE, Engine.LOCUST: "a locustfile has events instead: test_start and test_stop"},
     ),
     Field(
         "iterations", "requests", FieldGroup.USER_CODE, _count(1, OPEN_END), "N",
         "Number of iterations: another name of --requests.",
         default=f"{URL_REQUESTS}; the rows of --data; none with --duration or --stage", alias_of="requests",
+        refusals=_USER_CODE,
     ),
     Field(
         "users", "concurrency", FieldGroup.USER_CODE, _count(1, MOST_CONCURRENCY), "N",
@@ -247,25 +295,26 @@ FIELDS: tuple[Field, ...] = (
         "--concurrency.",
         default=f"{Spec().concurrency}; with a rate, what it sends in 2s",
         alias_of="concurrency",
+        refusals=_USER_CODE,
     ),
     Field(
         "iteration-timeout", "iteration_timeout_s", FieldGroup.USER_CODE, _duration("1ms"), "DURATION",
         "Longest time for one iteration.",
-        default="none",
+        default="none", refusals=_USER_CODE,
     ),
     Field(
         "user-classes", "user_classes", FieldGroup.USER_CODE, parse_names, "NAME",
         "Locust: user class to run, of several in the file.",
-        flag="user-class", repeatable=True, default="all",
+        flag="user-class", repeatable=True, default="all", refusals=_LOCUST,
     ),
     Field(
         "tags", "tags", FieldGroup.USER_CODE, parse_names, "TAG", "Locust: run only tasks with this tag.",
-        flag="tag", repeatable=True,
+        flag="tag", repeatable=True, refusals=_LOCUST,
     ),
     Field(
         "exclude-tags", "exclude_tags", FieldGroup.USER_CODE, parse_names, "TAG",
         "Locust: leave out tasks with this tag.",
-        flag="exclude-tag", repeatable=True,
+        flag="exclude-tag", repeatable=True, refusals=_LOCUST,
     ),
     Field(
         "requests", "requests", FieldGroup.LOAD, _count(1, OPEN_END), "N",
@@ -324,7 +373,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "workers", "workers", FieldGroup.LOAD, _count(1, 10_000), "N", "Number of workers.",
-        short=("-w",), default="1; at a coordinator, all that are connected",
+        short=("-w",), default="1, without url 2; at a coordinator, all that are connected",
     ),
     Field(
         "start-within", "start_within_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
@@ -336,9 +385,10 @@ FIELDS: tuple[Field, ...] = (
         "Time without any worker after which the run is cancelled, queued or in the middle: 30s, 5m.",
     ),
     Field(
-        "engine", "engine", FieldGroup.LOAD, _one_of(Engine), "ENGINE",
-        "HTTP engine: aiohttp, httptools for throughput, or nghttp2 for HTTP/2. User code has python or "
-        "locust, by what it is.",
+        "engine", "engine", FieldGroup.LOAD, _engine, "ENGINE",
+        "HTTP engine: auto is the fastest that supports the spec, of httptools, aiohttp and, for HTTP/2, "
+        "nghttp2. User code has python or locust, by what it is.",
+        default=AUTO_ENGINE,
     ),
     Field(
         "grace", "grace_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
@@ -365,38 +415,46 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "proxy", "proxy", FieldGroup.CONNECTION, parse_proxy, "URL",
-        "HTTP proxy to send the requests through (aiohttp only).",
-        short=("-x",), aiohttp_only=True,
+        "HTTP proxy to send the requests through.",
+        short=("-x",), refusals=_AIOHTTP, need="a proxy",
     ),
     Field(
         "max-redirects", "max_redirects", FieldGroup.CONNECTION, _count(0, 100), "N",
-        "Redirects to follow within one request; its latency covers all of them (aiohttp only).",
-        aiohttp_only=True,
+        "Redirects to follow within one request; its latency covers all of them.",
+        refusals={**_AIOHTTP, **_REQUESTS}, need="redirects",
     ),
     Field(
         "cookies", "cookies", FieldGroup.CONNECTION, _switch, "",
-        "Send back the cookies that responses set; each worker has one cookie jar (aiohttp only).",
-        is_switch=True, aiohttp_only=True,
+        "Send back the cookies that responses set; each worker has one cookie jar.",
+        is_switch=True, refusals={**_AIOHTTP, **_REQUESTS}, need="cookies",
     ),
     Field(
         "http2", "http2", FieldGroup.CONNECTION, _switch, "",
         "Speak HTTP/2, over TLS or in clear text with prior knowledge: the engine nghttp2.",
-        other_flags=("--http2-prior-knowledge",), is_switch=True,
+        other_flags=("--http2-prior-knowledge",), is_switch=True, need="HTTP/2",
+        refusals={
+            **_HTTP2,
+            **dict.fromkeys(HTTP1_ENGINES, f"the engine {{engine}} speaks HTTP/1.1, use {Engine.NGHTTP2}"),
+        },
     ),
     Field(
         "streams", "streams", FieldGroup.CONNECTION, _count(1, 10_000), "N",
         "Requests in flight on each connection, if the server allows as many (HTTP/2 only).",
-        http2_only=True,
+        refusals=_HTTP2,
     ),
     Field(
         "connections", "connections", FieldGroup.CONNECTION, _count(1, 100_000), "N",
         "Connections to each host, shared out over the workers (HTTP/2 only).",
-        default="as many as the concurrency needs", http2_only=True,
+        default="as many as the concurrency needs", refusals=_HTTP2,
     ),
     Field(
         "keepalive", "keepalive", FieldGroup.CONNECTION, _switch, "",
         "Open a new connection for each request.",
         flag="no-keepalive", is_switch=True,
+        refusals={
+            Engine.NGHTTP2: "connections of HTTP/2 are kept; leave it out, or use HTTP/1.1",
+            Engine.LOCUST: "the clients of a locustfile keep connections; let it send Connection: close",
+        },
     ),
     Field(
         "cacert", "cacert", FieldGroup.CONNECTION, _path, "FILE|@FILE",
@@ -416,12 +474,12 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "servers", "servers", FieldGroup.DELAY_SERVERS, _count(1, 1_000), "N",
         "Number of delay server processes.",
-        default="half the processors", own_servers_only=True,
+        default="half the processors", own_servers_only=True, refusals=_OWN_SERVERS,
     ),
     Field(
         "delay", "delay", FieldGroup.DELAY_SERVERS, parse_delay, "DELAY",
         "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
-        default="the --delay of the delay servers, or none", own_servers_only=True,
+        default="lognormal:20ms,0.5", own_servers_only=True, refusals=_OWN_SERVERS,
     ),
     Field(
         "thresholds", "thresholds", FieldGroup.THRESHOLDS, parse_thresholds, "THRESHOLD",

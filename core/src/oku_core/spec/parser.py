@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oku_core.data.data_format import WHOLE_ROW
 from oku_core.errors import UserError, format_value
 from oku_core.spec.data_file import DataFile, build_data_mapping
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.load import Fault, complete_load, find_default_concurrency, list_stages
-from oku_core.spec.rules import REQUEST_KEYS, iter_faults, iter_row_faults
+from oku_core.spec.rules import iter_faults, iter_row_faults
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type, suggest
 from oku_core.spec.values.request_content import CLOSE, Header, find_body_type
@@ -127,7 +128,7 @@ def _applies(field: Field, spec: Spec) -> bool:
     if field.attribute == "concurrency":
         follows = bool(list_stages(spec)) and spec.concurrency == find_default_concurrency(spec)
         return (field.key == "users") == spec.runs_user_code and not follows
-    if field.alias_of or (spec.runs_user_code and field.key in REQUEST_KEYS):
+    if field.alias_of or (spec.runs_user_code and spec.engine in field.refusals):
         return False
     if field.key == "requests":
         return not (spec.is_timed and spec.requests == OPEN_END)
@@ -136,7 +137,7 @@ def _applies(field: Field, spec: Spec) -> bool:
     return (
         (spec.brings_servers or not field.own_servers_only)
         and (spec.is_open or not field.rate_only)
-        and (spec.http2 or not (field.key == "http2" or field.http2_only))
+        and (spec.http2 or field.engines != (Engine.NGHTTP2,))
     )
 
 
@@ -164,6 +165,8 @@ def _read_source(source: Source) -> dict[str, object]:
 def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     """Add the values that follow from others; a spec that is written and read again has them already."""
     added: dict[str, Any] = {}
+    if values.get("engine") is None:
+        values = {key: value for key, value in values.items() if key != "engine"}
     if values.get("http2") or values.get("engine") is Engine.NGHTTP2:
         added |= {"http2": True, "engine": Engine.NGHTTP2}
     if not Spec(**{key: values[key] for key in _PLACES if key in values}).brings_servers:
@@ -173,16 +176,26 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     if (body := values.get("body")) is not None:
         added["method"] = "POST"
         headers = values.get("headers", ())
-        if (kind := find_body_type(body)) and not any(header.is_named("content-type") for header in headers):
+        kind = find_body_type(body, *_list_columns(values.get("data")))
+        if kind and not any(header.is_named("content-type") for header in headers):
             values = values | {"headers": (*headers, Header(f"Content-Type: {kind}"))}
     if not values.get("keepalive", True):
         headers = values.get("headers", ())
         if not any(header.is_named("connection") for header in headers):
             values = values | {"headers": (*headers, CLOSE)}
     if targets := values.get("targets"):
-        headers = values.get("headers", ())
-        values = values | {"targets": tuple(add_content_type(target, headers) for target in targets)}
+        headers, columns = values.get("headers", ()), _list_columns(values.get("data"))
+        values = values | {
+            "targets": tuple(add_content_type(target, headers, *columns) for target in targets)
+        }
     return added | values
+
+
+def _list_columns(data: DataFile | None) -> tuple[Collection[str], str]:
+    """What placeholders of a body may stand for, and which of them is a whole row; empty if none is."""
+    if data is None:
+        return (), ""
+    return data.placeholders, WHOLE_ROW if data.placeholders != data.columns else ""
 
 
 def _refuse(faults: Iterable[Fault], given: _Given) -> None:

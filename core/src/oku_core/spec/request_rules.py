@@ -6,7 +6,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from oku_core.errors import format_value
-from oku_core.spec.fields import FIELDS
+from oku_core.spec.fields import FIELDS, NO_HTTP2_SERVERS
 from oku_core.spec.load import Fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
@@ -18,10 +18,8 @@ from oku_core.spec.values.request_content import Header, asks_to_close, find_fra
 from oku_core.spec.values.template import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER, measure_body, read_body
 from oku_core.spec.values.url import is_absolute
 
-_DEFAULTS = Spec()
 _OF_CONNECTIONS = frozenset({"connection", "proxy-connection", "keep-alive"})
 """Headers that HTTP/2 has frames for in their place (RFC 9113, section 8.2.2)."""
-_USER_CODE = "cannot be combined with user code, which speaks HTTP/1.1"
 
 
 def iter_request_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
@@ -30,12 +28,7 @@ def iter_request_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
     if not spec.brings_servers:
         reason = "applies only to Oku's own delay servers and cannot be combined with a URL"
         yield from ((field.key, reason) for field in FIELDS if field.own_servers_only and field.key in given)
-    if spec.engine is not Engine.AIOHTTP and not spec.runs_user_code:
-        reason = f"the engine {spec.engine} does not support this, use {Engine.AIOHTTP}"
-        for field in FIELDS:
-            if field.aiohttp_only and getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute):
-                yield field.key, reason
-    yield from _iter_http2_faults(spec, given) if spec.http2 else _iter_http1_faults(spec, given)
+    yield from _iter_http2_faults(spec, given)
     if "key" in given and "cert" not in given:
         yield "key", "is the key of a certificate, but cert is not given"
     yield from _iter_framing_faults(spec)
@@ -61,33 +54,20 @@ def _blame(target: Target, reason: str) -> Fault:
     return "targets", f"{format_value(target.name)}: {reason}"
 
 
-def _iter_http1_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    own = _USER_CODE if spec.runs_user_code else f"applies only to HTTP/2: {_describe(spec)}, use http2"
-    if spec.engine is Engine.NGHTTP2:
-        engines = ", ".join(HTTP1_ENGINES)
-        yield "http2", f"false is not possible with the engine {spec.engine}, use one of {engines}"
-    for field in FIELDS:
-        if field.http2_only and field.key in given:
-            yield field.key, own
-
-
 def _iter_http2_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    if spec.engine is not Engine.NGHTTP2:
-        yield "http2", _USER_CODE if spec.runs_user_code else f"{_describe(spec)}, use {Engine.NGHTTP2}"
-    if not spec.keepalive:
-        yield "keepalive", "connections of HTTP/2 are kept; leave it out, or use HTTP/1.1"
+    if not spec.http2:
+        if spec.engine is Engine.NGHTTP2:
+            engines = ", ".join(HTTP1_ENGINES)
+            yield "http2", f"false is not possible with the engine {spec.engine}, use one of {engines}"
+        return
     if spec.brings_servers:
         key = "http2" if "http2" in given else "engine"
-        yield key, "Oku's own delay servers speak HTTP/1.1; give a URL, or use another engine"
+        yield key, NO_HTTP2_SERVERS
     if fault := _find_header_fault(spec.headers):
         yield "header", fault
     for target in spec.targets:
         if fault := _find_header_fault(list_headers(spec, target)):
             yield _blame(target, f"header: {fault}")
-
-
-def _describe(spec: Spec) -> str:
-    return f"the engine {spec.engine} speaks HTTP/1.1"
 
 
 def _find_header_fault(headers: Iterable[Header]) -> str | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from oku_core.accounting.measured_time import Time
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
+from oku_core.spec.engine_choice import iter_engine_faults
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.load import Fault, iter_load_faults, list_phase_times
 from oku_core.spec.request_rules import iter_request_faults
@@ -29,7 +30,8 @@ def iter_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
         spec: the spec.
         given: the keys that the user gave, and the other names under which they were given.
     """
-    yield from _iter_user_code_faults(spec, given)
+    yield from _iter_user_code_faults(spec)
+    yield from iter_engine_faults(spec, given)
     if not spec.is_open:
         reason = "applies only to runs with a rate"
         yield from ((field.key, reason) for field in FIELDS if field.rate_only and field.key in given)
@@ -54,9 +56,11 @@ def _iter_data_faults(spec: Spec) -> Iterator[Fault]:
     for text in _iter_texts(spec):
         if spec.data is None and not text.is_url:
             continue  # braces in headers and bodies are text
-        for unknown in (name for name in list_names(text.text) if name not in spec.columns):
+        for unknown in (name for name in list_names(text.text) if name not in _list_known(spec, text)):
             placeholder = f"{{{unknown}}}"
-            if spec.data is None:
+            if unknown in spec.columns:
+                yield text.key, f"{text.place}{placeholder} is a whole row, which only a body can have"
+            elif spec.data is None:
                 shown = format_value(redact(text.text, queries=False))
                 yield text.key, text.place + describe_unknown(shown, placeholder)
             else:
@@ -64,6 +68,12 @@ def _iter_data_faults(spec: Spec) -> Iterator[Fault]:
                 yield text.key, f"{text.place}{placeholder} is not a column of {columns}"
     if spec.columns:
         yield from _iter_length_faults(spec)
+
+
+def _list_known(spec: Spec, text: _Text) -> Collection[str]:
+    """What placeholders of a text stand for."""
+    is_body = text.key == "body" or text.place.endswith("body: ")
+    return spec.columns if is_body or spec.data is None else spec.data.columns
 
 
 def iter_row_faults(spec: Spec) -> Iterator[Fault]:
@@ -132,40 +142,15 @@ def _list_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> 
         yield "only a run with a rate has a plan"
 
 
-REQUEST_KEYS = (
-    "url", "method", "body", "targets", "expect-status", "expect-body", "expect-match", "expect-json",
-    "expect-header", "expect-size", "expect-within", "max-redirects", "cookies", "servers", "delay",
-)  # fmt: skip
-"""Keys of the requests that a spec describes: user code makes its own."""
-_ONLY_USER_CODE = (
-    "scenario", "include", "hooks", "users", "iterations", "iteration-timeout", "user-classes", "tags",
-    "exclude-tags",
-)  # fmt: skip
-_ONLY_LOCUST = ("user-classes", "tags", "exclude-tags")
-
-
-def _iter_user_code_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    """Which keys do not go with the engine of a spec."""
+def _iter_user_code_faults(spec: Spec) -> Iterator[Fault]:
     if not spec.runs_user_code:
-        if spec.scenario is not None:
-            yield "scenario", f"the engine {spec.engine} runs no user code, use python or locust"
-        reason = "applies only to user code: a scenario or a locustfile"
-        yield from ((key, reason) for key in _ONLY_USER_CODE if key in given)
         return
     if spec.scenario is None:
         yield "engine", f"the engine {spec.engine} runs user code, but scenario is not given"
-        return
-    for key in REQUEST_KEYS:
-        if key in given:
-            other = "; base-url, on the command line --host, is what comes before their URLs"
-            shown = other if key == "url" else ""
-            yield key, f"cannot be combined with user code, which makes its own requests{shown}"
-    if fault := _find_path_fault([spec.scenario.path, *(file.path for file in spec.include)]):
+    elif fault := _find_path_fault([spec.scenario.path, *(file.path for file in spec.include)]):
         yield "include", fault
-    if spec.engine is Engine.LOCUST:
-        yield from _iter_locust_faults(spec, given)
-    else:
-        yield from ((key, "applies only to locustfiles") for key in _ONLY_LOCUST if key in given)
+    elif spec.engine is Engine.LOCUST:
+        yield from _iter_locust_faults(spec)
 
 
 def _find_path_fault(paths: Sequence[str]) -> str | None:
@@ -179,11 +164,7 @@ def _find_path_fault(paths: Sequence[str]) -> str | None:
     return None
 
 
-def _iter_locust_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
-    if spec.hooks:
-        yield "hooks", "a locustfile has events instead: test_start and test_stop"
-    if "keepalive" in given and not spec.keepalive:
-        yield "keepalive", "the clients of a locustfile keep connections; let it send Connection: close"
+def _iter_locust_faults(spec: Spec) -> Iterator[Fault]:
     for header in spec.headers:
         if INDEX_PLACEHOLDER in header.value or set(spec.columns) & set(list_names(header.value)):
             yield "header", f"{format_value(header)} differs between requests; let the locustfile send it"

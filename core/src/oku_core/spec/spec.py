@@ -25,7 +25,7 @@ class Engine(StrEnum):
     """The engine that sends the requests of a worker."""
 
     AIOHTTP = "aiohttp"
-    """The default, with all features: proxies, redirects and cookies."""
+    """The one with all features of HTTP/1.1: proxies, redirects and cookies."""
     HTTPTOOLS = "httptools"
     """The fast one: HTTP/1.1 with keep-alive, plain or over TLS, and nothing else."""
     NGHTTP2 = "nghttp2"
@@ -36,6 +36,8 @@ class Engine(StrEnum):
     """Runs the users of a locustfile, in a process of their own."""
 
 
+AUTO_ENGINE = "auto"
+"""What a user writes to have the engine chosen, as is done without an engine."""
 HTTP1_ENGINES = (Engine.AIOHTTP, Engine.HTTPTOOLS)
 """The engines that speak HTTP/1.1."""
 HTTP_ENGINES = (*HTTP1_ENGINES, Engine.NGHTTP2)
@@ -88,6 +90,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         requests: how many there are; in a run with a rate as many as its rate makes, in one that ends after a
             time `OPEN_END`, unless it also ends after a number.
+        engine: None until the coordinator has chosen one, with `oku_core.spec.engine_choice`.
     """
 
     requests: int = 100_000
@@ -116,7 +119,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     workers: int | None = None
     start_within_s: float | None = None
     give_up_after_s: float | None = None
-    engine: Engine = Engine.AIOHTTP
+    engine: Engine | None = None
     http2: bool = False
     streams: int = 10
     connections: int | None = None
@@ -144,6 +147,12 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     max_redirects: int = 0
     cookies: bool = False
     keepalive: bool = True
+
+    @property
+    def chosen_engine(self) -> Engine:
+        """The engine of a spec that belongs to a run."""
+        assert self.engine is not None, "the coordinator chooses the engine of each run"
+        return self.engine
 
     @property
     def runs_user_code(self) -> bool:
@@ -214,7 +223,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def columns(self) -> tuple[str, ...]:
         """What placeholders may stand for, beside the index."""
-        return () if self.data is None else self.data.columns
+        if self.data is None:
+            return ()
+        return self.data.columns if self.runs_user_code else self.data.placeholders
 
     def list_places(self) -> list[Url]:
         """The URLs that requests go to; none if they go to Oku's own delay servers."""

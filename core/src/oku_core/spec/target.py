@@ -155,11 +155,16 @@ def parse_targets(value: object) -> tuple[Target, ...]:
     return targets
 
 
-def add_content_type(target: Target, shared: Iterable[Header]) -> Target:
-    """Add the type of the body, unless a header of the target, or one of all targets, sets it."""
+def add_content_type(
+    target: Target, shared: Iterable[Header], columns: Collection[str] = (), whole_row: str = ""
+) -> Target:
+    """Add the type of the body, unless a header of the target, or one of all targets, sets it.
+
+    `columns` and `whole_row` are as in `find_body_type`.
+    """
     if target.body is None or any(header.is_named("content-type") for header in (*shared, *target.headers)):
         return target
-    kind = JSON_TYPE if target.is_json else find_body_type(target.body)
+    kind = JSON_TYPE if target.is_json else find_body_type(target.body, columns, whole_row)
     if kind is None:
         return target
     return msgspec.structs.replace(target, headers=(*target.headers, Header(f"Content-Type: {kind}")))

@@ -10,6 +10,7 @@ import msgspec
 
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
+from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine, Hook
 from oku_core.summary.latency_summary import QuantileIntervals
@@ -102,6 +103,7 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
     `run` is the first one of them all, with its `requests` and how many of them were `ok` before this run;
     `ok_with_retries` is how many are now. `retried` is the run whose failed requests these are, and
     `unlisted` how many of its requests had failed that are not among them, as the ledger did not list them.
+    `unjudged` is how many are left out of a retry by reason because their reasons are not kept.
     """
 
     run: str
@@ -110,6 +112,7 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
     ok: int
     ok_with_retries: int
     unlisted: int = 0
+    unjudged: int = 0
 
 
 class Summary(RequestSummary, frozen=True, kw_only=True):
@@ -117,9 +120,10 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
 
     `unit` is the counted thing: requests, or iterations of user code; `inner_requests` are the requests that
     iterations have made, by name. `target` is the target in words, without secrets: a URL, or the names of
-    targets. `load` describes the rate, or the number in flight, and the duration. `outcomes`, `not_sent`,
-    `statuses` and `bytes_received` are of the whole run, the rates, the distributions and their histograms
-    are of all phases but the warm-up. `throughput_rps` is how many requests were sent, and have ended, per
+    targets. `load` describes the rate, or the number in flight, and the duration. `engine_reason` is why a
+    faster engine was not chosen, as in `needs a proxy`. `outcomes`, `not_sent`, `statuses` and
+    `bytes_received` are of the whole run, the rates, the distributions and their histograms are of all
+    phases but the warm-up. `throughput_rps` is how many requests were sent, and have ended, per
     second of sending, `completed_rps` how many were answered in that time, and `planned_rps` the mean rate
     that is planned for it so far; None without a rate. `phases` is empty if the run has only one, without a
     name; `targets`, in the order of the spec, if it names none. `failures` has the reasons of requests that
@@ -142,6 +146,7 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     reason: str = ""
     notices: list[str] = msgspec.field(default_factory=list)
     engine: Engine
+    engine_reason: str = ""
     unit: Unit = Unit.REQUEST
     target: str = ""
     load: str = ""
@@ -175,6 +180,11 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     processes: list[ProcessSummary] = msgspec.field(default_factory=list)
     servers: ServersSummary | None
     validity: list[Validity]
+
+    @property
+    def engine_choice(self) -> EngineChoice:
+        """Its engine with the reason."""
+        return EngineChoice(self.engine, self.engine_reason)
 
     @property
     def measured_s(self) -> float:

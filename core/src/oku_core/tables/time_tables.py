@@ -11,7 +11,7 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.summary.latency_summary import LatencySummary, QuantileIntervals
 from oku_core.summary.request_summary import RequestSummary, TargetSummary
-from oku_core.summary.summary import Summary
+from oku_core.summary.summary import Summary, Unit
 from oku_core.tables.formatting import choose_digits, format_latency
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
 
@@ -33,6 +33,10 @@ class ShownTime(NamedTuple):
     def label(self) -> str:
         """Its name for people."""
         return self.key.label
+
+    def find_label(self, unit: Unit) -> str:
+        """The same in a run that counts this unit: an iteration has a duration, think times included."""
+        return "iteration" if unit is Unit.ITERATION and self.key is Time.LATENCY else self.label
 
     def pick(self, part: RequestSummary) -> LatencySummary:
         """The figures of this time in a summary or a part of one."""
@@ -127,7 +131,13 @@ def build_times(summary: Summary) -> Table:
     times = [time for time in TIMES if time.pick(summary).max is not None]
     columns = [Column(key="figure", head="", role=Role.NAME)]
     columns += [
-        Column(key=time.key, head=time.label, quantity=Quantity.LATENCY, detail=time.detail) for time in times
+        Column(
+            key=time.key,
+            head=time.find_label(summary.unit),
+            quantity=Quantity.LATENCY,
+            detail=time.detail,
+        )
+        for time in times
     ]
     rows: Iterator[list[Value]] = (
         [name_figure(figure), *_list_cells(summary, times, figure)] for figure in (FIGURES if times else ())

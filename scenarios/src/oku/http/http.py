@@ -10,13 +10,13 @@ from typing import Unpack
 from oku.host_session import RequestResult
 from oku.http.call import Expected, HttpCall, RequestOptions
 from oku.http.http_client import HttpClient
-from oku.http.outbound_connection import TransportError
 from oku.http.outgoing_request import OutgoingRequest
 from oku.http.response import RequestError, Response
 from oku.http.scope import GIVEN_UP, NO_REASON, Scope, explain_exception
 from oku_core.accounting.outcome import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS
 from oku_core.http_client.cookies import CookieJar
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
+from oku_core.http_client.http1_connection import TransportError
 from oku_core.spec.values.check import list_codes, parse_expect_status
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.quantity import parse_duration_s

@@ -11,7 +11,7 @@ from yarl import URL
 from oku.http.outbound_connection import BuildHeaders, ClientOrigin, OutboundConnection
 from oku.http.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.connector import Way
+from oku_core.http_client.connector import OriginTable, Way
 from oku_core.http_client.request_head import build_origin, list_own_headers, write_headers
 from oku_core.http_client.tls import SpecTls
 from oku_core.spec.spec import Spec
@@ -21,7 +21,6 @@ from oku_core.spec.values.template import Rows, Template
 
 _MOST_PLANS = 2_000
 """How many URLs are remembered; scenarios that write the index into them by themselves have ever new ones."""
-_MOST_ORIGINS = 100
 _SWEEP_S, _SHORTEST_SWEEP_S = 0.25, 0.005
 MOST_KEPT_BYTES = 1 << 28
 """The longest body that a scenario can look at."""
@@ -80,7 +79,7 @@ class HttpClient:
         names = [*DEFAULT_HEADERS, "Host", "Proxy-Authorization", *(name for name, _ in self._headers)]
         self._common_names = frozenset(map(str.lower, names))
         self._plans: dict[tuple[str, str], RequestPlan] = {}
-        self._origins: dict[tuple[str, str | None, int | None], ClientOrigin] = {}
+        self._origins = OriginTable(self._build_origin)
         self._busy: set[OutboundConnection] = set()
         self._sweep_s = _SWEEP_S
         self.allow_timeout(spec.timeout_s)
@@ -97,24 +96,18 @@ class HttpClient:
         plan = self._plans.get(key)
         if plan is None:
             whole = build_plan_url(self.spec.base_url, url)
-            plan = RequestPlan(method.upper(), whole, self._columns, self.find_origin(build_origin(whole)))
+            origin = self._origins.find(build_origin(whole))
+            plan = RequestPlan(method.upper(), whole, self._columns, origin)
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
 
-    def find_origin(self, url: URL) -> ClientOrigin:
-        """Where the connections for a URL go."""
-        key = url.scheme, url.raw_host, url.port
-        origin = self._origins.get(key)
-        if origin is None:
-            if len(self._origins) >= _MOST_ORIGINS:
-                oldest = next(iter(self._origins))
-                self._origins.pop(oldest).idle.close()
-                self._plans.clear()
-            way = self._way if url.scheme == "http" else replace(self._way, tls=self._tls.build())
-            origin = self._origins[key] = ClientOrigin(url, way)
-        return origin
+    def _build_origin(self, url: URL) -> ClientOrigin:
+        """Where the connections to an origin go; plans may belong to the one that makes room for it."""
+        self._plans.clear()
+        way = self._way if url.scheme == "http" else replace(self._way, tls=self._tls.build())
+        return ClientOrigin(url, way)
 
     def build_head(
         self,
@@ -214,15 +207,14 @@ class HttpClient:
             self._sweeper = None
         for connection in list(self._busy):
             connection.expire()
-        for origin in self._origins.values():
-            origin.close()
+        self._origins.close()
 
     def _sweep(self) -> None:
         """Expire requests that take too long: one timer for all requests costs less than one for each."""
         now_ns = monotonic_ns()
         for connection in [each for each in self._busy if each.deadline_ns < now_ns]:
             connection.expire()
-        for origin in self._origins.values():
+        for origin in self._origins:
             origin.idle.close_expired(now_ns)
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 

@@ -6,29 +6,14 @@ from time import monotonic_ns
 
 from yarl import URL
 
-from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, TIMEOUT
-from oku_core.http_client.connector import OriginConnection, ProxyError, Way
-from oku_core.http_client.error_reason import CUT_SHORT
-from oku_core.http_client.http1_connection import Http1Connection
+from oku_core.accounting.outcome import CONNECT_ERROR, TIMEOUT
+from oku_core.http_client.connector import OriginConnection, Way
+from oku_core.http_client.http1_connection import Http1Connection, TransportError
 from oku_core.http_client.idle_pool import PooledConnector
 from oku_core.http_client.response_reader import ResponseReader
 
 BuildHeaders = Callable[[int], bytes]
 """Makes the headers of the request of an index, each with its line break."""
-
-
-class TransportError(Exception):
-    """There is no complete answer.
-
-    Attributes:
-        outcome: what the request counts as, a place in `OUTCOMES`.
-        cause: the error that was met, or a text of ours.
-    """
-
-    def __init__(self, outcome: int, cause: object) -> None:
-        super().__init__(str(cause))
-        self.outcome = outcome
-        self.cause = cause
 
 
 class OutboundConnection(Http1Connection, OriginConnection):
@@ -110,8 +95,6 @@ class OutboundConnection(Http1Connection, OriginConnection):
 
     def _fail(self, outcome: int, cause: object) -> None:
         waiter = self._waiter
-        if self._is_forwarded and outcome == DISCONNECTED and cause is not CUT_SHORT:
-            cause = ProxyError(cause if isinstance(cause, Exception) else None)
         self.close()
         if waiter is not None and not waiter.done():
             waiter.set_exception(TransportError(outcome, cause))
@@ -133,11 +116,10 @@ class ClientOrigin(PooledConnector[OutboundConnection]):
         super().__init__(url, way)
         self.proxy = way.proxy
         self.build_common: BuildHeaders | None = None
-        self._is_forwarded = way.proxy is not None and url.scheme != "https"
 
     async def open(self, deadline_ns: int) -> OutboundConnection:
         """Make a connection until a time of the monotonic clock; `TransportError` if there is none."""
-        connection = OutboundConnection(is_forwarded=self._is_forwarded)
+        connection = OutboundConnection(is_forwarded=self.is_forwarded)
         try:
             async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
                 await self.connect(connection)

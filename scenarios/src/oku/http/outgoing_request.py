@@ -7,11 +7,11 @@ from yarl import URL
 
 from oku.http.call import RequestOptions
 from oku.http.http_client import MOST_KEPT_BYTES, Answer, HttpClient
-from oku.http.outbound_connection import TransportError
 from oku.http.request_body import Body, encode_data, encode_fields, encode_files, encode_json
 from oku.http.request_plan import RequestPlan, check_value
 from oku_core.accounting.outcome import PROTOCOL_ERROR
-from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.cookies import CookieJar, add_cookies, may_set_cookies
+from oku_core.http_client.http1_connection import TransportError
 from oku_core.http_client.redirects import NOT_A_URL, REDIRECTIONS, Hop, RedirectChain, RedirectError
 from oku_core.http_client.request_head import METHODS_WITHOUT_BODY, build_basic
 from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
@@ -166,13 +166,8 @@ class OutgoingRequest:
 
     def _add_cookies(self, own: _Headers, cookies: CookieJar, *, is_foreign: bool) -> _Headers:
         """Headers with the cookies that servers have set, in addition to a given `Cookie` header."""
-        if not (value := cookies.find(self.url, time())):
-            return own
-        given = next((text for name, text in own if name.lower() == "cookie"), None)
-        if given is None and not is_foreign:
-            given = self._client.find_header("cookie", self._index)
-        others = [pair for pair in own if pair[0].lower() != "cookie"]
-        return [*others, ("Cookie", merge_cookies(given, value) if given else value)]
+        common = "" if is_foreign else self._client.find_header("cookie", self._index)
+        return add_cookies(own, cookies.find(self.url, time()), common)
 
 
 def _encode_body(options: RequestOptions) -> Body | None:

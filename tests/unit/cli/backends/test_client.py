@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
+from tests.kit.runs.begun_run import build_begun
 from tests.unit.cli.follow.test_follower import SUMMARY
 
 from oku_cli.backends.client import Client, RunGoneError, UploadNeededError
@@ -139,8 +140,8 @@ async def test_what_is_no_answer_of_a_coordinator_is_one_line(content: bytes) ->
 
 
 SUBMISSIONS: dict[str, tuple[int, dict[str, object]]] = {
-    '"new"': (201, {"run": "r1", "state": "pending"}),
-    '"known"': (200, {"run": "r1", "state": "paused"}),
+    '"new"': (201, {"run": "r1", "state": "pending", "engine": "httptools"}),
+    '"known"': (200, {"run": "r1", "state": "paused", "engine": "httptools"}),
     '"taken"': (422, {"error": "another spec"}),
     '"files"': (424, {"error": "upload ca.pem first"}),
     '"deleted by another Oku"': (410, {"error": "r1 was deleted", "summary": {"run": "r1"}}),
@@ -160,9 +161,9 @@ async def test_a_submission_with_a_key_says_whether_its_run_is_new() -> None:
     application = web.Application()
     application.router.add_post("/api/runs", take_spec)
     async with TestServer(application) as server, build_client(server) as client:
-        assert await client.submit({}) == "r1"
-        assert await client.submit_once({}, (), "new") == ("r1", RunState.PENDING, True)
-        assert await client.submit_once({}, (), "known") == ("r1", RunState.PAUSED, False)
+        assert (await client.submit({})).run == "r1"
+        assert await client.submit_once({}, (), "new") == (build_begun(), True)
+        assert await client.submit_once({}, (), "known") == (build_begun(RunState.PAUSED), False)
         with pytest.raises(UserError, match="another spec"):
             await client.submit_once({}, (), "taken")
         with pytest.raises(UploadNeededError, match=r"upload ca\.pem first"):

@@ -44,6 +44,18 @@ def test_two_runs_are_compared(
     assert document["differences"] == [{"key": "requests", "a": 5, "b": 6}]
 
 
+def test_a_pipeline_fails_for_runs_that_are_slower_or_not_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 1 and the reason is on standard error; --allow-undecided lets unjudged runs pass."""
+    assert call_oku(monkeypatch, "compare", "r1", "r2", "--fail-if", "slower") == 1
+    assert capsys.readouterr().err == "oku: --fail-if slower: A and B are not judged by each other\n"
+    assert call_oku(monkeypatch, "compare", "r1", "r2", "--fail-if", "slower", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "not_comparable"
+    assert call_oku(monkeypatch, "compare", "r1", "r2", "--fail-if", "slower", "--allow-undecided") == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -55,6 +67,7 @@ def test_two_runs_are_compared(
             "oku: --json and --html: only one of them can go to standard",
         ),
         (["r1", "r2", "--json", "c.json"], "oku: --json: prints to standard output and takes no file"),
+        (["r1", "r2", "--fail-if", "faster"], "oku: Invalid value for '--fail-if': 'faster' is not 'slower'"),
         (["r1"], "oku: Missing argument 'B'"),
     ],
 )

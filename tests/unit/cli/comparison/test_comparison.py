@@ -18,6 +18,7 @@ def test_a_run_is_judged_by_another(
     """Every quantile has a verdict, but those of too few requests."""
     comparison = compare_runs(make_run(1), make_run(2, median_us=median_us), mask=dict)
     assert comparison.verdict is verdict
+    assert comparison.fails_as_slower() is (verdict is Verdict.SLOWER)
     assert comparison.reasons == []
     assert [each.quantile for each in comparison.quantiles] == ["p50", "p90", "p95", "p99", "p99_9"]
     p50, p99_9 = comparison.quantiles[0], comparison.quantiles[-1]
@@ -37,6 +38,8 @@ def test_runs_that_cannot_be_judged_are_shown_all_the_same(make_run: Callable[..
     comparison = compare_runs(make_run(1), other, mask=dict)
     assert comparison.verdict is Verdict.NOT_COMPARABLE
     assert not comparison.is_judged
+    assert comparison.fails_as_slower()
+    assert not comparison.fails_as_slower(allows_undecided=True)
     assert all(each.change is None for each in comparison.quantiles)
     assert comparison.quantiles[0].b_interval_ms is not None
     assert compare_runs(make_run(1), other, mask=dict, despite=["method"]).is_judged

@@ -23,6 +23,7 @@ from oku_core.summary.summary import Summary
 from oku_core.summary.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
+ORDERED = {"run": "r", "state": "pausing", "engine": "httptools", "error": "not now"}
 SUMMARY = build_summary(
     run="r", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
     requests=1, accounted=1, resent_at_most=0,
@@ -115,7 +116,7 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     async def pause(_: web.Request) -> web.Response:
         if status == NEVER:
             await asyncio.Event().wait()
-        return web.json_response({"run": "r", "state": "pausing", "error": "not now"}, status=status)
+        return web.json_response(ORDERED, status=status)
 
     app = web.Application()
     app.add_routes([web.get("/api/runs/r/ticks", send_no_ticks), web.post("/api/runs/r/pause", pause)])
@@ -161,7 +162,7 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
     asked: list[float] = []
 
     async def pause(_: web.Request) -> web.Response:
-        return web.json_response({"run": "r", "state": "pausing", "error": "not now"}, status=pause_status)
+        return web.json_response(ORDERED, status=pause_status)
 
     async def probe(_: web.Request) -> web.Response:
         asked.append(asyncio.get_running_loop().time())
@@ -213,7 +214,7 @@ def serve_orders(orders: list[str], status: int = 202) -> web.Application:
 
     async def take(request: web.Request) -> web.Response:
         orders.append(request.path)
-        return web.json_response({"run": "r", "state": "cancelling", "error": "not now"}, status=status)
+        return web.json_response(ORDERED, status=status)
 
     async def be_ready(_: web.Request) -> web.Response:
         return web.Response()

@@ -1,8 +1,10 @@
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.runs.begun_run import build_begun
 
 from oku_cli.backends.client import ConflictError, Submitted
 from oku_cli.backends.coordinator_ref import UnreachableError
@@ -72,18 +74,21 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def begin(**answers: Sequence[object]) -> tuple[str, list[str]]:
     """Begin a run; gives its id, and the calls that were made for it."""
     coordinator: Any = Coordinator(**answers)
-    run = await submit_once(coordinator, {"requests": 5}, (), "k1", KeyNotice("k1"))
-    return run, coordinator.calls
+    begun = await submit_once(coordinator, {"requests": 5}, (), "k1", KeyNotice("k1"))
+    return begun.run, coordinator.calls
 
 
 async def test_what_is_done_with_a_run_depends_on_its_state(capsys: pytest.CaptureFixture[str]) -> None:
     """Only one that is paused is resumed; whatever else it does, or has done, is left alone."""
-    assert await begin(submitted=[Submitted("r1", RunState.PENDING, is_new=True)]) == ("r1", ["submit"])
+    assert await begin(submitted=[Submitted(build_begun(), is_new=True)]) == (
+        "r1",
+        ["submit"],
+    )
     assert capsys.readouterr().err == ""
     for state in RunState:
         is_paused = state in (RunState.PAUSED, RunState.PAUSING)
         calls = ["submit", "resume"] if is_paused else ["submit"]
-        submitted = [Submitted("r1", state, is_new=False)]
+        submitted = [Submitted(build_begun(state), is_new=False)]
         assert await begin(submitted=submitted, resumed=[RunState.PENDING]) == ("r1", calls), state
         assert capsys.readouterr().err == f"run r1 has the key k1 and is {state}\n"
 
@@ -94,14 +99,14 @@ async def test_a_run_that_is_being_paused_is_resumed_once_it_is(make_summary: Ma
     """
     not_yet = ConflictError("run r1 is pausing, it cannot become pending")
     _, calls = await begin(
-        submitted=[Submitted("r1", RunState.PAUSING, is_new=False)],
+        submitted=[Submitted(build_begun(RunState.PAUSING), is_new=False)],
         resumed=[not_yet, not_yet, RunState.PENDING],
         summaries=[make_summary(state=RunState.PAUSING), make_summary(state=RunState.PAUSED)],
     )
     assert calls == ["submit", "resume", "summary", "resume", "summary", "resume"]
     for state in (RunState.RUNNING, RunState.COMPLETED, RunState.CANCELLED):
         _, calls = await begin(
-            submitted=[Submitted("r1", RunState.PAUSED, is_new=False)],
+            submitted=[Submitted(build_begun(RunState.PAUSED), is_new=False)],
             resumed=[ConflictError("it cannot become pending")],
             summaries=[make_summary(state=state)],
         )
@@ -116,8 +121,8 @@ async def test_a_call_whose_answer_was_lost_is_repeated(
     run, calls = await begin(
         submitted=[
             gone,
-            Submitted("r1", RunState.PAUSED, is_new=False),
-            Submitted("r1", RunState.PAUSED, is_new=False),
+            Submitted(build_begun(RunState.PAUSED), is_new=False),
+            Submitted(build_begun(RunState.PAUSED), is_new=False),
         ],
         resumed=[gone, RunState.PENDING],
     )
@@ -132,7 +137,7 @@ async def test_a_coordinator_that_stays_away_is_given_up(monkeypatch: pytest.Mon
     with pytest.raises(UnreachableError, match="no answer"):
         await begin(submitted=[UnreachableError("no answer")])
     with pytest.raises(UserError, match="another spec"):
-        await begin(submitted=[UserError("another spec"), Submitted("r1", RunState.PENDING, is_new=True)])
+        await begin(submitted=[UserError("another spec"), Submitted(build_begun(), is_new=True)])
 
 
 def test_a_deleted_run_is_shown_as_it_ended(
@@ -140,10 +145,13 @@ def test_a_deleted_run_is_shown_as_it_ended(
 ) -> None:
     """With its exit code and its files, and without a command to resume it."""
     file = tmp_path / "summary.json"
-    watch = Watch(as_json=True, summary_file=str(file))
+    page = tmp_path / "report.html"
+    watch = Watch(as_json=True, summary_file=str(file), html_file=str(page))
     for state, code in ((RunState.COMPLETED, ExitCode.COMPLETED), (RunState.FAILED, ExitCode.CUT_SHORT)):
         summary = make_summary(state=state)
-        assert finish_deleted(summary, watch, "run r1, which has the key k1, was deleted") is code
+        ending = finish_deleted(summary, watch, "run r1, which has the key k1, was deleted")
+        assert asyncio.run(ending) is code
+        assert f"run {summary.run} was deleted" in page.read_text()
         output = capsys.readouterr()
         assert output.out.strip() == file.read_text().strip()
         assert output.err.startswith("run r1, which has the key k1, was deleted\n")
@@ -151,7 +159,7 @@ def test_a_deleted_run_is_shown_as_it_ended(
     # A run that was deleted before its end has no verdict.
     watch = Watch(junit_file=str(tmp_path / "oku.xml"))
     reason = "run r1, which has the key k1, was deleted"
-    code = finish_deleted(make_summary(state=RunState.PAUSED), watch, reason)
+    code = asyncio.run(finish_deleted(make_summary(state=RunState.PAUSED), watch, reason))
     assert code is ExitCode.CUT_SHORT
     said = f"{reason} before its end; it is not sent again, another run needs another key"
     output = capsys.readouterr()

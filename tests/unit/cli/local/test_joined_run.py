@@ -4,7 +4,9 @@ from typing import Any, Self
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.transactions import change, read
+from tests.kit.runs.begun_run import build_begun
 
+from oku_cli.backends.client import BegunRun
 from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.backends.data_dir import DataDir, RunningStack
 from oku_cli.exit_code import ExitCode
@@ -77,13 +79,10 @@ async def join(
     monkeypatch.setattr(joined_run, "Client", ending)
     monkeypatch.setattr(joined_run, "Follower", ending)
 
-    async def send(_: object) -> str:
-        return "r1"
+    async def send(*_: object, **__: object) -> BegunRun:
+        return build_begun()
 
-    async def upload(*_: object, **__: object) -> str:
-        return "r1"
-
-    monkeypatch.setattr(joined_run, "send_start", upload)
+    monkeypatch.setattr(joined_run, "send_start", send)
     start = RunStart(send=send, resumed="r1")
     run = JoinedRun(folder, PLAN, start, Watch(quiet=True), Interrupts(action))
     code = await run.carry_out()

@@ -77,11 +77,13 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
 def test_one_worker_sends_and_half_the_processors_answer() -> None:
     """The spec may say otherwise; a run against other servers starts no delay server."""
     plan = local_run.build_stack_plan(Spec())
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (1, 4, "0s", 0)
+    # Without a target, the delay is that of a service, and two workers share the requests.
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 4, "lognormal:20ms,0.5", 0)
     assert local_run.build_stack_plan(Spec(workers=40, concurrency=10)).workers == 10
     plan = local_run.build_stack_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local_run.build_stack_plan(Spec(urls=(Url("http://h/"),))).servers == 0
+    plan = local_run.build_stack_plan(Spec(urls=(Url("http://h/"),)))
+    assert (plan.workers, plan.servers) == (1, 0)
     # A concurrency that needs more files than allowed is refused.
     with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
         local_run.build_stack_plan(Spec(workers=2, concurrency=32_000, servers=1))

@@ -36,6 +36,9 @@ def test_the_headline_names_the_run_its_state_and_its_account(
     # The headline names target and load. They stand between the run and its account.
     summary = make_summary(target="http://h/{i}", load="5/s for 200 s")
     assert render(build_headline(summary, None))[1].rstrip() == "http://h/{i} · 5/s for 200 s"
+    # Why the engine is not the fastest stands behind the load.
+    summary = make_summary(load="5/s for 200 s", engine_reason="needs a proxy")
+    assert render(build_headline(summary, None))[1].rstrip() == "5/s for 200 s · aiohttp: needs a proxy"
     # What does not fit into one line has two. Nothing is left hanging between them.
     summary = make_summary(target=f"http://h/{'x' * 60}", load="5/s for 200 s")
     lines = [line.rstrip() for line in render(build_headline(summary, None), 70)]

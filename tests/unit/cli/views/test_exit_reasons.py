@@ -149,13 +149,32 @@ def test_advice_is_about_what_was_answered(make_summary: MakeSummary) -> None:
     assert advice == "no connection could be made: the TLS handshake failed, check scheme and port of the URL"
     # Advice is about what was answered.
     for outcome, reason, said in [
-        ("protocol_error", "more than 10 redirections", "redirections did not lead to a response: more"),
+        (
+            "protocol_error",
+            "more than 10 redirections",
+            "redirections did not end: curl -IL shows where they lead",
+        ),
         ("protocol_error", "a redirection to what is not a URL", "redirections did not lead to a response"),
-        ("disconnected", "the response was cut short", "no response was complete: the server, or"),
+        ("disconnected", "the response was cut short", "no response was complete: look for a crash"),
         (
             "connect_error",
             "the proxy has answered with status 407",
-            "no connection could be made: the proxy refuses",
+            "the proxy asks for a user and a password: --proxy http://USER:PASSWORD@HOST:PORT",
+        ),
+        (
+            "connect_error",
+            "the proxy has answered with status 403",
+            "the proxy made no connection to the target",
+        ),
+        (
+            "connect_error",
+            "the proxy hung up",
+            "the proxy did not answer: check scheme, host and port of --proxy",
+        ),
+        (
+            "connect_error",
+            "proxy: refused",
+            "the proxy did not answer: check scheme, host and port of --proxy",
         ),
     ]:
         failures = [FailureSummary(outcome=Outcome(outcome), reason=reason, requests=2)]
@@ -195,6 +214,7 @@ def test_a_run_that_failed_entirely_says_what_to_check(make_summary: MakeSummary
     for statuses, said in [
         ({"201": 5}, "no response has the expected status: --expect-status 2xx takes all of these for ok"),
         ({"404": 5}, "no response has the expected status: check path, method and headers"),
+        ({"407": 5}, "the proxy asks for a user and a password"),
         ({"201": 1, "500": 4}, "no response has the expected status: check path, method and headers"),
     ]:
         # Statuses that do not count as ok say what to check.

@@ -59,22 +59,24 @@ def make_rate(run: str) -> ListedRun:
     )
 
 
-def test_each_run_has_its_load(render: Render) -> None:
-    """It has a line of its own where it does not fit."""
-    row = make_rate("261122-201929-84jt")
-    head, line = render(build_runs_table([replace(row, load="200/s for 9 s")]), 110)
-    assert head.split() == ["run", "state", "requests", "accounted", "ok", "created", "load", "name"]
-    assert line.rstrip().endswith("17:05  200/s for 9 s  nightly")
+def test_each_run_has_its_target_and_load(render: Render) -> None:
+    """Runs with the same load are told apart; both have a line of their own where they do not fit."""
+    row = replace(make_rate("261122-201929-84jt"), target="http://10.0.0.1/a")
+    short = replace(row, run="3psn", target="a.py", load="9/s for 9 s")
+    head, line = render(build_runs_table([short]), 110)
+    heads = ["run", "state", "requests", "accounted", "ok", "created", "target", "and", "load", "name"]
+    assert head.split() == heads
+    assert line.rstrip().endswith("17:05  a.py · 9/s for 9 s  nightly")
     head, line, load = render(build_runs_table([row]), 80)
     assert head.split() == ["run", "state", "requests", "accounted", "created", "name"]
     assert line.split()[-2:] == ["17:05", "nightly"]
-    assert load.rstrip() == "  5,000/s for 10 min, 3,000,000 requests"
+    assert load.rstrip() == "  http://10.0.0.1/a · 5,000/s for 10 min, 3,000,000 requests"
     text = "\n".join(line.strip() for line in render(build_runs_table([row]), 50))
     assert text.splitlines()[1:] == [
         "3,000,000 of 3,000,000 accounted",
         "100 % ok",
         "2026-02-01 17:05",
-        "5,000/s for 10 min, 3,000,000 requests",
+        "http://10.0.0.1/a · 5,000/s for 10 min, 3,000,0…",
         "nightly",
     ]
 

@@ -22,6 +22,10 @@ def test_the_end_screen_speaks_of_iterations(render: Render) -> None:
     """Only the requests by name are requests."""
     lines = [line.strip() for line in render(build_screen(build_user_code_run(phases=[make_phase("soak")])))]
     text = "\n".join(lines)
+    # Requests come first; the time of an iteration, with its pauses, is no latency.
+    heads = [line.split()[0] for line in lines if line.startswith(("Requests by", "outcomes", "iteration "))]
+    assert heads == ["Requests", "outcomes", "iteration"]
+    assert not any(line.startswith("latency") for line in lines)
     assert "1,000 of 1,000 iterations accounted" in lines
     assert "500 iterations/s over 2.0 s" in text
     assert "10 iterations, 1.00 %: iterations that raised or took too long are in no latency" in " ".join(
@@ -78,7 +82,9 @@ def test_markdown_speaks_of_iterations_and_has_tracebacks_and_requests() -> None
     assert "| accounted | 1,000 of 1,000 iterations |" in lines
     assert "| outcome | reason | iterations | share | first index | last index |" in lines
     assert lines.count("    ValueError: <no>") == 2
+    assert "|  | iteration |" in lines
     at = lines.index("### Requests by name")
+    assert at < lines.index("| accounted | 1,000 of 1,000 iterations |")
     assert lines[at + 2 :][:4] == [
         "| name | requests | ok | failed | rate | p50 | p95 | p99 | bytes |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -174,6 +174,19 @@ async def test_user_code_is_refused_in_one_line(client: Client, ledger: Ledger) 
     assert read(ledger, fetch_run, "before").state == RunState.PAUSED
 
 
+async def test_a_retry_may_be_of_some_failures(client: Client) -> None:
+    """The query says which; an outcome that requests cannot fail with is refused."""
+    run = await submit(client)
+    await call(client, "POST", f"/api/runs/{run}/pause")
+    for query, text in (
+        ("outcome=ok", "outcome: ok is not one of unexpected_status, timeout"),
+        ("target=x", f"--target: x is not in run {run}, which has no target with a name"),
+        ("reason=status+500&reason=other", f"run {run} has no failed request of these to retry"),
+    ):
+        status, document = await call(client, "POST", f"/api/runs/{run}/retry?{query}")
+        assert (status, document["error"][: len(text)]) == (400, text)
+
+
 async def test_runs_are_listed_in_pages(client: Client) -> None:
     """Each answer says where the next one is, and none is large, however large specs are."""
     ids = [await submit(client, body="x" * 100_000, method="POST") for _ in range(7)]
@@ -238,10 +251,10 @@ async def test_a_wrong_page_is_refused(client: Client) -> None:
 
 
 async def test_the_target_of_a_listed_run_has_no_secrets(client: Client) -> None:
-    """It has scheme, host and port, and nothing of what may stand before and after them."""
+    """It has scheme, host, port and path, and nothing of what may stand before and after them."""
     await submit(client, url="http://user:pass@example.org:8080/{i}?key=abc")
     _, runs = await call(client, "GET", "/api/runs")
-    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080", "aiohttp")
+    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080/{i}?…", "httptools")
 
 
 async def test_the_history_of_a_run_is_told(client: Client) -> None:

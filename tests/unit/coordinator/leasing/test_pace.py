@@ -21,6 +21,8 @@ def test_for_half_a_minute_after_a_loss_workers_go_about_a_second_ahead() -> Non
     pace = Pace()
     pace.adjust(2, now=100.0)
     assert allow(pace) == 12_000
+    # At the start it is ten windows, then half a second of its work.
+    assert [pace.choose_allowance(Spec(), WINDOW, rate_rps=rps, taken=50) for rps in (0, 9e3)] == [1000, 4500]
     assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=1_000_000) == 1_050
     assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=300) == 600
     pace.record_loss(101.0)

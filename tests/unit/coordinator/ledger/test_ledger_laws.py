@@ -225,7 +225,7 @@ class WorkedLease:
             phase=self.phase, name=name, outcomes=list(outcomes.values()), not_sent=causes,
             statuses=dict(statuses), bytes_received=7 * len(mine),
             per_second=seconds, sent_per_second=dict(sent), reasons=failures.build_reasons(),
-            failed=failures.build_failed(),
+            failed=failures.build_failed(), failed_reasons=failures.build_failed_reasons(),
             times={time: held.build_latency() for time, held in times.items() if held.total},
         )  # fmt: skip
 

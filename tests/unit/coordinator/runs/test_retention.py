@@ -3,6 +3,7 @@ import os
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.kit.coordinators.transactions import change, read
 
@@ -22,7 +23,7 @@ from oku_coordinator.runs.retention import (
 from oku_coordinator.settings import RetentionRule
 from oku_core.accounting.run_state import RunState
 from oku_core.json_reader import JsonDecoder
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.summary.summary import Summary
 
 
@@ -138,6 +139,10 @@ async def test_a_key_with_another_spec_is_refused_in_one_line(ledger: Ledger) ->
     refusal = "key k1 belongs to run r1, which has another spec"
     with pytest.raises(KeyTakenError, match=re.escape(f"{refusal} (it differs in requests, workers)")):
         find_submitted(ledger, "k1", OTHER)
+    # The engine that was chosen for the run is no difference. The same engine, named, is one.
+    named = msgspec.structs.replace(SPEC, engine=Engine.HTTPTOOLS)
+    with pytest.raises(KeyTakenError, match=re.escape(f"{refusal} (it differs in engine)")):
+        find_submitted(ledger, "k1", named)
     change(ledger, change_state, "r1", RunState.CANCELLED, 2.0)
     await delete_run(ledger, "r1", 3.0)
     with pytest.raises(KeyTakenError, match=f"{refusal}$"):

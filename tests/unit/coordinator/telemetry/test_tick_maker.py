@@ -18,8 +18,9 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
+from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Target
 from oku_core.summary.tick import TargetTick
 
@@ -35,7 +36,7 @@ def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
 def build_standing(leases: Mapping[str, list[int]] = {}, leased: int = 100) -> Standing:
     """A run that has been active since 10 s, with 300 requests accounted, some of them of open leases."""
     record = RunRecord(
-        run="r1", name="", requests=1000, engine="aiohttp", target="",
+        run="r1", name="", requests=1000, engine=EngineChoice(Engine.AIOHTTP), target="",
         spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
         started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, periods=1, last_checkpoint_at=None,
         resent_at_most=7, served=None, outcomes=make_counts(290, unexpected_status=10), is_broken=False,

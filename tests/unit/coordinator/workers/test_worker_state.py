@@ -86,8 +86,8 @@ def test_what_was_taken_never_falls() -> None:
     """Checkpoints may come out of order."""
     rate = RunRate("r1")
     for taken in (10, 30, 20):
-        rate.record_taken(taken)
-    assert rate.taken == 30
+        rate.record_taken(taken, rate_rps=5.0)
+    assert (rate.taken, rate.early_rps) == (30, 5.0)
 
 
 def test_a_record_tells_of_the_leases_of_its_process_alone(tmp_path: Path) -> None:

@@ -253,24 +253,29 @@ def test_rows_are_read_as_the_file_has_them(
     text = io.StringIO()
     csv.writer(text).writerows([columns, *table])
     lines = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in table)
-    expected = [
-        dict(zip(columns, table[index % len(table)], strict=True)) for index in range(start, start + length)
-    ]
+    wanted, rows = range(start, start + length), [dict(zip(columns, row, strict=True)) for row in table]
     for name, content in (("t.csv", text.getvalue()), ("t.jsonl", lines)):
         (folder / name).write_bytes(content.encode())
         scanned, found = scan_table(folder, name)
-        wanted = range(start, start + length)
-        assert (
-            read_rows(ScannedFile(folder / name, folder / "index", scanned, found.rows), wanted) == expected
-        )
+        has_whole = name == "t.jsonl"  # a line of JSON is there as it is, too
+        expected = [row | ({"row": json.dumps(row)} if has_whole else {}) for row in rows]
+        read = read_rows(ScannedFile(folder / name, folder / "index", scanned, found.rows), wanted)
+        assert read == [expected[index % len(table)] for index in wanted]
 
 
 def test_a_line_of_json_may_lack_what_no_request_uses(tmp_path: Path) -> None:
     """Its row lacks it, too; numbers stay as they are written."""
-    (tmp_path / "t.jsonl").write_text('{"a": 1.50, "b": "x"}\n{"a": true, "other": 1}\n')
+    texts = ('{"a": 1.50, "b": "x"}', '{"a": true, "other": 1}')
+    (tmp_path / "t.jsonl").write_text("\n".join((*texts, "")))
     table, found = scan_table(tmp_path, "t.jsonl", "a")
     rows = read_rows(ScannedFile(tmp_path / "t.jsonl", tmp_path / "index", table, found.rows), range(3))
-    assert rows == [{"a": "1.50", "b": "x"}, {"a": "true"}, {"a": "1.50", "b": "x"}]
+    one, other = {"a": "1.50", "b": "x", "row": texts[0]}, {"a": "true", "row": texts[1]}
+    assert rows == [one, other, one]
+    # A column of that name is no whole row.
+    (tmp_path / "t.jsonl").write_text('{"row": 1}\n')
+    table, found = scan_table(tmp_path, "t.jsonl", "row")
+    rows = read_rows(ScannedFile(tmp_path / "t.jsonl", tmp_path / "index", table, found.rows), range(1))
+    assert rows == [{"row": "1"}]
     # Long rows are read some at a time.
     value = "x" * 1_000_000
     (tmp_path / "t.csv").write_text("a\n" + f"{value}\n" * 20)

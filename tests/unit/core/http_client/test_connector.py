@@ -1,14 +1,24 @@
 """How connections are made and how long that took, with a network that the test is."""
 
 import asyncio
+import socket
 import ssl
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from yarl import URL
 
 from oku_core.http_client import connector
-from oku_core.http_client.connector import Connector, OriginConnection, ProxyError, Way
+from oku_core.http_client.connector import (
+    MOST_ORIGINS,
+    Connector,
+    OriginConnection,
+    OriginTable,
+    ProxyError,
+    Way,
+)
+from oku_core.http_client.idle_pool import PooledConnector
 
 
 class Network:
@@ -122,3 +132,31 @@ async def test_closing_gives_up_a_lookup(network: Network) -> None:
     Connector(URL("http://name.example"), Way()).close()
     assert network.is_closed
     assert network.asked == ("name.example", 80, None)
+
+
+async def test_a_table_of_origins_makes_room_without_cutting_a_request_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The oldest origin loses its idle connections; a request that waits for its lookup goes on."""
+    loop, is_found = asyncio.get_running_loop(), asyncio.Event()
+
+    async def look_up(*_: object, **__: object) -> list[Any]:
+        await is_found.wait()
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 80))]
+
+    monkeypatch.setattr(loop, "getaddrinfo", look_up)
+    monkeypatch.setattr(loop, "create_connection", AsyncMock())
+    table: OriginTable[PooledConnector[Any]] = OriginTable(lambda url: PooledConnector(url, Way()))
+    oldest = table.find(URL("http://oldest.example/a"))
+    assert table.find(URL("http://oldest.example:80/b")) is oldest
+    idle = MagicMock(is_usable=True)
+    oldest.idle.rest(idle, 0)
+    others = [table.find(URL(f"http://host-{number}.example/")) for number in range(MOST_ORIGINS)]
+    assert (list(table), idle.close.call_count) == (others, 1)
+    going_on, given_up = (asyncio.ensure_future(each.connect(Connection())) for each in (oldest, others[0]))
+    await asyncio.sleep(0)
+    table.close()
+    await asyncio.wait([given_up])
+    is_found.set()
+    await going_on
+    assert given_up.cancelled()

@@ -10,8 +10,8 @@ from oku_core.http_client.cookies import (
     MOST_COOKIES_OF_DOMAIN,
     MOST_DOMAINS,
     CookieJar,
+    add_cookies,
     may_set_cookies,
-    merge_cookies,
     parse_date,
 )
 
@@ -331,17 +331,22 @@ def test_a_domain_whose_cookies_were_deleted_takes_no_room() -> None:
     assert find(jar) == "session=1"
 
 
-@pytest.mark.parametrize(
-    ("given_by_user", "kept", "sent"),
-    [
-        ("", "a=1", "a=1"),
-        ("b=2", "a=1", "b=2; a=1"),
-        ("a=0; b=2;", "a=1", "b=2; a=1"),
-        ("a=x==", "b=1", "a=x==; b=1"),
-    ],
-)
-def test_cookies_of_the_user_stand_beside_those_of_the_server(
-    given_by_user: str, kept: str, sent: str
-) -> None:
-    """Of two with one name, the server's counts."""
-    assert merge_cookies(given_by_user, kept) == sent
+def test_cookies_of_the_user_stand_beside_those_of_the_server() -> None:
+    """Of two with one name, the server's counts; without one of the server, nothing is altered."""
+    table = [
+        ([], "", "a=1", ["a=1"]),
+        (["b=2"], "", "a=1", ["b=2; a=1"]),
+        (["a=0; b=2;"], "", "a=1", ["b=2; a=1"]),
+        (["a=x=="], "", "b=1", ["a=x==; b=1"]),
+        (["b=2", "c=3"], "", "a=1", ["b=2; c=3; a=1"]),
+        ([], "b=2;c=3", "a=1", ["b=2; c=3; a=1"]),
+        (["b=2"], "c=3", "a=1", ["b=2; a=1"]),
+        (["b=2;"], "", "", ["b=2;"]),
+    ]
+    found = []
+    for own, common, kept, _ in table:
+        headers = [("A", "b"), *(("cookie", value) for value in own), ("C", "d")]
+        sent = add_cookies(headers, kept, common)
+        assert [header for header in sent if header[0] in ("A", "C")] == [("A", "b"), ("C", "d")]
+        found.append((own, common, kept, [value for name, value in sent if name.lower() == "cookie"]))
+    assert found == table

@@ -31,6 +31,7 @@ from oku_core.accounting.outcome import (
 from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
     MOST_INNER_PARTS,
+    MOST_REASON_RANGES,
     MOST_TRACEBACKS,
     Checkpoint,
     CheckpointBatch,
@@ -168,6 +169,7 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
         and len(set(keys)) == len(keys)
         and all(map(is_possible_part, checkpoint.parts))
         and is_possible_failed(checkpoint, taken - in_flight)
+        and not any(part.failed_reasons for part in checkpoint.parts)  # nothing is listed
         and all(count.last < length for part in checkpoint.parts for count in part.reasons)
         and all(0 <= strained <= covered for strained in (figures.saturated, figures.lagged))
         and all(
@@ -380,6 +382,7 @@ _MUTATIONS: dict[str, Callable[[st.DataObject, Any], Any]] = {
     "sent_per_second": mutate_sent,
     "reasons": mutate_reasons,
     "failed": mutate_failed,
+    "failed_reasons": lambda _, value: value | {Outcome.TIMEOUT: [1]},
     "times": mutate_times,
 }
 
@@ -626,3 +629,36 @@ def test_tracebacks_are_bounded(tracebacks: dict[str, str], *, is_true: bool) ->
     """In number and in length, so that no message of a worker is endless."""
     fault = find_fault(build_checkpoint(tracebacks=tracebacks), 10)
     assert fault == (None if is_true else "there are too many tracebacks, or one is too long")
+
+
+def test_the_reasons_of_listed_positions_are_those_of_requests() -> None:
+    """There is one for each position, of its outcome, and no more of them than requests with that reason."""
+    for runs, fault in (
+        ([2, -2], None),
+        ([0, 2, 0], None),
+        ([2, 2, 2], "are not runs"),
+        ([2], "1 positions that are timeout have a reason, but others are listed"),
+        ([2, -3], "4 positions that are timeout have a reason, but others are listed"),
+        ([1, 2, -1], "or there is no such reason"),
+        ([3, 2, -1], "or there is no such reason"),
+    ):
+        part = build_part(failed={Outcome.TIMEOUT: [1, 3]}, failed_reasons={Outcome.TIMEOUT: runs})
+        found = find_fault(build_checkpoint(parts=[part]), 10)
+        assert (found is None) if fault is None else (fault in (found or "")), (runs, found)
+    reasons = [part.reasons[0], *(ReasonCount(2, *each, 0, 9) for each in (("a", 2), ("b", 1)))]
+    part = msgspec.structs.replace(part, failed_reasons={Outcome.TIMEOUT: [2, -2]}, reasons=reasons)
+    found = find_fault(build_checkpoint(parts=[part]), 10)
+    assert found is not None
+    assert found.startswith("more positions are timeout for a reason than requests")
+    alternating = [1, 2] * (MOST_REASON_RANGES // 2) + [1]
+    reasons = [ReasonCount(2, reason, 10**5, 0, 9) for reason in ("a", "b")]
+    part = build_part(
+        outcomes=make_counts(0, timeout=2 * 10**5), reasons=reasons, statuses={}, times={},
+        per_second={3: make_counts(0, timeout=2 * 10**5)},
+        failed={Outcome.TIMEOUT: [0, len(alternating)]}, failed_reasons={Outcome.TIMEOUT: alternating},
+    )  # fmt: skip
+    checkpoint = build_checkpoint(parts=[part], done=10**6, end=10**6, in_flight=[])
+    assert (
+        find_fault(checkpoint, 10**6)
+        == "16385 runs of positions have a reason, but 16384 is the most to keep"
+    )

@@ -78,9 +78,9 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("concurrency", "20M", "20M is not at most 10_000_000"),
     ("workers", 0, "0 is not at least 1"),
     ("workers", 10_001, "10001 is not at most 10_000"),
-    ("engine", "steam", "steam is not one of aiohttp, httptools, nghttp2, python, locust"),
-    ("engine", None, "null is not one of aiohttp, httptools, nghttp2, python, locust"),
-    ("engine", ["aiohttp"], "['aiohttp'] is not one of aiohttp, httptools, nghttp2, python, locust"),
+    ("engine", "steam", "steam is not one of auto, aiohttp, httptools, nghttp2, python, locust"),
+    ("engine", None, "null is not one of auto, aiohttp, httptools, nghttp2, python, locust"),
+    ("engine", ["aiohttp"], "['aiohttp'] is not one of auto, aiohttp, httptools, nghttp2, python, locust"),
     ("timeout", 0, "0 is not at least 1ms"),
     ("timeout", "-10s", "-10s is not at least 1ms"),
     ("timeout", "999us", "999us is not at least 1ms"),
@@ -150,7 +150,7 @@ def read_fault(*sources: Source) -> str:
         ("method", "GET, or POST with a body"),
         ("timeout", "10s"),
         ("expect-status", "2xx"),
-        ("engine", "aiohttp"),
+        ("engine", "auto"),
         ("max-redirects", "0"),
         ("http2", ""),
         ("streams", "10"),
@@ -172,7 +172,6 @@ def test_every_field_is_complete_and_consistent() -> None:
         assert field.help.endswith(".")
         assert bool(field.metavar) is not (field.is_switch or field.file_only)
         assert field.is_switch == isinstance(getattr(Spec(), field.attribute), bool)
-        assert field.aiohttp_only == ("aiohttp only" in field.help)
         assert field.repeatable == isinstance(getattr(Spec(), field.attribute), tuple)
     assert INDEX_PLACEHOLDER in FIELD_BY_KEY["url"].help
     # Keys of a group stand together. Help and documents list group by group.

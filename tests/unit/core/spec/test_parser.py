@@ -25,8 +25,7 @@ from oku_core.spec.values.url import Url
 
 KEYS = [field.key for field in FIELDS]
 OWN_SERVERS_KEYS = [field.key for field in FIELDS if field.own_servers_only]
-ASKS_FOR_AIOHTTP: dict[str, object] = {"proxy": "http://h:3128", "max-redirects": 1, "cookies": True}
-
+ASKS_FOR_AIOHTTP = ("proxy", "max-redirects", "cookies")
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -67,43 +66,16 @@ def test_every_key_fills_its_attribute() -> None:
         "thresholds": "p99 < 1s",
     }  # fmt: skip
     expected = Spec(
-        requests=1_000_000,
-        method="POST",
-        headers=(Header("A: b"), Header("Connection: close")),
-        body="x",
-        concurrency=1000,
-        workers=3,
-        engine=Engine.AIOHTTP,
-        timeout_s=0.5,
-        grace_s=0.0,
-        stop_when_down_s=45.0,
-        start_within_s=30.0,
-        give_up_after_s=300.0,
-        expect_status=(ExpectedStatus("2xx"), ExpectedStatus("404")),
-        range_size=10_000,
-        servers=2,
-        delay=parse_delay("0..3s"),
-        seed=7,
-        name="night",
-        cacert="ca.pem",
-        cert="me.pem",
-        key="me.key",
-        insecure=True,
-        proxy=Url("http://proxy:3128"),
-        max_redirects=5,
-        cookies=True,
-        keepalive=False,
-        max_rate=Rate("2k/s"),
-        duration_s=600.0,
-        warm_up_s=30.0,
-        expect_body=("ok",),
-        expect_match=("o+",),
-        expect_json=(JsonValue("/id=17"),),
-        expect_header=(Header("X-Cache: HIT"),),
-        expect_size=(SizeBound("> 0"),),
-        expect_within_s=0.5,
-        thresholds=(Threshold("p99 < 1s"),),
-    )
+        requests=1_000_000, method="POST", headers=(Header("A: b"), Header("Connection: close")), body="x",
+        concurrency=1000, workers=3, engine=Engine.AIOHTTP, timeout_s=0.5, grace_s=0.0,
+        stop_when_down_s=45.0, start_within_s=30.0, give_up_after_s=300.0,
+        expect_status=(ExpectedStatus("2xx"), ExpectedStatus("404")), range_size=10_000, servers=2,
+        delay=parse_delay("0..3s"), seed=7, name="night", cacert="ca.pem", cert="me.pem", key="me.key",
+        insecure=True, proxy=Url("http://proxy:3128"), max_redirects=5, cookies=True, keepalive=False,
+        max_rate=Rate("2k/s"), duration_s=600.0, warm_up_s=30.0, expect_body=("ok",), expect_match=("o+",),
+        expect_json=(JsonValue("/id=17"),), expect_header=(Header("X-Cache: HIT"),),
+        expect_size=(SizeBound("> 0"),), expect_within_s=0.5, thresholds=(Threshold("p99 < 1s"),),
+    )  # fmt: skip
     assert parse_spec(Source(None, written)) == expected
     assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(
         urls=(Url("http://h/{i}"),), requests=1000
@@ -230,34 +202,21 @@ def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
 
 
 CONTRADICTIONS: dict[str, tuple[dict[str, object], str]] = {
-    "a base URL alone": (
-        {"base-url": "http://h"},
-        "base-url: is what comes before the URLs of targets, but targets are not given",
-    ),
-    "a URL beside targets": (
-        {"url": "http://h/", "targets": [{"url": "/"}]},
-        "url: cannot be combined with targets; each target has its own",
-    ),
-    "a method beside targets": (
-        {"method": "PUT", "targets": [{"url": "/"}]},
-        "method: cannot be combined with targets; each target has its own",
-    ),
-    "a body beside targets": (
-        {"body": "", "targets": [{"url": "/"}]},
-        "body: cannot be combined with targets; each target has its own",
-    ),
-    "a path beside a whole URL": (
-        {"targets": [{"url": "http://h/"}, {"name": "a", "url": "/"}]},
-        "targets: a: url: begins with a path, but base-url is not given",
-    ),
-    "delays of a base URL": (
-        {"delay": "1s", "base-url": "http://h", "targets": [{"url": "/"}]},
-        "delay: applies only to Oku's own delay servers and cannot be combined with a URL",
-    ),
+    "a base URL alone": ({"base-url": "http://h"},
+        "base-url: is what comes before the URLs of targets, but targets are not given"),
+    "a URL beside targets": ({"url": "http://h/", "targets": [{"url": "/"}]},
+        "url: cannot be combined with targets; each target has its own"),
+    "a method beside targets": ({"method": "PUT", "targets": [{"url": "/"}]},
+        "method: cannot be combined with targets; each target has its own"),
+    "a body beside targets": ({"body": "", "targets": [{"url": "/"}]},
+        "body: cannot be combined with targets; each target has its own"),
+    "a path beside a whole URL": ({"targets": [{"url": "http://h/"}, {"name": "a", "url": "/"}]},
+        "targets: a: url: begins with a path, but base-url is not given"),
+    "delays of a base URL": ({"delay": "1s", "base-url": "http://h", "targets": [{"url": "/"}]},
+        "delay: applies only to Oku's own delay servers and cannot be combined with a URL"),
     "a length that is not that of the body": (
         {"targets": [{"name": "a", "url": "/", "json": [1], "header": "Content-Length: 4"}]},
-        "targets: a: header: Content-Length: 4: the body has 3 bytes; leave the header out, Oku sends it",
-    ),
+        "targets: a: header: Content-Length: 4: the body has 3 bytes; leave the header out, Oku sends it"),
     "a length of a body that varies": (
         {"targets": [{"name": "a", "url": "/", "body": "{i}", "header": "Content-Length: 3"}]},
         (
@@ -272,27 +231,20 @@ CONTRADICTIONS: dict[str, tuple[dict[str, object], str]] = {
             "leave the header out"
         ),
     ),
-    "two hosts": (
-        {"targets": [{"name": "a", "url": "/", "header": ["Host: a", "host: b"]}]},
-        "targets: a: header: Host: is given twice",
-    ),
+    "two hosts": ({"targets": [{"name": "a", "url": "/", "header": ["Host: a", "host: b"]}]},
+        "targets: a: header: Host: is given twice"),
     "a connection that is kept": (
         {"keepalive": False, "targets": [{"name": "a", "url": "/", "header": "Connection: keep-alive"}]},
-        "targets: a: header: the header Connection contradicts keepalive",
-    ),
-    "a body of HEAD": (
-        {"method": "HEAD", "expect-json": "/a=1"},
-        "expect-json: cannot be combined with HEAD, whose answers have no body",
-    ),
+        "targets: a: header: the header Connection contradicts keepalive"),
+    "a body of HEAD": ({"method": "HEAD", "expect-json": "/a=1"},
+        "expect-json: cannot be combined with HEAD, whose answers have no body"),
     "a body of a target's HEAD": (
         {"targets": [{"name": "a", "url": "/", "method": "HEAD", "expect": {"match": "x"}}]},
-        "targets: a: method: HEAD cannot be combined with expect: match: its answers have no body",
-    ),
+        "targets: a: method: HEAD cannot be combined with expect: match: its answers have no body"),
     "a body of all targets and of HEAD": (
         {"expect-body": "x", "targets": [{"name": "a", "url": "/", "method": "head"}]},
-        "targets: a: method: HEAD cannot be combined with expect-body: its answers have no body",
-    ),
-}
+        "targets: a: method: HEAD cannot be combined with expect-body: its answers have no body"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("values", "fault"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
@@ -366,18 +318,6 @@ def test_keys_of_own_servers_cannot_be_combined_with_a_url(key: str) -> None:
         == f"spec.yaml: {fault}"
     )
     assert read_fault(Source("spec.yaml", {"url": "http://h/"}), Source(None, {key: "1"})) == f"--{fault}"
-
-
-@pytest.mark.parametrize("key", ASKS_FOR_AIOHTTP)
-@pytest.mark.parametrize("label", [None, "spec.yaml", "spec"])
-def test_other_engines_refuse_what_only_aiohttp_supports(key: str, label: str | None) -> None:
-    """From flags, files and the API, the error names the key that asks for the feature."""
-    place = "--" if label is None else f"{label}: "
-    fault = f"{place}{key}: the engine httptools does not support this, use aiohttp"
-    asks = Source(label, {key: ASKS_FOR_AIOHTTP[key]})
-    engine = Source(None, {"engine": "httptools"})
-    assert read_fault(asks, engine) == fault == read_fault(engine, asks)
-    assert parse_spec(engine, asks, Source(None, {"engine": "aiohttp"})).engine is Engine.AIOHTTP
 
 
 def test_a_private_key_needs_a_certificate() -> None:

@@ -200,11 +200,6 @@ def test_what_they_cannot_is_refused() -> None:
     """In one line, with what to write instead."""
     cases: list[tuple[str, object, str]] = [
         (
-            "keepalive",
-            False,
-            "s.yaml: keepalive: the clients of a locustfile keep connections; let it send Connection: close",
-        ),
-        (
             "header",
             "User: {i}",
             "s.yaml: header: User: {i} differs between requests; let the locustfile send it",

@@ -5,7 +5,7 @@ from hypothesis import given
 from tests.kit.runs.specs import specs
 
 from oku_core.json_reader import JsonTypeError
-from oku_core.spec.spec import Engine, Spec, decode_spec, encode_part, encode_spec
+from oku_core.spec.spec import Spec, decode_spec, encode_part, encode_spec
 from oku_core.spec.values.check import list_codes
 
 
@@ -14,7 +14,7 @@ def test_every_attribute_has_a_default() -> None:
     spec = Spec()
     assert (spec.requests, spec.method, spec.brings_servers) == (100_000, "GET", True)
     assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, None, None)
-    assert (spec.engine, spec.insecure, spec.max_redirects, spec.cookies) == (Engine.AIOHTTP, False, 0, False)
+    assert (spec.engine, spec.insecure, spec.max_redirects, spec.cookies) == (None, False, 0, False)
     assert list_codes(spec.expect_status) == set(range(200, 300))
 
 

@@ -27,6 +27,7 @@ def test_a_reason_has_its_count_and_its_first_and_last_position() -> None:
         Outcome.TIMEOUT: [3, 1, 3, 1, 1, 1],
         Outcome.CONNECT_ERROR: [4, 1],
     }
+    assert failures.build_failed_reasons() == {Outcome.TIMEOUT: [1, -2], Outcome.CONNECT_ERROR: [2]}
     # Reasons beyond the bound are others of their outcome. Their requests are still counted.
     failures = Failures(Room(9))
     for position in range(MOST_REASONS + 5):
@@ -60,3 +61,12 @@ def test_many_fail_at_once_as_one_after_the_other() -> None:
         assert at_once.build_failed() == one_by_one.build_failed()
         reason = OTHER if fills_reasons else "late"
         assert at_once.build_reasons()[-1] == ReasonCount(NOT_SENT, reason, 38, 50, 110)
+
+
+def test_no_position_is_lost_because_reasons_alternate() -> None:
+    """Positions have room of their own; without room for its reason, a position has none, for good."""
+    failures = Failures(Room(1), Room(5))
+    for position in range(9):
+        failures.record(TIMEOUT, position, f"reason {position % 3}")
+    assert failures.build_failed() == {Outcome.TIMEOUT: [0, 9]}
+    assert failures.build_failed_reasons() == {Outcome.TIMEOUT: [1, 2, 3, 1, 2, 0, -3]}

@@ -97,7 +97,7 @@ async def test_a_worker_has_its_share_of_a_run() -> None:
     """None without it; while a run is divided anew, the smaller share; of another run nothing."""
     worker = _Worker(0.0)
     for spec in (_OPEN, Spec(requests=1000, concurrency=200)):
-        run = spec.engine + str(spec.is_open)
+        run = f"r{spec.is_open}"
         worker.pacer.start_run(run, spec, None)
         assert worker.engines.pace.window == 0
         windows = []

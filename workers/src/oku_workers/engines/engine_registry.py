@@ -21,7 +21,7 @@ def build_engine(
     supervisor: Supervisor,
     context: EngineContext | None = None,
 ) -> EngineProtocol:
-    """Make the engine that the spec names.
+    """Make the engine that was chosen for the spec.
 
     Args:
         spec: what to send.
@@ -32,7 +32,7 @@ def build_engine(
     Raises:
         EngineError: the spec cannot be carried out here.
     """
-    return _ENGINES[spec.engine](spec, feed, supervisor, context or EngineContext())
+    return _ENGINES[spec.chosen_engine](spec, feed, supervisor, context or EngineContext())
 
 
 BuildEngine = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtocol]

@@ -15,6 +15,7 @@ from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
     MOST_FAILED_RANGES,
     MOST_INNER_PARTS,
+    MOST_REASON_RANGES,
     MOST_TRACEBACKS,
     OTHER_NAMES,
 )
@@ -75,6 +76,7 @@ class Execution:
         inner: the tallies of inner requests, by phase and name.
         tracebacks: of exceptions of user code, by their reason; the first of each.
         room: for the ranges of positions that have failed.
+        reason_room: for these ranges by their reasons.
         keeper: decides at its end whether it is kept open.
         is_kept: whether it has come to its end and is kept open.
         is_last: whether its worker must take no more of the run.
@@ -104,6 +106,7 @@ class Execution:
         "max_lag_s",
         "next_coordinate",
         "ranges",
+        "reason_room",
         "recording",
         "room",
         "saturated",
@@ -147,6 +150,7 @@ class Execution:
         self.inner: dict[tuple[str, str], InnerTally] = {}
         self.tracebacks: dict[str, str] = {}
         self.room = Room(MOST_FAILED_RANGES)
+        self.reason_room = Room(MOST_REASON_RANGES)
         self.max_lag_s = 0.0
         self.max_busy_share = 0.0
         self.judged = self.saturated = self.lagged = 0

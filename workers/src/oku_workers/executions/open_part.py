@@ -140,5 +140,6 @@ class OpenPart:
             sent_per_second=self._sent.list_unconfirmed(),
             reasons=tally.failures.build_reasons(),
             failed=tally.failures.build_failed(),
+            failed_reasons=tally.failures.build_failed_reasons(),
             times={time: snapshot for time, snapshot in snapshots if snapshot.buckets},
         )

@@ -72,7 +72,7 @@ class Tally:
         self._split: tuple[Distribution, Distribution, Distribution] | None = None
         self.not_sent = build_no_causes()
         self.sent_per_second: dict[int, int] = {}
-        self.failures = Failures(execution.room)
+        self.failures = Failures(execution.room, execution.reason_room)
 
     def answer(
         self,

@@ -11,6 +11,7 @@ from oku_workers.meters.run_meter import RunMeter, WindowMeter
 from oku_workers.runs.engine_slot import EngineSlot
 
 _MOST_RUNS = 4
+_SAMPLE_S = 0.05
 _AWAY_S = 8.0
 """How long a coordinator may be away."""
 
@@ -44,6 +45,7 @@ class RunWatch:
         self._slot = slot
         self._runs: dict[str, _Run] = {}
         self.newest = ""
+        self._sampled_at = math.inf
 
     def sample(self, now: float, leases: Mapping[Execution, OpenLease]) -> bool:
         """Sample the changes; returns whether the first index of a run was taken.
@@ -53,13 +55,15 @@ class RunWatch:
             leases: those in hand.
         """
         has_begun = False
+        # What is new since the last sample has begun after it.
+        begun_at, self._sampled_at = max(min(self._sampled_at, now), now - _SAMPLE_S), now
         for run in self._runs.values():
             run.taken = run.ended = run.in_flight = 0
         for execution, lease in leases.items():
             taken, ended = execution.taken, execution.ended
             if taken != ended or taken != lease.sampled_taken or ended != lease.sampled_ended:
                 has_begun = has_begun or lease.run not in self._runs
-                run = self._find_run(lease, now)
+                run = self._find_run(lease, now, begun_at)
                 run.taken += taken - lease.sampled_taken
                 run.ended += ended - lease.sampled_ended
                 run.in_flight += taken - ended
@@ -110,12 +114,12 @@ class RunWatch:
         if name in self._runs:
             self._runs[name].window.stop()
 
-    def _find_run(self, lease: OpenLease, now: float) -> _Run:
+    def _find_run(self, lease: OpenLease, now: float, begun_at: float) -> _Run:
         name, spec = lease.run, lease.execution.spec
         if name not in self._runs:
             needs_answers = spec.max_rate is None and not spec.runs_user_code
             meter = WindowMeter(now, needs_answers=needs_answers)
-            self._runs[name] = _Run(RunMeter(now), meter, spec.is_open)
+            self._runs[name] = _Run(RunMeter(begun_at), meter, spec.is_open)
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
         return self._runs[name]

@@ -14,6 +14,7 @@ from oku_core.digits import parse_digits
 from oku_core.errors import format_value
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.files import TLS_FILE_KEYS
+from oku_core.spec.spec import Engine
 from oku_core.spec.values.request_content import DEFAULT_HEADERS, JSON_TYPE
 
 _HTTP3 = "--http3"
@@ -96,7 +97,7 @@ def _find_http2(flags: Iterable[CurlFlag]) -> str:
 
 def _add_http2(settings: dict[str, Any], version: str, urls: Iterable[str]) -> Iterator[str]:
     """Use HTTP/2 if that goes with the other settings; yields the notes on it."""
-    if others := [key for key in settings if key == "keepalive" or FIELD_BY_KEY[key].aiohttp_only]:
+    if others := [key for key in settings if Engine.NGHTTP2 in FIELD_BY_KEY[key].refusals]:
         yield f"Sent as HTTP/1.1, for HTTP/2 cannot be combined with {', '.join(others)}: --{version}."
         return
     settings["http2"] = True

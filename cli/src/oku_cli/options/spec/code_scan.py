@@ -18,7 +18,7 @@ from oku_cli.user_code.code_files import check_total, list_included
 from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
-from oku_core.spec.spec import USER_CODE_ENGINES, Engine
+from oku_core.spec.spec import AUTO_ENGINE, USER_CODE_ENGINES, Engine
 from oku_core.spec.values.file_reference import CODE_PATH, REFERENCE_MARK, CodeFile, is_code_path
 from oku_core.spec.values.scalar import wrap_list
 
@@ -107,7 +107,8 @@ def _read_engine(given: Mapping[str, Source]) -> Engine | None:
 
 def _check(scenario: ScenarioFile, named: _Named, given: Mapping[str, Source]) -> None:
     """Refuse an engine that does not run this file, and a row of no data."""
-    if _ENGINE in given and (wanted := given[_ENGINE].values[_ENGINE]) != scenario.engine:
+    wanted = given[_ENGINE].values[_ENGINE] if _ENGINE in given else AUTO_ENGINE
+    if wanted not in (AUTO_ENGINE, scenario.engine):
         what = "a locustfile" if scenario.engine is Engine.LOCUST else "a Python scenario"
         place = given[_ENGINE].place(_ENGINE)
         raise UserError(f"{place}: {format_value(wanted)} does not run {named.label}, which is {what}")

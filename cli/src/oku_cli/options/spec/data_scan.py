@@ -1,6 +1,6 @@
 """`data`: the file of rows that a user names is scanned, and becomes a file of the run with its row index."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,11 @@ def scanned(read: ReadSources) -> Iterator[ReadSources]:
 
     described = describe(Scan(_UNKNOWN, 1, 1, _UNKNOWN))
     # User code reads whole rows, and may use any column.
-    use = Use(frozenset(table.columns)) if _runs_user_code(read) else _find_use(described, read.files)
+    use = (
+        Use(frozenset(table.columns))
+        if _runs_user_code(read)
+        else _find_use(described, read.files, table.columns)
+    )
     with TemporaryDirectory(prefix="oku-") as folder:
         index = Path(folder, "rows")
         found = scan(named.path, named.name, index, use)
@@ -103,13 +107,13 @@ def _read_again(path: Path, name: str, reference: FileRef) -> LocalFile:
     return replace(file, reference=reference)
 
 
-def _find_use(sources: Sequence[Source], files: Sequence[LocalFile]) -> Use:
+def _find_use(sources: Sequence[Source], files: Sequence[LocalFile], columns: Collection[str]) -> Use:
     """What the requests use of each row, by the keys that they are made of."""
     kept = [source.drop(source.written.keys() - _TEMPLATE_KEYS) for source in sources]
     spec = SpecFiles(find=build_file_finder(files)).fill_in_bodies(parse_spec(*kept))
     if not spec.list_places():
         spec = msgspec.structs.replace(spec, urls=(_ANY_PLACE,))
-    values = list_values(spec)
+    values = [value for value in list_values(spec) if value.column in columns]  # and not the whole row
     return Use(
         frozenset(value.column for value in values),
         frozenset(value.column for value in values if value.escape is IN_HEADER),

@@ -13,7 +13,7 @@ from oku_cli.user_code.locust_names import list_tags, list_user_classes
 from oku_core.errors import UserError
 from oku_core.schedule.stage import Arrivals
 from oku_core.spec.fields import FIELDS, Field, describe_default
-from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.spec import AUTO_ENGINE, Engine, Spec
 
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -80,7 +80,7 @@ VALUE_COMPLETIONS: Mapping[str, _Complete] = {
     "body": _complete_body,
     "cacert": _complete_file,
     "cert": _complete_file,
-    "engine": _offer(*Engine),
+    "engine": _offer(AUTO_ENGINE, *Engine),
     "exclude-tags": _complete_code(list_tags),
     "key": _complete_file,
     "method": _offer(*_METHODS),

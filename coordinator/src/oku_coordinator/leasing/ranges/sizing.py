@@ -30,6 +30,7 @@ class Backlog(NamedTuple):
             the order of work.
         rate_rps: its requests per second; None while unknown.
         most_rps: its highest rate, as far as known.
+        early_rps: its rate as its last checkpoint reported it, from the first moments on; 0 while unknown.
         taken: the indices that it has taken of the run so far.
         ahead: how many positions its limits allow beyond those that the ledger knows.
         silence_s: the longest age of its last message.
@@ -44,6 +45,7 @@ class Backlog(NamedTuple):
     taken: int
     ahead: int
     silence_s: float = 0.0
+    early_rps: float = 0.0
 
     @property
     def untaken(self) -> int:
@@ -70,6 +72,7 @@ def build_backlog(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, 
         rate_rps=rate.rate_rps,
         most_rps=rate.bound(window),
         taken=rate.taken,
+        early_rps=rate.early_rps,
         ahead=ahead,
         silence_s=worker.heartbeat_interval_s,
     )
@@ -87,7 +90,10 @@ _HELD_WINDOWS = 3
 """Small leases may be more than that: one window of them is in flight, and two can be taken."""
 _FEWEST_WINDOWS = 2
 """Untaken work that keeps the window full until the next lease arrives."""
-_FIRST_WINDOWS = 4
+_FIRST_WINDOWS, _FIRST_LEASES = 10, 4
+"""The backlog of a worker whose rate is unknown, and its leases."""
+_EARLY_S = 1.0
+"""Its backlog once its first checkpoint has reported a rate."""
 _SMALLEST_WINDOWS = 0.1
 _SMALLEST_S = 0.5
 """The smallest lease near the end of the space, or messages would cost more than requests."""
@@ -103,14 +109,17 @@ _MARGIN_S = 1.0
 
 def find_full(backlog: Backlog) -> int:
     """How much untaken work fills the backlog of a worker."""
-    goal = _bound_goal(backlog, _FIRST_WINDOWS * backlog.window, backlog.taken)
+    early = math.ceil(_EARLY_S * backlog.early_rps)
+    goal = _bound_goal(backlog, _FIRST_WINDOWS * backlog.window, backlog.taken, early)
     silent_s = min(max(0.0, backlog.silence_s - _USUAL_SILENCE_S), _LONGEST_SILENCE_S)
     return max(_FEWEST_WINDOWS * backlog.window, goal) + math.ceil(silent_s * (backlog.rate_rps or 0.0))
 
 
 def size_lease(backlog: Backlog, share: int) -> int:
     """The size of a worker's next lease, from its share of the remaining requests."""
-    goal = max(backlog.window, _bound_goal(backlog, backlog.window, backlog.taken // 2))
+    first = math.ceil(_FIRST_WINDOWS * backlog.window / _FIRST_LEASES)
+    early = math.ceil(_EARLY_S * backlog.early_rps / 2)
+    goal = max(backlog.window, _bound_goal(backlog, first, backlog.taken // 2, early))
     if backlog.rate_rps is None:
         smallest = math.ceil(_SMALLEST_WINDOWS * backlog.window)
     else:

@@ -7,7 +7,7 @@ to indices, so it is stored with them.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import groupby, islice
+from itertools import groupby
 from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
@@ -17,6 +17,7 @@ from oku_coordinator.ledger.tables import lease_table, schedule_table
 from oku_coordinator.ledger.tables.accounts.account_table import fetch_account
 from oku_coordinator.ledger.tables.accounts.failure_table import (
     MOST_RANGES,
+    MOST_REASON_RUNS,
     FailedRanges,
     add_failed,
     fetch_failed,
@@ -24,24 +25,24 @@ from oku_coordinator.ledger.tables.accounts.failure_table import (
 )
 from oku_coordinator.ledger.tables.run_table import fetch_spec
 from oku_core.accounting.index_ranges import Range, iter_ranges
-from oku_core.accounting.outcome import Outcome
-from oku_core.messaging.checkpoint import Part
+from oku_core.accounting.outcome import CAUSE_REASONS, NOT_DEALT, OTHER, WORKER_LOST, Outcome
 from oku_core.schedule.lane import Lane, clip_ranges
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Arrivals
 from oku_core.schedule.wave import Wave
 
-_MOST_STEPS = 5 * MOST_RANGES
+_MOST_STEPS = 5 * MOST_RANGES + 2 * MOST_REASON_RUNS
 """The number of indices searched for spans: a fast run may have billions of unsent ones."""
 
 
 class FailedSpan(NamedTuple):
-    """The indices `start <= i < stop`, which all failed in the same way."""
+    """The indices `start <= i < stop`, which all failed in the same way and for the same reason."""
 
     start: int
     stop: int
     outcome: Outcome
     name: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,9 @@ def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:
 
 def add_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Sequence[Range]) -> None:
     """Store requests of an open run that the coordinator has accounted by itself."""
+    reason = WORKER_LOST if outcome is Outcome.LOST else CAUSE_REASONS[NOT_DEALT]
     for wave, pieces in split_at_waves(sorted(ranges), schedule_table.fetch_waves(transaction, run)):
-        add_failed(transaction, run, FailedRanges("", outcome, wave, pieces))
+        add_failed(transaction, run, FailedRanges("", outcome, wave, pieces, {reason: pieces}))
 
 
 def build_index_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int], int]:
@@ -96,10 +98,11 @@ def build_index_finder(transaction: Transaction, lease: LeaseRecord) -> Callable
 def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     """Read the failed requests of a run, by index; open leases are as of their last checkpoints.
 
-    A range of coordinates may have a span per coordinate: at most `MOST_RANGES` are listed, and at most
-    `_MOST_STEPS` indices are searched for them.
+    A range of coordinates may have a span per coordinate: at most `MOST_RANGES` ranges are listed, and at
+    most `_MOST_STEPS` indices are searched for them. A range whose reasons differ has several spans. Beyond
+    `MOST_REASON_RUNS` spans, it has one, whose reason is `OTHER`.
     """
-    return islice(_iter_failed(transaction, run), MOST_RANGES)
+    return _join(_iter_failed(transaction, run))
 
 
 def count_failed(transaction: Transaction, run: str) -> int:
@@ -114,25 +117,33 @@ def _iter_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     held = [failed for lease in open_leases for failed in _list_failed(transaction, lease)]
     failed = [*fetch_failed(transaction, run), *held]
     if schedule is None:
-        yield from _join(sorted(_list_spans(failed)))
+        yield from sorted(_list_spans(failed))
         return
     failed.sort(key=_get_start)
-    steps = iter(range(_MOST_STEPS))
+    steps, left = iter(range(_MOST_STEPS)), MOST_REASON_RUNS
     for _, group in groupby(failed, key=_get_wave_start):
         found = list(group)
-        spans = merge(*(_iter_indices(schedule, each) for each in found))
-        yield from _join(span for _, span in zip(steps, spans, strict=False))
+        for number, each in enumerate(found):
+            if each.is_whole_wave and len(each.by_reason) > 1:
+                left -= each.ranges[0][1] - each.ranges[0][0]
+                if left < 0:  # a reason would take a step for each index, a wave takes one
+                    found[number] = each._replace(by_reason={OTHER: each.ranges})
+        spans = merge(*(each for failed in found for each in _iter_indices(schedule, failed)))
+        yield from (span for _, span in zip(steps, spans, strict=False))
 
 
 def _list_failed(transaction: Transaction, lease: LeaseRecord) -> Iterator[FailedRanges]:
     wave = None if lease.wave is None else _find_wave(transaction, lease)
     for part in lease_table.fetch_parts(transaction, lease).values():
-        for outcome in part.failed:
-            yield FailedRanges(part.name, outcome, wave, _list_coordinates(lease, part, outcome))
+        for outcome, packed in part.failed.items():
+            reasons = part.split_failed(outcome)
+            by_reason = {reason: _list_coordinates(lease, spans) for reason, spans in reasons.items()}
+            ranges = _list_coordinates(lease, iter_ranges(packed))
+            yield FailedRanges(part.name, outcome, wave, ranges, by_reason)
 
 
-def _list_coordinates(lease: LeaseRecord, part: Part, outcome: Outcome) -> list[Range]:
-    return [piece for span in iter_ranges(part.failed[outcome]) for piece in lease.ranges.cut(*span)]
+def _list_coordinates(lease: LeaseRecord, positions: Iterable[Range]) -> list[Range]:
+    return [piece for span in positions for piece in lease.ranges.cut(*span)]
 
 
 def _find_wave(transaction: Transaction, lease: LeaseRecord) -> Wave | None:
@@ -149,41 +160,55 @@ def _find_index(schedule: Schedule, wave: Wave, coordinate: int) -> int:
 
 def _list_spans(failed: Iterable[FailedRanges]) -> Iterator[FailedSpan]:
     for each in failed:
-        for start, stop in each.ranges:
-            yield FailedSpan(start, stop, each.outcome, each.name)
+        for reason, ranges in each.by_reason.items():
+            for start, stop in ranges:
+                yield FailedSpan(start, stop, each.outcome, each.name, reason)
 
 
-def _iter_indices(schedule: Schedule, failed: FailedRanges) -> Iterable[FailedSpan]:
+def _iter_indices(schedule: Schedule, failed: FailedRanges) -> Iterator[Iterable[FailedSpan]]:
     """The indices of coordinates in one wave; coordinates without a wave are their own indices."""
     wave = failed.wave
-    if wave is None or failed.ranges == [(wave.begin, wave.stop)]:
-        return _list_spans([failed])
-    return merge(*(_iter_lane(schedule, wave, number, failed) for number in range(wave.lanes)))
+    if wave is None or (failed.is_whole_wave and len(failed.by_reason) == 1):
+        yield sorted(_list_spans([failed]))
+        return
+    for number in range(wave.lanes):
+        lane = Lane(schedule, wave, number)
+        for reason, ranges in failed.by_reason.items():
+            span = FailedSpan(0, 0, failed.outcome, failed.name, reason)
+            yield _iter_lane(lane, ranges, span, is_only=wave.lanes == 1)
 
 
-def _iter_lane(schedule: Schedule, wave: Wave, number: int, failed: FailedRanges) -> Iterator[FailedSpan]:
-    """The indices of the coordinates in one lane, in rising order."""
-    lane = Lane(schedule, wave, number)
-    if not (wanted := clip_ranges(failed.ranges, lane.start, lane.stop)):
+def _iter_lane(
+    lane: Lane, ranges: Sequence[Range], like: FailedSpan, *, is_only: bool
+) -> Iterator[FailedSpan]:
+    """The indices of the coordinates in one lane, in rising order, which failed like a span."""
+    if not (wanted := clip_ranges(ranges, lane.start, lane.stop)):
         return
     for indices in lane.iter_indices(wanted):
-        if isinstance(indices, range) and wave.lanes == 1:
-            yield FailedSpan(indices.start, indices.stop, failed.outcome, failed.name)
+        if isinstance(indices, range) and is_only:
+            yield like._replace(start=indices.start, stop=indices.stop)
             continue
         for index in indices if isinstance(indices, range) else sorted(indices):
-            yield FailedSpan(index, index + 1, failed.outcome, failed.name)
+            yield like._replace(start=index, stop=index + 1)
 
 
 def _join(spans: Iterable[FailedSpan]) -> Iterator[FailedSpan]:
-    """Join adjacent spans that failed in the same way, in rising order."""
+    """Join adjacent spans that failed in the same way, in rising order, up to the bounds of `read_failed`."""
     pending: FailedSpan | None = None
+    ranges = runs = 0
     for span in spans:
-        if pending is not None and span.start == pending.stop and span[2:] == pending[2:]:
+        follows = pending is not None and (span.start, *span[2:4]) == (pending.stop, *pending[2:4])
+        reason = span.reason if runs < MOST_REASON_RUNS else OTHER
+        if pending is not None and follows and reason == pending.reason:
             pending = pending._replace(stop=span.stop)
             continue
         if pending is not None:
             yield pending
-        pending = span
+        pending = span._replace(reason=reason)
+        runs += 1
+        ranges += not follows
+        if ranges > MOST_RANGES:
+            return
     if pending is not None:
         yield pending
 

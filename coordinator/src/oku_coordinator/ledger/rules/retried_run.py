@@ -5,6 +5,7 @@ many requests in flight as the original may have. Thresholds cover all requests 
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,12 +18,25 @@ from oku_coordinator.ledger.tables.submission_table import fetch_retry, insert_r
 from oku_core.accounting.index_ranges import Range, merge_ranges
 from oku_core.accounting.interval import Slice, SliceState, build_partition
 from oku_core.errors import UserError
-from oku_core.spec.description import describe_load
+from oku_core.results.failure_filter import FailureFilter, FailureSplitter, build_failed_range
+from oku_core.spec.description import RequestLines, describe_load
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import OPEN_END, Spec
 
+_ALL = FailureFilter()
 
-def create_retry(transaction: Transaction, run: str, retried: str, now: float) -> RunRecord:
+
+class _Selection(NamedTuple):
+    """The requests that are retried, and how many others had failed."""
+
+    ranges: list[Range]
+    unlisted: int
+    unjudged: int
+
+
+def create_retry(
+    transaction: Transaction, run: str, retried: str, now: float, only: FailureFilter = _ALL
+) -> RunRecord:
     """Insert a new run over the failed requests of a run at rest.
 
     Args:
@@ -30,18 +44,19 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float) -
         run: the id of the new run.
         retried: the id of the other run; `UnknownRunError` if it does not exist.
         now: Unix time.
+        only: which of the failed requests.
 
     Raises:
-        UserError: the other run is not at rest, or none of its failed requests is known.
+        UserError: the other run is not at rest, or none of these failed requests is known.
     """
     record = run_table.fetch_run(transaction, retried)
     if not record.is_at_rest:
         raise UserError(f"run {retried} is {record.state}; it can be retried once it is paused or over")
-    failed = count_failed(transaction, retried)
-    ranges = list(merge_ranges((span.start, span.stop) for span in read_failed(transaction, retried)))
+    only.check(record.spec, retried)
+    selection = _select(transaction, record, only)
+    ranges = selection.ranges
     if not ranges:
-        unlisted = f": {failed} have failed, but the ledger does not know which" if failed else ""
-        raise UserError(f"run {retried} has no failed request to retry{unlisted}")
+        raise UserError(f"run {retried} has no failed request{_describe_none(selection, only)}")
     listed = sum(stop - start for start, stop in ranges)
     spec = build_retry_spec(record.spec, ranges[-1][1])
     run_table.insert_run(transaction, run, spec, now)
@@ -57,11 +72,37 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float) -
             origin=before.origin if before else retried,
             requests=before.requests if before else record.requests,
             ok=(before.ok if before else 0) + record.outcomes[0],
-            unlisted=failed - listed,
+            unlisted=selection.unlisted,
+            unjudged=selection.unjudged,
         ),
     )
     lifecycle.record_submission(transaction, run, now)
     return run_table.fetch_run(transaction, run)
+
+
+def _select(transaction: Transaction, record: RunRecord, only: FailureFilter) -> _Selection:
+    splitter = FailureSplitter(record.spec, RequestLines(record.spec))
+    ranges: list[Range] = []
+    listed = unjudged = 0
+    for span in read_failed(transaction, record.run):
+        listed += span.stop - span.start
+        failed = build_failed_range(*span)
+        for each in (failed,) if only.target is None else splitter.split(failed):
+            if only.selects(each):
+                ranges.append((each.start, each.stop))
+            elif only.lacks_reason(each):
+                unjudged += each.stop - each.start
+    return _Selection(list(merge_ranges(ranges)), count_failed(transaction, record.run) - listed, unjudged)
+
+
+def _describe_none(selection: _Selection, only: FailureFilter) -> str:
+    """Why there is nothing to retry."""
+    parts = [" to retry" if only.selects_all else " of these to retry"]
+    if selection.unjudged:
+        parts.append(f": of {selection.unjudged} the ledger does not know the reason")
+    elif selection.unlisted:
+        parts.append(f": {selection.unlisted} have failed, but the ledger does not know which")
+    return "".join(parts)
 
 
 def build_retry_spec(spec: Spec, stop: int) -> Spec:

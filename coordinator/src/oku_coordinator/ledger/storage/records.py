@@ -9,6 +9,7 @@ import msgspec
 
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
+from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.spec import Hook, Spec
 from oku_core.summary.summary import HookState
 from oku_core.thresholds.stretches import StretchValue
@@ -47,7 +48,8 @@ class RunRow:
     """A run without its spec, which may be large: what lists show.
 
     Attributes:
-        target: scheme, host and port of its first URL; empty for Oku's own delay servers.
+        engine: the engine that was chosen for it, and why; the ledger has both in one text.
+        target: in words, as `describe_target` has it.
         load: its rate or number of requests in flight, and its duration, in words.
         outcomes: the accounted requests, in the order of `OUTCOMES`.
         periods: how many periods of activity it has had.
@@ -66,7 +68,7 @@ class RunRow:
     run: str
     name: str
     requests: int
-    engine: str
+    engine: EngineChoice
     target: str
     load: str = ""
     state: RunState
@@ -226,6 +228,8 @@ class RetryRecord(NamedTuple):
         requests: the number of its requests.
         ok: how many of them were ok before this run.
         unlisted: how many had failed and are not sent, because they were not listed.
+        unjudged: how many had failed and are not sent, because it is not known whether they failed for one of
+            the reasons that were asked for.
     """
 
     retried: str
@@ -233,6 +237,7 @@ class RetryRecord(NamedTuple):
     requests: int
     ok: int
     unlisted: int
+    unjudged: int = 0
 
 
 class ThresholdRecord(NamedTuple):

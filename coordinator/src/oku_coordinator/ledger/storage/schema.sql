@@ -6,8 +6,8 @@ CREATE TABLE runs (
     run TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     requests INTEGER NOT NULL,
-    engine TEXT NOT NULL,
-    target TEXT NOT NULL,                            -- scheme, host and port of the first URL, for lists
+    engine TEXT NOT NULL,                            -- as chosen, and why: aiohttp: needs a proxy
+    target TEXT NOT NULL,                            -- in words, for lists
     load TEXT NOT NULL,                              -- described in words, for lists
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
@@ -57,7 +57,8 @@ CREATE TABLE retries (
     origin TEXT NOT NULL,             -- the first run of the chain
     requests INTEGER NOT NULL,        -- of that first run
     ok INTEGER NOT NULL,              -- how many of them were ok before this run
-    unlisted INTEGER NOT NULL         -- how many had failed and are not known
+    unlisted INTEGER NOT NULL,        -- how many had failed and are not known
+    unjudged INTEGER NOT NULL DEFAULT 0  -- how many of a filtered retry had failed for a reason that is not kept
 ) WITHOUT ROWID;
 CREATE TABLE idempotency_keys (       -- outlive the runs that were submitted with them
     key TEXT PRIMARY KEY,
@@ -180,12 +181,14 @@ CREATE TABLE failed (
     outcome TEXT NOT NULL,
     start INTEGER NOT NULL,                 -- the first coordinate
     wave BLOB,                              -- of an open run: the wave of these requests, packed
-    body BLOB NOT NULL                      -- ranges of coordinates, packed
+    body BLOB NOT NULL,                     -- ranges of coordinates, packed
+    reasons BLOB                            -- why they failed, by runs, packed; NULL if that is not kept
 );
 CREATE INDEX failed_of_runs ON failed (run, start);
 CREATE TABLE failed_sizes (
     run TEXT PRIMARY KEY,
-    ranges INTEGER NOT NULL                 -- how many its rows in `failed` have
+    ranges INTEGER NOT NULL,                -- how many its rows in `failed` have
+    reason_runs INTEGER NOT NULL DEFAULT 0  -- and how many runs of reasons
 ) WITHOUT ROWID;
 
 -- Schedules of runs whose requests have due times, or that end at a time.

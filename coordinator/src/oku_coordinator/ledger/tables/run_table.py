@@ -3,11 +3,11 @@
 import math
 import secrets
 import sqlite3
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
 from typing import Any
-from urllib.parse import urlsplit
+
+import msgspec
 
 from oku_coordinator.ledger.storage.lease_records import decode_counts
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow, UnknownRunError
@@ -20,6 +20,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.results.lines import RunHead
 from oku_core.results.run_api import LATEST
 from oku_core.spec.description import describe_load, describe_target
+from oku_core.spec.engine_choice import EngineChoice, choose_engine
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
@@ -35,12 +36,14 @@ _RESTED_AT = "coalesce(ended_at, last_checkpoint_at)"
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float) -> None:
-    """Insert a new run; the slices of its request space must be stored, too."""
+    """Insert a new run with the engine that is chosen for it; its slices must be stored, too."""
+    engine = choose_engine(spec)
+    spec = msgspec.structs.replace(spec, engine=engine.engine)
     transaction.execute(
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
         " target, load, count_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}",
-        transaction.publishes, spec.engine, _shorten(spec.list_places()), describe_load(spec),
+        transaction.publishes, str(engine), describe_target(spec), describe_load(spec),
         secrets.token_hex(_COUNT_NAME_BYTES),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
@@ -74,6 +77,7 @@ def fetch_head(transaction: Transaction, run: str) -> RunHead:
 
 def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
     columns = dict(row)
+    columns["engine"] = EngineChoice.parse(row["engine"])
     columns["state"] = RunState(row["state"])
     columns["outcomes"] = decode_counts(row["outcomes"])
     columns["is_broken"] = bool(row["is_broken"])
@@ -136,14 +140,6 @@ def _read_cursor(text: str) -> tuple[float, int]:
         if number is not None and math.isfinite(created_at) and text == f"{created_at!r}_{number}":
             return created_at, number
     raise UserError(f"after: {format_value(text)} is not a cursor from a list of runs")
-
-
-def _shorten(urls: Sequence[str]) -> str:
-    """Scheme, host and port of the first URL, without any possible secret."""
-    if not urls:
-        return ""
-    parts = urlsplit(urls[0])
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def fetch_current_run(transaction: Transaction) -> RunRecord | None:

@@ -72,7 +72,8 @@ def is_used(transaction: Transaction, digest: str) -> bool:
 def insert_retry(transaction: Transaction, run: str, retry: RetryRecord) -> None:
     """Record the run that a new run retries."""
     transaction.execute(
-        "INSERT INTO retries (run, retried, origin, requests, ok, unlisted) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO retries (run, retried, origin, requests, ok, unlisted, unjudged)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
         run, *retry,
     )  # fmt: skip
 
@@ -80,6 +81,6 @@ def insert_retry(transaction: Transaction, run: str, retry: RetryRecord) -> None
 def fetch_retry(transaction: Transaction, run: str) -> RetryRecord | None:
     """The retry record of a run; None if it is no retry."""
     row = transaction.select_one(
-        "SELECT retried, origin, requests, ok, unlisted FROM retries WHERE run = ?", run
+        "SELECT retried, origin, requests, ok, unlisted, unjudged FROM retries WHERE run = ?", run
     )
     return RetryRecord(*row) if row else None

@@ -99,7 +99,8 @@ def build_summary(
         state=record.state,
         reason=record.reason,
         notices=list(notices),
-        engine=record.spec.engine,
+        engine=record.engine.engine,
+        engine_reason=record.engine.reason,
         unit=Unit.ITERATION if record.spec.runs_user_code else Unit.REQUEST,
         target=describe_target(record.spec),
         load=record.load if snapshot.retry else describe_load(record.spec),
@@ -206,6 +207,7 @@ def _build_completes(snapshot: Snapshot) -> CompletesSummary | None:
         ok=retry.ok,
         ok_with_retries=retry.ok + snapshot.account.outcomes[0],
         unlisted=retry.unlisted,
+        unjudged=retry.unjudged,
     )
 
 

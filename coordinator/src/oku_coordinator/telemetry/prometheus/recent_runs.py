@@ -102,7 +102,7 @@ class RecentRuns:
         return build_target_figures(row.run, spec, self._fetch_totals(row))
 
     def _build_inner(self, row: RunRow) -> list[RequestFigures]:
-        if row.engine not in USER_CODE_ENGINES:
+        if row.engine.engine not in USER_CODE_ENGINES:
             return []
         return build_inner_figures(row.run, self._fetch_totals(row))
 

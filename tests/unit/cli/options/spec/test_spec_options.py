@@ -12,6 +12,7 @@ from oku_cli.main import oku
 from oku_cli.options.spec.spec_options import pick_spec_values
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, parse_spec
+from oku_core.spec.spec import Engine
 
 
 def complete(*arguments: str) -> list[CompletionItem[str]]:
@@ -44,7 +45,7 @@ def test_names_of_a_locustfile_are_offered(tmp_path: Path, monkeypatch: pytest.M
 def test_completion_offers_words_and_leaves_files_to_the_shell() -> None:
     """Engines, methods, arrivals, and what commands choose from."""
     assert list_words("run", "--arrivals", "p") == ["poisson"]
-    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "nghttp2", "python", "locust"]
+    assert list_words("run", "--engine", "") == ["auto", *Engine]
     assert list_words("run", "--engine", "h") == ["httptools"]
     assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
     assert list_words("completion", "") == ["bash", "zsh", "fish"]

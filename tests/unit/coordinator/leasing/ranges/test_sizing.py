@@ -31,13 +31,16 @@ def choose(
 
 @pytest.mark.parametrize(
     ("rate_rps", "taken", "full"),
-    [(None, 0, 400), (None, 10_000, 10_000), (5000.0, 10**6, 50_000), (3.3, 100, 200)],
+    [(None, 0, 1000), (None, 10_000, 10_000), (5000.0, 10**6, 50_000), (3.3, 100, 200)],
 )
 def test_a_backlog_is_full_with_ten_seconds_of_untaken_work(
     rate_rps: float | None, taken: int, full: int
 ) -> None:
     """Never with less than two windows; while the rate is unknown, with as much as was done so far."""
-    assert find_full(build_backlog(rate_rps=rate_rps, taken=taken)) == full
+    backlog = build_backlog(rate_rps=rate_rps, taken=taken)
+    assert find_full(backlog) == full
+    # The first checkpoint reports a rate before the first heartbeat does: a second of work follows it.
+    assert find_full(backlog._replace(early_rps=20_000.0)) == (20_000 if rate_rps is None else full)
 
 
 @pytest.mark.parametrize(("silence_s", "full"), [(0.5, 10_000), (1.0, 10_000), (5.0, 14_000), (30.0, 20_000)])
@@ -49,7 +52,7 @@ def test_a_backlog_holds_what_may_be_done_unheard_as_well(silence_s: float, full
 @pytest.mark.parametrize(
     ("rate_rps", "taken", "share", "size"),
     [
-        (None, 0, 10**9, 100),
+        (None, 0, 10**9, 250),
         (None, 5000, 10**9, 2500),
         (None, 0, 3, 10),
         (5000.0, 10**6, 10**9, 50_000),
@@ -60,15 +63,15 @@ def test_a_backlog_holds_what_may_be_done_unheard_as_well(silence_s: float, full
     ],
 )
 def test_a_lease_lasts_about_ten_seconds(rate_rps: float | None, taken: int, share: int, size: int) -> None:
-    """It is a window while nothing is known, shrinks with the space, and is never tiny or huge."""
+    """It is a few windows while nothing is known, shrinks with the space, and is never tiny or huge."""
     assert size_lease(build_backlog(rate_rps=rate_rps, taken=taken), share) == size
 
 
 def test_a_worker_gets_as_many_leases_as_fill_its_hands() -> None:
-    """Those of a worker of which nothing is known are a window each."""
-    assert choose(build_backlog()) == [("w1", 100)] * 4
-    assert choose(build_backlog(untaken=200)) == [("w1", 100)] * 2
-    assert choose(build_backlog(untaken=400)) == []
+    """Those of a worker of which nothing is known are two windows and a half each."""
+    assert choose(build_backlog()) == [("w1", 250)] * 4
+    assert choose(build_backlog(untaken=500)) == [("w1", 250)] * 2
+    assert choose(build_backlog(untaken=1000)) == []
     assert choose(build_backlog(rate_rps=5000.0, untaken=49_999)) == [("w1", 50_000)]
     assert choose(build_backlog(rate_rps=5000.0, untaken=50_000)) == []
 

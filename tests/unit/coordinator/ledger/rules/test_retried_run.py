@@ -28,18 +28,20 @@ from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_
 from oku_coordinator.ledger.tables.hook_table import fetch_setup_data
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
-from oku_core.accounting.index_ranges import merge_ranges, pack_ranges
+from oku_core.accounting.index_ranges import Room, merge_ranges, pack_ranges
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import MessageVerdict
-from oku_core.accounting.outcome import OUTCOMES, Outcome, ReasonCount
+from oku_core.accounting.outcome import OTHER, OUTCOMES, Outcome, ReasonCount
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, MOST_REASON_RANGES, CheckpointBatch, Part
 from oku_core.messaging.hook import NO_SETUP, HookAttempt, HookReport, SetupData
+from oku_core.results.failure_filter import FailureFilter
 from oku_core.schedule.wave import Wave
 from oku_core.spec.description import describe_load
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Hook, Spec
+from oku_workers.executions.failure_counts import Failures
 
 TIMEOUT = OUTCOMES.index(Outcome.TIMEOUT)
 
@@ -73,8 +75,8 @@ def test_a_retry_has_exactly_the_failed_indices(ledger: Ledger) -> None:
     change(ledger, create_run, "r1", Spec(requests=100), 0.0)
     run_all(ledger, "r1", build_failing_part(100, [3, 4, 5, 99]))
     assert read(ledger, fetch_failed_requests, "r1").spans == [
-        FailedSpan(3, 6, Outcome.TIMEOUT, ""),
-        FailedSpan(99, 100, Outcome.TIMEOUT, ""),
+        FailedSpan(3, 6, Outcome.TIMEOUT, "", OTHER),
+        FailedSpan(99, 100, Outcome.TIMEOUT, "", OTHER),
     ]
     record = change(ledger, create_retry, "r2", "r1", 6.0)
     assert (record.requests, record.spec.requests, record.state) == (4, 100, RunState.PENDING)
@@ -85,7 +87,9 @@ def test_a_retry_has_exactly_the_failed_indices(ledger: Ledger) -> None:
         Slice(99, 100, SliceState.PENDING),
     ]
     run_all(ledger, "r2", build_failing_part(4, [3]))  # the fourth position of its lease is index 99
-    assert read(ledger, fetch_failed_requests, "r2").spans == [FailedSpan(99, 100, Outcome.TIMEOUT, "")]
+    assert read(ledger, fetch_failed_requests, "r2").spans == [
+        FailedSpan(99, 100, Outcome.TIMEOUT, "", OTHER)
+    ]
     assert read(ledger, fetch_snapshot, "r2").retry == RetryRecord("r1", "r1", 100, 96, 0)
     [count] = read(ledger, fetch_snapshot, "r2").account.reasons.values()
     assert (count.first, count.last) == (99, 99)
@@ -141,7 +145,8 @@ def test_a_run_with_a_rate_is_retried_without_it(ledger: Ledger) -> None:
     change(ledger, create_run, "r1", spec, 0.0)
     change(ledger, start_run, "r1", 1.0)
     change(ledger, account_not_dealt, "r1", [(0, 100)], 20.0)
-    assert read(ledger, fetch_failed_requests, "r1").spans == [FailedSpan(0, 100, Outcome.NOT_SENT, "")]
+    [span] = read(ledger, fetch_failed_requests, "r1").spans
+    assert span == FailedSpan(0, 100, Outcome.NOT_SENT, "", "not dealt")
     created = change(ledger, create_retry, "r2", "r1", 21.0)
     retry = created.spec
     assert created.load == "20 in flight, 100 requests"
@@ -206,3 +211,67 @@ def test_a_deleted_run_leaves_no_failed_request(ledger: Ledger) -> None:
     )
     assert rows == []
     assert read(ledger, fetch_snapshot, "r2").retry is not None
+
+
+def build_mixed_part(failed: int) -> Part:
+    """Requests that have all failed, with a reason that changes at every position."""
+    failures = Failures(Room(MOST_FAILED_RANGES))
+    for position in range(failed):
+        failures.record(TIMEOUT, position, f"status {500 + position % 2}")
+    return msgspec.structs.replace(
+        build_failing_part(failed, range(failed)),
+        reasons=failures.build_reasons(),
+        failed=failures.build_failed(),
+        failed_reasons=failures.build_failed_reasons(),
+    )
+
+
+def test_indices_stay_exact_however_often_reasons_change(ledger: Ledger) -> None:
+    """Of 200,000 failures each index is listed; a retry by reason says how many it could not judge."""
+    change(ledger, create_run, "r1", Spec(requests=200_000), 0.0)
+    change(ledger, start_run, "r1", 1.0)
+    lease = deal_lease(ledger, "r1", 200_000, 2.0)
+    part = build_mixed_part(200_000)
+    apply_batches(ledger, [build_batch(lease, build_checkpoint(lease, parts=[part]))], 5.0)
+    failed = read(ledger, fetch_failed_requests, "r1")
+    assert failed.unlisted == 0
+    assert [span.start for span in failed.spans[1:]] == [span.stop for span in failed.spans[:-1]]
+    assert len(failed.spans) == MOST_REASON_RANGES + 1
+    assert failed.spans[-1] == FailedSpan(MOST_REASON_RANGES, 200_000, Outcome.TIMEOUT, "", OTHER)
+    record = change(ledger, create_retry, "r2", "r1", 6.0, FailureFilter(reasons=["status 500"]))
+    assert record.requests == MOST_REASON_RANGES // 2
+    unjudged = 200_000 - MOST_REASON_RANGES
+    assert read(ledger, fetch_snapshot, "r2").retry == RetryRecord("r1", "r1", 200_000, 0, 0, unjudged)
+    wrong = FailureFilter(reasons=["status 404"])
+    with pytest.raises(UserError, match=f"no failed request of these to retry: of {unjudged} the ledger"):
+        change(ledger, create_retry, "r3", "r1", 6.0, wrong)
+    with pytest.raises(UserError, match="--target: a is not in run r1, which has no target with a name"):
+        change(ledger, create_retry, "r3", "r1", 6.0, FailureFilter(target="a"))
+
+
+def test_reasons_beyond_the_bound_of_a_run_are_others(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This holds for those that are stored and those that are read; no index is missing."""
+    for module, bound, spans in (("rules.failed_requests", 4, 5), ("tables.accounts.failure_table", 5, 1)):
+        monkeypatch.setattr(f"oku_coordinator.ledger.{module}.MOST_REASON_RUNS", bound)
+        run = f"r{bound}"
+        change(ledger, create_run, run, Spec(requests=10), 0.0)
+        run_all(ledger, run, build_mixed_part(10))
+        failed = read(ledger, fetch_failed_requests, run)
+        assert (len(failed.spans), failed.unlisted) == (spans, 0)
+        assert failed.spans[-1].reason == OTHER
+        monkeypatch.undo()
+
+
+def test_a_retry_by_target_has_its_share_of_what_no_worker_had(ledger: Ledger) -> None:
+    """Ranges of several targets are split: the spec says which target each index asks."""
+    targets = [{"name": name, "url": f"http://h/{name}"} for name in ("a", "b")]
+    spec = parse_spec(Source(None, {"targets": targets, "rate": "10/s", "requests": 100}))
+    change(ledger, create_run, "r1", spec, 0.0)
+    change(ledger, start_run, "r1", 1.0)
+    change(ledger, account_not_dealt, "r1", [(0, 100)], 20.0)
+    only = FailureFilter(outcome=Outcome.NOT_SENT, target="b", reasons=["not dealt"])
+    assert change(ledger, create_retry, "r2", "r1", 21.0, only).requests == 50
+    with pytest.raises(UserError, match="--target: c is not in run r1, which has a, b"):
+        change(ledger, create_retry, "r3", "r1", 21.0, FailureFilter(target="c"))

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.transactions import change
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.failed_requests import FailedSpan, read_failed
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage import schema
+from oku_coordinator.ledger.storage.records import RetryRecord
 from oku_coordinator.ledger.storage.schema import VERSION, lock_ledger, open_database
+from oku_coordinator.ledger.tables.submission_table import fetch_retry
+from oku_core.accounting.outcome import OTHER, Outcome
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
@@ -61,7 +65,7 @@ def test_a_ledger_of_a_newer_version_is_refused(path: Path, *, read_only: bool) 
 def test_an_older_ledger_that_cannot_be_upgraded_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
 ) -> None:
-    """Until 0.1.0 there are no upgrades: whoever changes a table makes a new ledger."""
+    """Where a version has no step to the next one, the ledger is left as it is."""
     open_database(path).close()
     monkeypatch.setattr(schema, "VERSION", VERSION + 1)
     way_out = f"read it with the commit that wrote it, or move the contents of {path.parent} away"
@@ -101,7 +105,7 @@ def test_a_concurrency_of_each_worker_becomes_the_total(path: Path) -> None:
             database.execute("INSERT INTO specs (run, spec) VALUES (?, ?)", (run, json.dumps(values)))
         for worker in ("w1", "w2", "w3"):
             database.execute("INSERT INTO workers (run, worker) VALUES ('had', ?)", (worker,))
-        database.execute("PRAGMA user_version = 2")
+        database.execute("PRAGMA user_version = 3")
     with closing(open_database(path)) as database:
         rows = database.execute("SELECT run, spec FROM specs").fetchall()
     specs = {row["run"]: decode_spec(row["spec"]) for row in rows}
@@ -109,6 +113,27 @@ def test_a_concurrency_of_each_worker_becomes_the_total(path: Path) -> None:
     assert found == {
         "asks": (200, None), "had": (150, 15), "new": (50, None), "users": (50, None),
     }  # fmt: skip
+
+
+def test_a_ledger_of_version_2_is_upgraded(path: Path) -> None:
+    """The reasons of its failures are not known."""
+    with closing(Ledger(path)) as ledger:
+        change(ledger, create_run, "r1", Spec(requests=10), 1.0)
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "DROP TABLE failed; CREATE TABLE failed (id INTEGER PRIMARY KEY, run, name, outcome, start, wave,"
+            " body);"
+            "DROP TABLE failed_sizes; CREATE TABLE failed_sizes (run, ranges); PRAGMA user_version = 2;"
+            "DROP TABLE retries; CREATE TABLE retries (run, retried, origin, requests, ok, unlisted);"
+            "INSERT INTO failed VALUES (1, 'r1', '', 'timeout', 3, NULL, X'920302');"
+            "INSERT INTO failed_sizes VALUES ('r1', 1);"
+            "INSERT INTO retries VALUES ('r1', 'r0', 'r0', 9, 8, 0);"
+        )
+    with closing(Ledger(path)) as ledger:
+        assert read(ledger, lambda t: [*read_failed(t, "r1")]) == [
+            FailedSpan(3, 5, Outcome.TIMEOUT, "", OTHER)
+        ]
+        assert read(ledger, fetch_retry, "r1") == RetryRecord("r0", "r0", 9, 8, 0, 0)
 
 
 def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(

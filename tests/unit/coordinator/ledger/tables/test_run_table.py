@@ -20,7 +20,9 @@ from oku_coordinator.ledger.tables.run_table import (
     find_longest_queued_s,
 )
 from oku_core.accounting.run_state import RunState
-from oku_core.spec.spec import Spec
+from oku_core.spec import engine_choice
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.url import Url
 
 
 def find_next(ledger: Ledger) -> str | None:
@@ -168,6 +170,21 @@ def test_a_spec_is_decoded_once(ledger: Ledger) -> None:
     assert [record.spec.name for record in records] == [record.name for record in records]
     assert read(ledger, fetch_run, records[-1].run).spec is records[-1].spec
     assert read(ledger, fetch_run, records[0].run).spec is not records[0].spec
+
+
+def test_a_run_keeps_the_engine_that_was_chosen_for_it(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its reason, whatever a later version would choose; the spec of a run keeps it, too."""
+    change(ledger, create_run, "r1", Spec(), 1.0)
+    change(ledger, create_run, "r2", Spec(proxy=Url("http://p:1")), 1.0)
+    monkeypatch.setattr(engine_choice, "FASTEST_FIRST", (Engine.AIOHTTP,))
+    change(ledger, create_run, "r3", read(ledger, fetch_run, "r1").spec, 2.0)
+    found = {run: read(ledger, fetch_run, run) for run in ("r1", "r2", "r3")}
+    assert {run: str(record.engine) for run, record in found.items()} == {
+        "r1": "httptools", "r2": "aiohttp: needs a proxy", "r3": "httptools",
+    }  # fmt: skip
+    assert all(record.spec.engine is record.engine.engine for record in found.values())
 
 
 def test_recent_runs_and_counts_are_found_by_indices(ledger: Ledger) -> None:

@@ -25,8 +25,9 @@ from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results.series import SeriesRow
+from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.summary.latency_summary import LatencySummary
 from oku_core.summary.plan_check import PlanSummary
 from oku_core.summary.summary import ProcessSummary, Summary, Unit, WorkerSummary
@@ -49,7 +50,7 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
         bytes_received=1300, times={Time.LATENCY: histogram},
     )  # fmt: skip
     values: dict[str, Any] = {
-        "run": "r1", "name": "soak", "requests": 100, "engine": "aiohttp", "target": "",
+        "run": "r1", "name": "soak", "requests": 100, "engine": EngineChoice(Engine.AIOHTTP), "target": "",
         "spec": Spec(requests=100), "state": RunState.COMPLETED, "reason": "",
         "created_at": 0.0, "started_at": 1_769_965_512.25, "ended_at": 1_769_965_522.25, "active_s": 10.0,
         "active_since": None, "periods": 1, "last_checkpoint_at": None, "resent_at_most": 0, "served": None,
@@ -300,7 +301,7 @@ def test_a_run_of_user_code_counts_iterations() -> None:
     snapshot = build_snapshot()
     summary = build_summary(snapshot, 0.0)
     assert (summary.unit, summary.inner_requests) == (Unit.REQUEST, [])
-    snapshot = build_snapshot(spec=USER_CODE, engine="python")
+    snapshot = build_snapshot(spec=USER_CODE, engine=EngineChoice(Engine.PYTHON))
     snapshot.accounts.inner.open(("", "login")).add(build_inner("login", [1000] * 250))
     summary = build_summary(snapshot, 0.0)
     assert (summary.unit, summary.accounted) == (Unit.ITERATION, 100)

@@ -15,7 +15,9 @@ from oku_coordinator.runs.summary.threshold_summaries import judge_thresholds
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.series import SeriesRow
+from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Engine
 from oku_core.summary.validity import Flag
 from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -44,7 +46,8 @@ def judge(
     accounts = parts if isinstance(parts, RunAccount) else fold(parts)
     is_cut = spec.is_timed and state in (RunState.COMPLETED, RunState.CANCELLED)
     record = RunRecord(
-        run="r1", name="", requests=accounts.accounted if is_cut else spec.requests, engine="aiohttp",
+        run="r1", name="", requests=accounts.accounted if is_cut else spec.requests,
+        engine=EngineChoice(Engine.AIOHTTP),
         target="", spec=spec, state=state, reason="", created_at=0.0, started_at=1.0, ended_at=None,
         active_s=clock_s, active_since=None, periods=1, last_checkpoint_at=None, resent_at_most=0,
         served=None, outcomes=make_counts(), is_broken=False, is_published=False, number=1, watched_s=0.0,

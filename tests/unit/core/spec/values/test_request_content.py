@@ -157,6 +157,10 @@ def test_a_body_has_a_type_by_its_content() -> None:
         '{"key": "{env:KEY}", "n": {file:number}}',
     ]:
         assert find_body_type(body) == "application/json"
+    for body in ['{"u": {id}, "n": "{name}"}', "[{id}]", "{row}", '{"event": {row}}']:
+        # Columns stand for values, and a row of JSON for an object.
+        assert find_body_type(body, ("id", "name", "row"), "row") == "application/json"
+    assert find_body_type("{id}", ("id",)) is find_body_type("{row}", ("row",)) is None
     for body in ["a=1", "a=1&b=2", "id={i}&key={env:KEY}", "mail=me@example.org&at[]=%2F+", "a="]:
         # Pairs of names and values are a form. As browsers and curl send them.
         assert find_body_type(body) == "application/x-www-form-urlencoded"

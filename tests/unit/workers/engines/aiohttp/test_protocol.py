@@ -2,8 +2,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from oku_workers.engines.aiohttp.protocol import AnswerBody, ResponseProtocol
-from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
+from oku_workers.engines.aiohttp.protocol import CURRENT_SLOT, AnswerBody, ResponseProtocol
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 

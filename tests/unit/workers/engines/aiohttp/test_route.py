@@ -5,22 +5,21 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from aiohttp import ServerDisconnectedError
 from aiohttp.http import StreamWriter
 from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
-from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.error_reason import HUNG_UP
+from oku_core.http_client.http1_connection import PIECE_BYTES, TransportError
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.protocol import ResponseProtocol
+from oku_workers.engines.aiohttp.protocol import CURRENT_SLOT, ResponseProtocol, Slot
 from oku_workers.engines.aiohttp.route import LongBody, build_options, build_routes
-from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, Slot
 
 INDICES = st.integers(0, 10**15)
 URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
@@ -96,17 +95,14 @@ def test_what_is_the_same_for_all_requests_is_made_once() -> None:
     assert build_only_arguments()(1) == SENT_AS_WRITTEN
 
 
-@pytest.mark.parametrize(
-    ("changes", "arguments"),
-    [
+def test_a_body_is_bytes() -> None:
+    """It is UTF-8, with the index put in."""
+    for changes, arguments in (
         ({"body": "größe={i}"}, {"data": "größe=7".encode()}),
         ({"body": ""}, {"data": b""}),
         ({"headers": (Header("A: {i}"),), "body": "x"}, {"headers": CIMultiDict({"A": "7"}), "data": b"x"}),
-    ],
-)
-def test_a_body_is_bytes(changes: dict[str, Any], arguments: dict[str, Any]) -> None:
-    """It is UTF-8, with the index put in."""
-    assert build_only_arguments(**changes)(7) == {**SENT_AS_WRITTEN, **arguments}
+    ):
+        assert build_only_arguments(**changes)(7) == {**SENT_AS_WRITTEN, **arguments}
 
 
 def test_each_target_has_headers_of_its_own() -> None:
@@ -159,5 +155,5 @@ async def test_a_long_body_that_cannot_be_sent_leaves_the_connection_alone() -> 
     CURRENT_SLOT.set(slot)
     protocol.set_response_params()
     protocol.connection_lost(None)
-    with pytest.raises(ServerDisconnectedError):
+    with pytest.raises(TransportError, match=HUNG_UP):
         await protocol.read()

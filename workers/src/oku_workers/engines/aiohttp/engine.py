@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 from time import monotonic_ns
+from typing import cast
 
 from aiohttp import ClientResponse
 
@@ -16,10 +17,9 @@ from oku_core.accounting.outcome import TIMEOUT
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.protocol import get_body
+from oku_workers.engines.aiohttp.protocol import CURRENT_SLOT, AnswerBody, Slot
 from oku_workers.engines.aiohttp.route import build_routes
 from oku_workers.engines.aiohttp.session import RedirectingClient, build_session, classify_error
-from oku_workers.engines.aiohttp.slot import CURRENT_SLOT, Slot
 from oku_workers.engines.contract.engine_protocol import STUCK_S, EngineContext
 from oku_workers.engines.http.http_engine import HttpEngine
 from oku_workers.engines.http.response_counting import count_answer
@@ -79,8 +79,7 @@ class AiohttpEngine(HttpEngine):
         self.window = 0
         for slot in list(self._slots):
             self._end(slot)
-        for chore in self._chores:
-            chore.cancel()
+        self._cancel_chores()
         if tasks := [*self._chores, *(slot.task for slot in self._ending)]:
             await asyncio.wait(tasks, timeout=STUCK_S)
         await self._session.close()
@@ -174,8 +173,8 @@ class AiohttpEngine(HttpEngine):
             except Exception as error:  # noqa: BLE001  # every request ends in an outcome
                 if slot.tally is not None:  # else it was cut off
                     is_late = monotonic_ns() - slot.sent_ns > self.limit.ns
-                    outcome = TIMEOUT if is_late else classify_error(error)
-                    self.count_failure(slot.tally, slot.coordinate, outcome, error, slot.lateness_us)
+                    outcome, cause = (TIMEOUT, error) if is_late else classify_error(error)
+                    self.count_failure(slot.tally, slot.coordinate, outcome, cause, slot.lateness_us)
                     slot.tally = None
                 await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
             else:
@@ -187,7 +186,7 @@ class AiohttpEngine(HttpEngine):
         latency_ns, tally, answers = monotonic_ns() - slot.sent_ns, slot.tally, slot.route.answers
         if tally is None:  # it was cut off
             return
-        status, body = response.status, get_body(response)
+        status, body = response.status, cast("AnswerBody", response.content)
         received, first_ns = body.total_bytes, body.first_ns
         outcome, reason = answers.judge(status, received, body.head, body.kept)
         parsed = outcome, status, received, reason

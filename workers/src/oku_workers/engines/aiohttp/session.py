@@ -5,13 +5,13 @@ the names that are used here is refused at the start.
 """
 
 from collections.abc import Awaitable
+from functools import partial
 from time import time
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import (
     BaseConnector,
     ClientConnectionError,
-    ClientConnectorError,
     ClientRequest,
     ClientResponse,
     ClientSession,
@@ -19,25 +19,23 @@ from aiohttp import (
     DummyCookieJar,
     NonHttpUrlClientError,
 )
-from multidict import CIMultiDict, istr
+from multidict import istr
 from yarl import URL
 
 from oku_core.accounting.outcome import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 from oku_core.data.data_format import DataError
-from oku_core.http_client.connector import Connector, Way
-from oku_core.http_client.cookies import CookieJar, may_set_cookies, merge_cookies
+from oku_core.http_client.connector import Connector, OriginTable, Way
+from oku_core.http_client.cookies import CookieJar, add_cookies
+from oku_core.http_client.http1_connection import TransportError
 from oku_core.http_client.idle_pool import KEEPALIVE_S
 from oku_core.http_client.redirects import Hop, RedirectChain, RedirectError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import DEFAULT_HEADERS
-from oku_workers.engines.aiohttp.protocol import ResponseProtocol, get_body
-from oku_workers.engines.aiohttp.slot import CURRENT_SLOT
+from oku_workers.engines.aiohttp.protocol import CURRENT_SLOT, AnswerBody, ResponseProtocol
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError
 
-MOST_ORIGINS = 100
-"""How many origins have their addresses kept."""
-_NEVER_SENT = (ClientConnectorError, NonHttpUrlClientError, DataError, ValueError, TypeError)
-"""There was no connection, or the request cannot be written."""
+_NEVER_SENT = (NonHttpUrlClientError, DataError, ValueError, TypeError)
+"""The request cannot be written."""
 
 
 def build_session(spec: Spec, context: EngineContext) -> ClientSession:
@@ -55,18 +53,20 @@ def build_session(spec: Spec, context: EngineContext) -> ClientSession:
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
-    hooks = "_create_connection", "_update_proxy_auth_header_and_build_proxy_req"
-    if not (hasattr(session, "_retry_connection") and all(hasattr(BaseConnector, hook) for hook in hooks)):
+    hooks = {"_retry_connection", "_create_connection", "_update_proxy_auth_header_and_build_proxy_req"}
+    if not hooks | {"_drain_tail"} <= {*dir(session), *dir(BaseConnector), *dir(ResponseProtocol)}:
         raise EngineError("this aiohttp has other names inside: it might send requests twice")
     session._retry_connection = False  # noqa: SLF001
     return session
 
 
-def classify_error(error: Exception) -> int:
-    """The outcome, as an index, of a request that ended with an exception of aiohttp or of the spec."""
+def classify_error(error: Exception) -> tuple[int, object]:
+    """The outcome, as an index, of a request that ended with an exception, and what has caused it."""
+    if isinstance(error, TransportError):
+        return error.outcome, error.cause
     if isinstance(error, _NEVER_SENT):
-        return CONNECT_ERROR
-    return DISCONNECTED if isinstance(error, ClientConnectionError | OSError) else PROTOCOL_ERROR
+        return CONNECT_ERROR, error
+    return DISCONNECTED if isinstance(error, ClientConnectionError | OSError) else PROTOCOL_ERROR, error
 
 
 class _Request(ClientRequest):
@@ -89,32 +89,25 @@ class _Connector(BaseConnector):
     def __init__(self, spec: Spec, context: EngineContext) -> None:
         super().__init__(limit=0, keepalive_timeout=KEEPALIVE_S)
         proxy = None if spec.proxy is None else URL(spec.proxy)
-        self._way = Way(context.tls, proxy, context.local_address)
-        self._origins: dict[URL, Connector] = {}
+        way = Way(context.tls, proxy, context.local_address)
+        self._origins = OriginTable(partial(Connector, way=way))
 
     async def _create_connection(self, req: ClientRequest, traces: Any, timeout: Any) -> ResponseProtocol:  # noqa: ARG002, ASYNC109  # aiohttp's signature
         if req.proxy is not None:
             self._update_proxy_auth_header_and_build_proxy_req(req)
-        protocol = ResponseProtocol(self._loop)
+        origin = self._origins.find(req.url)
+        protocol = ResponseProtocol(self._loop, is_forwarded=origin.is_forwarded)
         try:
-            await self._find_origin(req.url.origin()).connect(protocol)
+            await origin.connect(protocol)
         except OSError as error:
-            raise ClientConnectorError(req.connection_key, error) from error
+            raise TransportError(CONNECT_ERROR, error) from None
         if (tally := CURRENT_SLOT.get().tally) is not None:  # else its request was given back meanwhile
             tally.record_connection(*protocol.measure())
         return protocol
 
-    def _find_origin(self, url: URL) -> Connector:
-        if url not in self._origins:
-            if len(self._origins) >= MOST_ORIGINS:  # redirections may lead to ever new ones
-                self._origins.pop(next(iter(self._origins))).close()
-            self._origins[url] = Connector(url, self._way)
-        return self._origins[url]
-
     def close(self, *, abort_ssl: bool = True) -> Awaitable[None]:
         """Close all connections, and give up lookups that are under way."""
-        for origin in self._origins.values():
-            origin.close()
+        self._origins.close()
         return super().close(abort_ssl=abort_ssl)
 
 
@@ -134,27 +127,22 @@ class RedirectingClient:
         Raises:
             RedirectError: the last redirection cannot be followed, or must not be.
         """
-        headers, body = arguments.get("headers", CIMultiDict()), arguments.get("data")
-        hop, spec = Hop(method, url, has_body=body is not None), self._spec
-        most, has_certificate = spec.max_redirects, spec.cert is not None
-        chain = RedirectChain(hop, list(headers.items()), body, most, has_certificate=has_certificate)
+        headers, body, spec = list(arguments.get("headers", {}).items()), arguments.get("data"), self._spec
+        hop, has_certificate = Hop(method, url, has_body=body is not None), spec.cert is not None
+        chain = RedirectChain(hop, headers, body, spec.max_redirects, has_certificate=has_certificate)
         while True:
-            response = await self._send(chain.hop, CIMultiDict(chain.headers), chain.body)
+            method, url = chain.hop.method, chain.hop.url
+            headers = add_cookies(chain.headers, self._cookies.find(str(url), time()))
+            response = await self._session.request(
+                method, url, headers=headers, data=chain.body, allow_redirects=False
+            )
+            head = cast("AnswerBody", response.content).head
+            if spec.cookies:
+                self._cookies.store(head, str(url), time())
             try:
-                if not chain.follow(response.status, get_body(response).head):
+                if not chain.follow(response.status, head):
                     return response
             except RedirectError:
                 response.release()
                 raise
             response.release()
-
-    async def _send(self, hop: Hop, headers: CIMultiDict[str], body: Any) -> ClientResponse:
-        url = str(hop.url)
-        if kept := self._cookies.find(url, time()):
-            headers["Cookie"] = merge_cookies("; ".join(headers.popall("Cookie", [])), kept)
-        response = await self._session.request(
-            hop.method, hop.url, headers=headers, data=body, allow_redirects=False
-        )
-        if self._spec.cookies and may_set_cookies(head := get_body(response).head):
-            self._cookies.store(head, url, time())
-        return response

@@ -97,6 +97,10 @@ class HttpEngine:
         self._errors.report(outcome, reason, error)
         tally.fail(outcome, coordinate, reason, lateness_us)
 
+    def _cancel_chores(self) -> None:
+        for chore in self._chores:
+            chore.cancel()
+
     @abstractmethod
     def _iter_in_flight(self) -> Iterator[tuple[Tally, int]]:
         """The tally and the coordinate of each request in flight."""

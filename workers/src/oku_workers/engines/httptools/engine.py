@@ -114,8 +114,7 @@ class HttptoolsEngine(HttpEngine):
         """Stop, give back what is in flight, and close every connection."""
         self._is_closing = True
         self.batch.count()
-        for chore in self._chores:
-            chore.cancel()
+        self._cancel_chores()
         for origin in self._origins:
             origin.close()
         for connection in self._connections:

@@ -1,6 +1,7 @@
 """What the httptools engine makes of a request template: what to send where, and how to judge the answers."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Generic
 
 from yarl import URL
@@ -143,13 +144,6 @@ def build_routes(
         return lambda origin: Route(template, shared, origin, spec.timeout_s)
 
     def build_unsendable(template: RequestTemplate) -> Route[AnyConnection]:
-        return Route(template, SharedBody(_build_nothing), None, spec.timeout_s)
+        return Route(template, SharedBody(lambda _: b""), None, spec.timeout_s)
 
-    def connect(url: URL) -> PooledConnector[AnyConnection]:
-        return PooledConnector(url, way)
-
-    return Routes(spec, build, build_unsendable, connect)
-
-
-def _build_nothing(_: int) -> bytes:
-    return b""
+    return Routes(spec, build, build_unsendable, partial(PooledConnector, way=way))

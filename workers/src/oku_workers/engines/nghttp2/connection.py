@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from oku_core.accounting.outcome import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
 from oku_core.http_client.error_reason import CUT_SHORT, HUNG_UP, NO_HTTP2
-from oku_core.http_client.http1_connection import PIECE_BYTES
+from oku_core.http_client.http1_connection import NO_FILE, PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout
 from oku_workers.engines.http.response_counting import abandon, count_answer, count_answers
 from oku_workers.engines.nghttp2.request import BuildHeaders, Headers
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ALPN = "h2"
 """How TLS names HTTP/2 (RFC 9113, section 3.2)."""
-_NO_FILE = -1
 
 
 class Owner(Protocol):
@@ -132,7 +131,7 @@ class Connection(RoomyConnection):
         self._limit = most_streams
         """How many streams it may have; the server may allow fewer."""
         self._session = Session()
-        self._file = _NO_FILE
+        self._file = NO_FILE
         self._is_made = self._is_closed = self._is_paused = self._is_flush_scheduled = False
         self._times: tuple[int, int | None] | None = None
         """How long TCP and TLS took, in µs, for the tally of the first request."""
@@ -221,7 +220,7 @@ class Connection(RoomyConnection):
         self._is_closed = True
         self._session.streams.clear()
         if self._is_made:
-            if self._file != _NO_FILE and (data := self._session.take_last_bytes()):
+            if self._file != NO_FILE and (data := self._session.take_last_bytes()):
                 self._write(data)
             self._transport.abort()
 
@@ -340,7 +339,7 @@ class Connection(RoomyConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        self._file = _NO_FILE  # another connection may have its number now
+        self._file = NO_FILE  # another connection may have its number now
         if not self._is_closed:
             self._lose(self._find_end(exc))
         self._owner.forget(self)
@@ -408,11 +407,11 @@ class Connection(RoomyConnection):
     def _write(self, data: bytes) -> None:
         """Send at once what the socket takes; the transport would first serve all other connections."""
         sent = 0
-        if self._file != _NO_FILE and not self._transport.is_closing():
+        if self._file != NO_FILE and not self._transport.is_closing():
             try:  # noqa: SIM105  # `suppress` takes longer than all else here
                 sent = write(self._file, data)
             except OSError:  # the transport will meet it, too, and report it
                 pass
         if sent < len(data):
-            self._file = _NO_FILE  # later bytes must not overtake the rest
+            self._file = NO_FILE  # later bytes must not overtake the rest
             self._transport.write(data[sent:])

@@ -116,8 +116,7 @@ class Nghttp2Engine(HttpEngine):
     async def close(self) -> None:
         """Stop, give back the requests in flight, and close every connection."""
         self._is_closing = True
-        for chore in self._chores:
-            chore.cancel()
+        self._cancel_chores()
         for origin in self._origins:
             origin.close()
             while origin.waiting:

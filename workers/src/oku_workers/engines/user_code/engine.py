@@ -327,7 +327,7 @@ class UserCodeEngine:
         self._why_killed = None
         self._users, self._changes = self.window, 0
         spec, context = self._spec, self._context
-        host = self._host = HostProcess(spec.engine, self._folder, context.isolation, self)
+        host = self._host = HostProcess(spec.chosen_engine, self._folder, context.isolation, self)
         paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(
             Start(

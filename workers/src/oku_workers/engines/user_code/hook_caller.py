@@ -61,7 +61,7 @@ async def request_hook(attempt: HookAttempt, spec: Spec, context: EngineContext,
     loop = asyncio.get_running_loop()
     waiter = _Waiter(loop.create_future())
     answer, ended = waiter.answer, waiter.ended
-    host = HostProcess(spec.engine, folder, context.isolation, waiter)
+    host = HostProcess(spec.chosen_engine, folder, context.isolation, waiter)
     _log.info("process %d calls %s", host.pid, attempt)
     waiting = asyncio.ensure_future(ended.wait())
     try:

@@ -131,6 +131,9 @@ def _find_withdrawn(before: Part, after: Part) -> str | None:
     for outcome, packed in before.failed.items():
         if not is_contained(packed, after.failed.get(outcome, [])):
             return f"a position is not {outcome} any more"
+    kept = after.count_kept_reasons()
+    if any(kept[key] < count for key, count in before.count_kept_reasons().items()):
+        return "fewer positions have a reason than before"
     return None
 
 
