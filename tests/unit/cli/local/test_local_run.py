@@ -56,7 +56,7 @@ def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     plan = local_run.build_stack_plan(Spec(**open_run, workers=8, concurrency=12_000))
     assert not plan.spreads_addresses
     with pytest.raises(UserError, match="--concurrency: 30000 in flight are more than the 19900 connections"):
-        local_run.build_stack_plan(Spec(**open_run, concurrency=30_000))
+        local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=30_000))
     # Users and stages are shared out as well.
     code: dict[str, Any] = {
         "engine": Engine.PYTHON,
@@ -89,7 +89,7 @@ def test_one_worker_sends_and_half_the_processors_answer() -> None:
         local_run.build_stack_plan(Spec(workers=2, concurrency=32_000, servers=1))
     local_run.build_stack_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 in flight are more than the 19900 connections"):
-        local_run.build_stack_plan(Spec(concurrency=19_901))
+        local_run.build_stack_plan(Spec(workers=1, concurrency=19_901))
     plan = local_run.build_stack_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
 
