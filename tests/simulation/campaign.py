@@ -6,7 +6,7 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -15,6 +15,8 @@ from tests.simulation.bounds import BoundStatistics
 from tests.simulation.loads import Load
 from tests.simulation.plan import Fault, draw_plan
 from tests.simulation.world import Ending, play
+
+from oku_core.process.prctl import end_with_parent
 
 _AHEAD = 4
 """How many seeds a process is sent before its results are awaited: a long one holds no other up."""
@@ -118,6 +120,7 @@ def _start_player(work: Callable[[int], Ending]) -> Iterator[Connection]:
 
 def _play_each(work: Callable[[int], Ending], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes
-    with suppress(EOFError):  # the parent has died
-        while True:
-            pipe.send(work(pipe.recv()))
+    # A dead parent closes no pipe: the other players have inherited its ends.
+    end_with_parent(os.getppid())
+    while True:
+        pipe.send(work(pipe.recv()))

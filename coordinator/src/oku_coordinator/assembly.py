@@ -97,6 +97,7 @@ class Assembly:
             broker=base.broker,
             active_runs=active_runs,
             metrics=base.telemetry.metrics,
+            printed=installation.readiness.printed,
             clock=base.clock.now,
         )
         self.message_handler = MessageHandler(

@@ -70,6 +70,14 @@ def test_the_command_itself_loads_nothing_heavy() -> None:
         assert loaded == set()
 
 
+def test_a_process_loads_no_engine_and_no_exposition_before_they_are_used() -> None:
+    """A worker loads the engine that was chosen, a coordinator protobuf when it is scraped."""
+    engines = {"aiohttp", "httptools", "ngh2", "prometheus_client", "rich"}
+    assert list_modules(f"import oku_workers.process; {_TELL}", heavy=engines) == set()
+    unused = {"google.protobuf", "kubernetes", "rich", "httptools"}
+    assert list_modules(f"import oku_coordinator.process; {_TELL}", heavy=unused) == set()
+
+
 def test_a_curl_command_is_read_without_an_http_client() -> None:
     """Its parser needs no library for URLs."""
     code = "import sys, oku_cli.imports.curl.curl_command; sys.exit('yarl' in sys.modules)"

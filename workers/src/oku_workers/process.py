@@ -109,6 +109,7 @@ class Worker:
                 local_address=settings.local_address,
                 isolation=_build_isolation(settings, adopts=adopts),
                 memory_bytes=find_memory_limit(),
+                printed=settings.printed,
             ),
         )
         slot = engines.slot

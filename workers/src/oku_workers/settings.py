@@ -75,6 +75,11 @@ class WorkerSettings:
     loop_limit_s: float = 30.0
 
     @property
+    def printed(self) -> Path:
+        """The file that has what the user code of the latest run printed."""
+        return self.files_cache / "printed" / f"{self.name}.txt"
+
+    @property
     def records(self) -> Path:
         """The folder of the flight records of workers; it outlives their processes, as the cache does."""
         return self.files_cache / "flight"

@@ -11,6 +11,7 @@ from oku_cli.backends.coordinator_ref import UnreachableError
 from oku_cli.comparison.run_seconds import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.follow.outage import Outage
+from oku_cli.follow.printed_view import PrintedView
 from oku_cli.follow.watch import Watch
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
@@ -111,13 +112,15 @@ class Follower:
         self.view.log(f"dashboard: {link}")
 
     async def _follow(self, run: str) -> Summary:
-        outage = Outage(self.view.warn, "the coordinator answers again")
+        outage, printed = Outage(self.view.warn, "the coordinator answers again"), PrintedView(self.view)
         while True:
             reason = "the coordinator ended the stream of ticks while the run goes on"
             try:
                 async for item in self._client.follow(run):
                     outage.end()
+                    printed.show(item.printed)
                     if isinstance(item, Summary):
+                        printed.show_rest(item.printed)
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:

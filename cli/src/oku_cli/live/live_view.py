@@ -110,6 +110,10 @@ class LiveView(View):
         """Write a line above the live display."""
         self._console.print_line(line)
 
+    def print_line(self, line: str) -> None:
+        """Write a line above the live display."""
+        self.log(line)
+
     def warn(self, line: str) -> None:
         """Write a line above the live display."""
         self.log(line)

@@ -15,7 +15,7 @@ from oku_cli.live.trend import (
     measure_progress,
 )
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.printable import write_error
+from oku_cli.terminal.printable import write_error, write_note
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
 from oku_core.process.clock import Clock
@@ -52,6 +52,10 @@ class View:
 
     def log(self, line: str) -> None:
         """Show an event: `worker-1 died (signal 9), started again`."""
+
+    def print_line(self, line: str) -> None:
+        """Show a line that user code has printed, even when progress is not shown."""
+        write_note(line)
 
     def warn(self, line: str) -> None:
         """Report a problem that does not fix itself, even when progress is not shown."""
@@ -102,6 +106,10 @@ class PlainView(View):
     def log(self, line: str) -> None:
         """Write it at once."""
         self._write(self._clock(), line)
+
+    def print_line(self, line: str) -> None:
+        """Write it at once."""
+        self.log(line)
 
     def warn(self, line: str) -> None:
         """Write it at once."""

@@ -18,6 +18,7 @@ from oku_coordinator.ledger.rules.leases import intake
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.loops.ticker import Ticker
+from oku_coordinator.runs.printed_lines import PrintedLines
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.repeated_orders import IntervalAnnouncer
 from oku_core.accounting.lease_state import MessageVerdict
@@ -38,6 +39,7 @@ class CheckpointReceiver:
         broker: sends the answers.
         active_runs: have the allowances of workers and their shares of runs.
         metrics: count them.
+        printed: collects what user code has printed.
         clock: Unix time.
         timer: seconds of any steady clock.
     """
@@ -46,11 +48,15 @@ class CheckpointReceiver:
     broker: Broker
     active_runs: ActiveRuns
     metrics: Metrics
+    printed: PrintedLines
     clock: Clock
     timer: Clock = time.monotonic
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
         """Store checkpoints in the ledger, answer and count them."""
+        for batch in batches:
+            if batch.printed is not None:
+                self.printed.record(batch.worker, batch.incarnation, batch.printed)
         begun = self.timer()
         receipts = self._apply(batches)
         self.broker.send(build_controls(receipts, self.active_runs))

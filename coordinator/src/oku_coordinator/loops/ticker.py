@@ -6,6 +6,8 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from oku_coordinator.active_run import ActiveRun, ActiveRuns, Installation
 from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
@@ -188,7 +190,7 @@ class Ticker:
                 targets = targets_of.build(run, spec_targets, account_table.fetch_account(t, run))
             if standing.record.spec.runs_user_code:
                 inner_requests = targets_of.build_inner(run, account_table.fetch_account(t, run))
-        return ticks.build_tick(
+        tick = ticks.build_tick(
             standing,
             workers=len(self._assignment.find_members(run)),
             now=at,
@@ -196,6 +198,8 @@ class Ticker:
             targets=targets,
             inner_requests=inner_requests,
         )
+        printed = self._runs.find_printed(run)
+        return tick if printed is None else msgspec.structs.replace(tick, printed=printed)
 
     def _record_gone(self, worker: WorkerState) -> None:
         self._record_worker(

@@ -23,6 +23,7 @@ from oku_coordinator.runs.notices import (
     fetch_unconfined_notice,
     list_unconfined,
 )
+from oku_coordinator.runs.printed_lines import PrintedLines
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
@@ -102,6 +103,7 @@ class Readiness:
         server_watch: watches the delay servers, if there are any.
         troubles: the other problems.
         target_notices: the notices about targets.
+        printed: what the user code of runs has printed.
         files: the files that specs may name.
         keeper: stores the files of runs, if enabled.
         most_queued: how many runs may be pending or active.
@@ -116,6 +118,7 @@ class Readiness:
     server_watch: ServerWatch | None = field(default=None, kw_only=True)
     troubles: Troubles = field(default_factory=Troubles, kw_only=True)
     target_notices: TargetNotices = field(default_factory=TargetNotices, kw_only=True)
+    printed: PrintedLines = field(default_factory=PrintedLines, kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     keeper: FileKeeper | None = field(default=None, kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)

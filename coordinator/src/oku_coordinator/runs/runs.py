@@ -27,6 +27,7 @@ from oku_coordinator.runs.summary.summarizer import Summarizer
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
+from oku_core.messaging.printed import PrintedSummary
 from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
@@ -235,11 +236,16 @@ class Runs:
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
         record, summary = await self._summarizer.build(record, served)
-        return msgspec.structs.replace(summary, notices=self.build_notices(record))
+        printed = self.find_printed(record.run)
+        return msgspec.structs.replace(summary, notices=self.build_notices(record), printed=printed)
 
     def build_notices(self, record: RunRecord) -> list[str]:
         """What a run waits for, and its problems."""
         return self._readiness.build_notices(record)
+
+    def find_printed(self, run: str) -> PrintedSummary | None:
+        """What the user code of a run has printed; None if it has printed nothing, or long ago."""
+        return self._readiness.printed.find(run)
 
     def _keep_served(self, run: str, served: int) -> None:
         try:

@@ -15,6 +15,7 @@ from oku_core.accounting.counts import Counts
 from oku_core.accounting.index_ranges import Range, iter_ranges, merge_ranges
 from oku_core.accounting.outcome import OTHER, Outcome
 from oku_core.messaging.hook import HookReport
+from oku_core.messaging.printed import Printed
 from oku_core.messaging.reason_runs import NOT_KEPT, count_places, split_ranges
 
 LONGEST_REFUSAL = 1_000
@@ -171,6 +172,7 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
         checkpoints: of all open leases that have something new, and final ones that are not yet confirmed, in
             the order in which the worker works on the leases.
         hooks: results of hooks that this process has called.
+        printed: what the user code of the run has printed in this process; None if it is nothing.
     """
 
     worker: str
@@ -181,3 +183,4 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
     told_to: float = 0.0
     checkpoints: list[Checkpoint]
     hooks: list[HookReport] = []
+    printed: Printed | None = None

@@ -33,7 +33,8 @@ def find_batch_fault(batch: CheckpointBatch) -> str | None:
         figure = getattr(batch, name)
         if not 0 <= figure < FIGURE_LIMIT:
             return f"{name} is {figure}"
-    return next((fault for report in batch.hooks if (fault := report.find_fault())), None)
+    fault = None if batch.printed is None else batch.printed.find_fault()
+    return fault or next((fault for report in batch.hooks if (fault := report.find_fault())), None)
 
 
 def find_fault(checkpoint: Checkpoint, length: int) -> str | None:

@@ -10,6 +10,7 @@ import msgspec
 
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.printed import PrintedSummary
 from oku_core.spec.engine_choice import EngineChoice
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine, Hook
@@ -137,7 +138,8 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     workers. `thresholds` has each of them in its order. `latency_interval_ms` and `response_time_interval_ms`
     are filled in by the command, for a run at rest that is long enough. `servers` is None if the target is
     not Oku's own; `reason` is why the run failed or ended by itself; `notices` explain waits and problems,
-    and are empty for a run at rest.
+    and are empty for a run at rest. `printed` is what user code has printed, as long as the coordinator
+    that followed the run knows it.
     """
 
     run: str
@@ -145,6 +147,7 @@ class Summary(RequestSummary, frozen=True, kw_only=True):
     state: RunState
     reason: str = ""
     notices: list[str] = msgspec.field(default_factory=list)
+    printed: PrintedSummary | None = None
     engine: Engine
     engine_reason: str = ""
     unit: Unit = Unit.REQUEST

@@ -4,6 +4,7 @@ import msgspec
 
 from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.printed import PrintedSummary
 from oku_core.results.sample import Sample
 from oku_core.summary.request_summary import FailureSummary
 from oku_core.thresholds.threshold_summary import ThresholdSummary
@@ -48,6 +49,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         targets: the account of each target, in the order of the spec; empty if the spec names none.
         inner_requests: the counts of requests that user code has made within iterations, by name;
             of the 100 names with the most requests, sorted.
+        printed: what user code has printed so far; None if it is nothing.
     """
 
     run: str
@@ -63,3 +65,4 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[FailureSummary] = []
     targets: list[TargetTick] = []
     inner_requests: list[TargetTick] = []
+    printed: PrintedSummary | None = None

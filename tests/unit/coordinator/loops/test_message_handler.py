@@ -15,6 +15,7 @@ from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.loops.message_handler import CheckpointReceiver, build_controls
+from oku_coordinator.runs.printed_lines import PrintedLines
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason, MessageVerdict
@@ -37,6 +38,7 @@ def receiver(ledger: Ledger, broker: BrokerTwin) -> CheckpointReceiver:
         broker=broker,
         active_runs=build_active_runs(ledger, broker, Roster(10.0)),
         metrics=Metrics(),
+        printed=PrintedLines(),
         clock=lambda: 5.0,
     )
 

@@ -1,17 +1,10 @@
-"""Which engine a spec gets.
+"""Which engine a spec gets. An engine is imported when it is chosen: most runs need no aiohttp."""
 
-This loads every engine, and aiohttp with one of them.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
-from oku_workers.engines.aiohttp.engine import AiohttpEngine
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineProtocol
-from oku_workers.engines.httptools.engine import HttptoolsEngine
-from oku_workers.engines.nghttp2.engine import Nghttp2Engine
-from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.feed.feed_protocol import FeedProtocol
 
 
@@ -32,14 +25,27 @@ def build_engine(
     Raises:
         EngineError: the spec cannot be carried out here.
     """
-    return _ENGINES[spec.chosen_engine](spec, feed, supervisor, context or EngineContext())
+    return _load(spec.chosen_engine)(spec, feed, supervisor, context or EngineContext())
 
 
 BuildEngine = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtocol]
-_ENGINES: Mapping[Engine, BuildEngine] = {
-    Engine.AIOHTTP: AiohttpEngine,
-    Engine.HTTPTOOLS: HttptoolsEngine,
-    Engine.NGHTTP2: Nghttp2Engine,
-    Engine.PYTHON: UserCodeEngine,
-    Engine.LOCUST: UserCodeEngine,
-}
+
+
+def _load(engine: Engine) -> BuildEngine:
+    match engine:
+        case Engine.AIOHTTP:
+            from oku_workers.engines.aiohttp.engine import AiohttpEngine  # noqa: PLC0415
+
+            return AiohttpEngine
+        case Engine.NGHTTP2:
+            from oku_workers.engines.nghttp2.engine import Nghttp2Engine  # noqa: PLC0415
+
+            return Nghttp2Engine
+        case Engine.PYTHON | Engine.LOCUST:
+            from oku_workers.engines.user_code.engine import UserCodeEngine  # noqa: PLC0415
+
+            return UserCodeEngine
+        case Engine.HTTPTOOLS:
+            from oku_workers.engines.httptools.engine import HttptoolsEngine  # noqa: PLC0415
+
+            return HttptoolsEngine

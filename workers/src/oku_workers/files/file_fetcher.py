@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
-import aiohttp
-
 from oku_core.messaging.credentials import TICKET_SCHEME
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.values.file_reference import FileRef
@@ -64,6 +62,8 @@ class FileFetcher:
         Raises:
             FileError: it cannot be had.
         """
+        import aiohttp  # noqa: PLC0415  # it takes long, and most runs have no files
+
         health = self._supervisor.enlist(f"file {file.name}")
         wrong = 0
         try:
@@ -99,6 +99,8 @@ class FileFetcher:
         headers = {"Authorization": f"{TICKET_SCHEME} {self.tickets.get(file.digest, '')}"}
         if partial.received:
             headers["Range"] = f"bytes={partial.received}-"
+        import aiohttp  # noqa: PLC0415
+
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=_READ_TIMEOUT_S
         )

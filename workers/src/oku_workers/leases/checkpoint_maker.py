@@ -53,6 +53,8 @@ class CheckpointMaker:
             for lease in self.leases.values()
             if (lease.has_news or (is_repeat and not lease.is_confirmed)) and not lease.execution.is_abandoned
         ]
+        if not told and self.slot.output.has_news:  # user code may print long before an iteration ends
+            told = [lease for lease in self.leases.values() if not lease.execution.is_abandoned][:1]
         starved = self._find_starved()
         if not told and starved is not None:
             starved.is_asked = True
@@ -79,6 +81,7 @@ class CheckpointMaker:
             taken=measured.taken if measured else 0,
             rate_rps=round(measured.rate_rps, 3) if measured else 0.0,
             told_to=self._find_earlier(now),
+            printed=self.slot.output.find(told[-1].execution.lease.run),
             checkpoints=[
                 lease.build_checkpoint(now, in_flight.get(lease.execution, ()), peak_rss_mb) for lease in told
             ],

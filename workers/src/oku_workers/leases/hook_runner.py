@@ -142,6 +142,7 @@ class HookRunner:
                 incarnation=self._worker.incarnation,
                 checkpoints=[],
                 hooks=[report],
+                printed=self._engines.slot.output.find(report.attempt.run),
             )
             try:
                 await self._sink.send(batch)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from oku_core.process.resources import measure_busy_s
@@ -12,6 +13,7 @@ from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import EngineContext, EngineError, EngineProtocol, HostLoad
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
+from oku_workers.engines.contract.user_output import UserOutput
 from oku_workers.engines.engine_registry import BuildEngine, build_engine
 from oku_workers.executions.execution import Execution
 from oku_workers.feed.feed import Feed
@@ -38,12 +40,14 @@ class EngineSettings:
     Attributes:
         local_address: what to send from; the system chooses unless given.
         memory_bytes: how much memory this process may use; 0 if that is not known.
+        printed: the file of what user code prints; None writes it nowhere.
         build: makes an engine.
     """
 
     local_address: str | None = None
     isolation: Isolation = field(default_factory=Isolation)
     memory_bytes: int = 0
+    printed: Path | None = None
     build: BuildEngine = build_engine
 
 
@@ -79,6 +83,7 @@ class EngineSlot:
         self.feed: FeedProtocol = Feed()
         self.requester: LimitRequester = NO_REQUESTER
         self.host_ends = HostEnds()
+        self.output = UserOutput(settings.printed)
         self.code_run = ""
         self._paces = RunPaces(supervisor)
         self._has_begun = False
@@ -208,6 +213,7 @@ class EngineSlot:
             self.host_ends,
             partial(sources.fetch_again, spec),
             sources.list_visible_secrets(filled, settings.isolation.environment),
+            self.output,
         )
         if spec.runs_user_code:
             self.code_run = key.run

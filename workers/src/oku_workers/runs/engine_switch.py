@@ -149,6 +149,7 @@ class EngineSwitch:
             setup_data=order.setup_data,
             isolation=isolation,
             secrets=self.sources.list_visible_secrets(filled, isolation.environment),
+            output=self.slot.output,
         )
         return context, filled.spec
 

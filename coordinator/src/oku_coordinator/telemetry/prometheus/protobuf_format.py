@@ -9,9 +9,9 @@ import io
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, proto, timestamp_pb2
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import NativeHistogram, Sample
 
@@ -71,9 +71,11 @@ def is_accepted(accept: str) -> bool:
 
 def write_families(families: Iterable[Metric]) -> bytes:
     """Encode counters, gauges and histograms; a histogram with a native sample also has native buckets."""
-    written = io.BytesIO()
+    from google.protobuf import proto  # noqa: PLC0415  # it takes long, and most runs are not scraped
+
+    written, build = io.BytesIO(), _load_metric_family()
     for family in families:
-        proto.serialize_length_prefixed(_MetricFamily(**_build_family(family)), written)
+        proto.serialize_length_prefixed(build(**_build_family(family)), written)
     return written.getvalue()
 
 
@@ -154,8 +156,16 @@ def _build_timestamp(unix_s: float) -> dict[str, int]:
     return {"seconds": seconds, "nanos": int((unix_s - seconds) * 1e9)}
 
 
-def _build_messages() -> Any:
+@cache
+def _load_metric_family() -> Any:
     """The message class of a metric family."""
+    from google.protobuf import (  # noqa: PLC0415
+        descriptor_pb2,
+        descriptor_pool,
+        message_factory,
+        timestamp_pb2,
+    )
+
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(timestamp_pb2.DESCRIPTOR.serialized_pb)
     file = descriptor_pb2.FileDescriptorProto(
@@ -180,9 +190,8 @@ def _build_messages() -> Any:
 
 
 def _describe_kind(kind: str) -> dict[str, Any]:
+    from google.protobuf import descriptor_pb2  # noqa: PLC0415
+
     if kind.startswith("."):
         return {"type": descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE, "type_name": kind}
     return {"type": descriptor_pb2.FieldDescriptorProto.Type.Value(f"TYPE_{kind.upper()}")}
-
-
-_MetricFamily = _build_messages()

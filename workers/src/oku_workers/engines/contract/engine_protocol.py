@@ -15,6 +15,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import FindFile
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.contract.user_code_host import HostEnds, Isolation
+from oku_workers.engines.contract.user_output import UserOutput
 from oku_workers.executions.execution import Execution
 
 STUCK_S = 5.0
@@ -145,6 +146,8 @@ class EngineContext:
     """Fetches files of the run that were removed; `EngineError` if it cannot."""
     secrets: tuple[str, ...] = ()
     """Those that the user code can see, for its process to hide."""
+    output: UserOutput = field(default_factory=UserOutput)
+    """Takes what the user code prints."""
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oku_core.messaging.process_ends import HostEndReason
@@ -327,7 +328,13 @@ class UserCodeEngine:
         self._why_killed = None
         self._users, self._changes = self.window, 0
         spec, context = self._spec, self._context
-        host = self._host = HostProcess(spec.chosen_engine, self._folder, context.isolation, self)
+        host = self._host = HostProcess(
+            spec.chosen_engine,
+            self._folder,
+            context.isolation,
+            self,
+            partial(context.output.record, context.run),
+        )
         paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(
             Start(

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from functools import partial
 from typing import Any
 
 from oku_core.messaging.hook import HookAttempt
@@ -61,7 +62,9 @@ async def request_hook(attempt: HookAttempt, spec: Spec, context: EngineContext,
     loop = asyncio.get_running_loop()
     waiter = _Waiter(loop.create_future())
     answer, ended = waiter.answer, waiter.ended
-    host = HostProcess(spec.chosen_engine, folder, context.isolation, waiter)
+    host = HostProcess(
+        spec.chosen_engine, folder, context.isolation, waiter, partial(context.output.record, attempt.run)
+    )
     _log.info("process %d calls %s", host.pid, attempt)
     waiting = asyncio.ensure_future(ended.wait())
     try:

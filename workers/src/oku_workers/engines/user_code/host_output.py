@@ -7,7 +7,7 @@ import asyncio
 import codecs
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -45,8 +45,12 @@ def _redact(value: Any) -> Any:
     return {key: _redact(text) for key, text in value.items()}
 
 
-async def log_output(output: int) -> None:
-    """Put what user code prints into the log, line by line."""
+PrintLine = Callable[[str], None]
+"""Takes a line that user code has printed."""
+
+
+async def log_output(output: int, print_line: PrintLine) -> None:
+    """Pass on what user code prints, line by line, and put it into the log, unless it is too much."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_MOST_LINE_BYTES)
     with os.fdopen(output, "rb", buffering=0) as pipe:
@@ -61,17 +65,27 @@ async def log_output(output: int) -> None:
                     part = await reader.readexactly(error.consumed or _MOST_LINE_BYTES)
                     line, rest = redact_beginning(rest + decode(part))
                 except asyncio.IncompleteReadError as error:
-                    _log_line(rest + decode(error.partial, final=True))
+                    if text := _clean(rest + decode(error.partial, final=True)):
+                        print_line(text)
+                        _log_line(text)
                     return
+                if not (text := _clean(line)):
+                    continue
+                print_line(text)
                 if (now := loop.time()) >= second + 1:
                     second, lines = now, 0
                 lines += 1
                 if lines <= _MOST_LINES_PER_S:
-                    _log_line(line)
+                    _log_line(text)
         finally:
             transport.close()
 
 
-def _log_line(line: str) -> None:
-    if text := redact(line, words=True).rstrip():
-        _log.info("user code: %s", "".join(char if char.isprintable() else " " for char in text))
+def _clean(line: str) -> str:
+    """A line, redacted and printable; empty if there is nothing on it."""
+    text = redact(line, words=True).rstrip()
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _log_line(text: str) -> None:
+    _log.info("user code: %s", text)

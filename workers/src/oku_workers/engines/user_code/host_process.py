@@ -21,7 +21,7 @@ from oku_core.messaging.process_ends import HostEndReason
 from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
 from oku_core.user_code.slots import Slots, create_slots
 from oku_workers.engines.contract.user_code_host import Isolation, ProcessEnd, explain_end
-from oku_workers.engines.user_code.host_output import log_output, redact_message
+from oku_workers.engines.user_code.host_output import PrintLine, log_output, redact_message
 from oku_workers.engines.user_code.oom_watch import OomWatch
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
 
@@ -50,6 +50,7 @@ class HostProcess(asyncio.Protocol):
         kind: which host, an engine of user code.
         folder: where it runs.
         listener: receives its messages.
+        print_line: takes each line that it prints.
 
     Attributes:
         slots: shared with it.
@@ -61,6 +62,7 @@ class HostProcess(asyncio.Protocol):
         folder: Path,
         isolation: Isolation,
         listener: HostListener,
+        print_line: PrintLine,
     ) -> None:
         self._isolation = isolation
         self._listener = listener
@@ -102,7 +104,7 @@ class HostProcess(asyncio.Protocol):
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, isolation.niceness)
         loop = asyncio.get_running_loop()
         self._connecting = loop.create_task(self._connect(ours))
-        self._printing = loop.create_task(log_output(output))
+        self._printing = loop.create_task(log_output(output, print_line))
 
     @property
     def pid(self) -> int:
