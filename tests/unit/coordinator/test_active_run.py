@@ -146,7 +146,7 @@ async def test_a_run_that_stops_in_the_middle_leaves_nothing_to_deal(world: Worl
 
 async def test_a_worker_whose_checkpoints_have_come_is_visited_at_once(world: World) -> None:
     """All others are visited once a second."""
-    world.create(concurrency=10)
+    world.create(concurrency=20)
     world.record("w1", "w2")
     await world.active_runs.advance(0.0, 0.0)
     for worker in ("w1", "w2"):
