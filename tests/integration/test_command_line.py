@@ -314,10 +314,11 @@ def test_a_truncated_body_a_redirect_loop_and_a_proxy_that_refuses_say_what_to_t
 def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     """A run can be listed and shown when its stack is gone, as it was shown at its end.
 
-    Its report is where --html asks for it and in the data folder, which even --quiet names.
+    Its report is where --html asks for it and in the data folder, which even --quiet names. All of them name
+    its engine, and why that is not the fastest.
     """
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
-    flags = ("--requests", "200", "--json", "--quiet", "--html", "page.html")
+    flags = ("--requests", "200", "--cookies", "--json", "--quiet", "--html", "page.html")
     again = run_oku("run", *flags, cwd=folder)
     second = json.loads(again.stdout)
 
@@ -329,8 +330,16 @@ def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     assert all("delay servers · " in line for line in listed.stdout.splitlines()[1:])
     assert json.loads(shown.stdout) == first
     assert f" report      .oku/reports/{second['run']}.html\n" in again.stderr
-    assert second["run"] in (folder / "page.html").read_text()
+    page, reason = (folder / "page.html").read_text(), "aiohttp: needs cookies"
+    assert second["run"] in page
     assert "200 of 200 accounted" in read.stdout
+    assert all(reason in shown for shown in (page, read.stdout, listed.stdout.splitlines()[1]))
+    assert listed.stdout.splitlines()[2].rstrip().endswith("· httptools")
+    assert (first["engine"], second["engine"], second["engine_reason"]) == (
+        "httptools",
+        "aiohttp",
+        "needs cookies",
+    )
     assert (listed.returncode, shown.returncode, read.returncode) == (0, 0, 0)
 
 

@@ -29,6 +29,8 @@ def test_an_engine_refuses_the_keys_that_the_table_says_and_no_others() -> None:
             fault = read_fault(field.key, engine=engine)
             reason = field.refusals.get(engine, "").format(engine=engine)
             assert fault == (reason and f"s: {field.key}: {reason}"), engine
+    refusal = "s: proxy: the engine httptools does not support this, use aiohttp"
+    assert read_fault("proxy", engine=Engine.HTTPTOOLS) == refusal
 
 
 @pytest.mark.heavy

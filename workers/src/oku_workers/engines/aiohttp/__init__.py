@@ -1,1 +1,1 @@
-"""The default engine: aiohttp's client."""
+"""The engine with all features of HTTP/1.1: aiohttp's client."""

@@ -1,4 +1,4 @@
-"""The default engine: aiohttp's client, with one coroutine for each request in flight.
+"""The engine with all features of HTTP/1.1: aiohttp's client, with one coroutine for each request in flight.
 
 Each slot takes a request, sends it, waits for the end of the body, and takes the next one. There are as many
 slots as were ever in use at a time, and one that waits. docs/decisions/0005-aiohttp-engine.md has the
