@@ -19,15 +19,12 @@ from docs.tools.rooms import build_rooms_table
 from docs.tools.spec_reference import build_engines, build_fields
 from docs.tools.version import build_files as build_versions
 
-from oku_cli.local.valkey import USERS_FILE
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.summary.summary import Summary
 from oku_dashboards.dashboards import build_files as build_dashboards
 
 _DOCS = Path(__file__).parents[1]
 _CONTRACTS = _DOCS.parent / ".importlinter"
-_CHART_USERS = _DOCS.parent / "charts" / "oku" / "files" / "users.acl"
-"""Helm reads no file outside the chart."""
 
 
 def build_schema() -> str:
@@ -77,7 +74,6 @@ def build_files() -> dict[Path, str]:
         **build_pages(openapi),
         **build_dashboards(),
         **build_chart_files(),
-        _CHART_USERS: USERS_FILE.read_text(),
         **build_versions(),
     }
 

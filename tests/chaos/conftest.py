@@ -1,7 +1,9 @@
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.kit.brokers.broker import run_broker
 from tests.kit.runs.local_run import LocalRun, Start, starting_runs
 from tests.kit.runs.steady_load import LOAD
 
@@ -32,10 +34,25 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `oku` in the background."""
-    with starting_runs(tmp_path) as start_run:
-        yield start_run
+def has_broker(request: pytest.FixtureRequest) -> bool:
+    """Whether coordinator and workers have a broker between them; a test may ask for both."""
+    return bool(getattr(request, "param", False))
+
+
+@pytest.fixture
+def start(tmp_path: Path, *, has_broker: bool) -> Iterator[Start]:
+    """Starts `oku` in the background; each data folder has a broker of its own if there is one."""
+    with starting_runs(tmp_path) as start_run, ExitStack() as stack:
+        urls: dict[str, str] = {}
+
+        def start_with_broker(*arguments: str, data_dir: str = "data") -> LocalRun:
+            if data_dir not in urls:
+                folder = tmp_path / f"broker-{data_dir}"
+                folder.mkdir()
+                urls[data_dir] = stack.enter_context(run_broker(folder))
+            return start_run(*arguments, "--broker-url", urls[data_dir], data_dir=data_dir)
+
+        yield start_with_broker if has_broker else start_run
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ import signal
 
 import pytest
 from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
+from tests.kit.runs.both_transports import on_both_transports
 from tests.kit.runs.local_run import Start, is_alive, wait_until
 
 from oku_core.spec.spec import Engine
 
 
+@on_both_transports
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
     """No child survives it, and `oku resume` goes on where the ledger stands, any number of times."""

@@ -5,11 +5,13 @@ import time
 
 import pytest
 from tests.kit.runs.account import assert_completed
+from tests.kit.runs.both_transports import on_both_transports
 from tests.kit.runs.local_run import Start
 
 from oku_core.spec.spec import Engine
 
 
+@on_both_transports
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     """The run goes on over ten deaths of the coordinator, and no worker is started again. Its thresholds

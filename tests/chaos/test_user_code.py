@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.kit.runs.account import assert_completed
+from tests.kit.runs.both_transports import on_both_transports
 from tests.kit.runs.local_run import LocalRun, Start, wait_until
 from tests.kit.servers.delay_server import Start as StartServers
 
@@ -93,6 +94,7 @@ def assert_exact(summary: dict[str, Any], target: Target) -> None:
 
 
 @pytest.mark.parametrize("file", CODE)
+@on_both_transports
 def test_hosts_workers_and_the_coordinator_are_killed(
     start: Start, target: Target, tmp_path: Path, file: str
 ) -> None:

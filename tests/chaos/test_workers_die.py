@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.runs.account import assert_completed
+from tests.kit.runs.both_transports import on_both_transports
 from tests.kit.runs.local_run import LocalRun, wait_until
 from tests.kit.runs.steady_load import WINDOW
 from tests.kit.workers.guest_worker import build_guest
@@ -22,6 +23,7 @@ SMALL_LEASES = ("--range-size", "1000")
 """About a second of a worker, not ten, so that there are many."""
 
 
+@on_both_transports
 def test_every_worker_is_killed_in_turn_and_then_all_at_once(
     start_both: StartBoth, subtests: pytest.Subtests
 ) -> None:
@@ -46,6 +48,7 @@ def test_every_worker_is_killed_in_turn_and_then_all_at_once(
             assert 0 < summary["resent_at_most"] <= most
 
 
+@on_both_transports
 def test_a_worker_is_stopped_and_continued(start_both: StartBoth, subtests: pytest.Subtests) -> None:
     """A stopped worker is declared dead; what it says after it continues does not count."""
     runs = start_both(25_000, *SMALL_LEASES)
@@ -72,11 +75,9 @@ def is_dead(run: LocalRun, worker: str) -> bool:
     return f"worker {worker} is dead" in (run.data_dir / "logs" / "coordinator.log").read_text()
 
 
-def test_workers_join_and_leave(
-    start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("has_broker", [True], indirect=True)
+def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path) -> None:
     """Workers may join at any time, and one that leaves in order sends nothing twice."""
-    monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
     runs = start_both(100_000, *SMALL_LEASES)
     guests, left_at = {}, {}
     with ExitStack() as logs:

@@ -22,7 +22,7 @@ async def scenario(row):
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with such a name, short enough for the socket of the broker to lie below it."""
+    """A folder with such a name, short enough for the socket of the workers to lie in it."""
     with TemporaryDirectory(prefix=ODD[:24], dir="/tmp") as parent:
         (Path(parent) / TEMPORARY).mkdir()
         yield Path(parent)
@@ -37,7 +37,7 @@ def call(folder: Path, *arguments: str, **variables: str) -> "subprocess.Complet
 
 
 def test_a_run_does_not_mind_what_its_folder_and_files_are_called(folder: Path) -> None:
-    """The socket of the broker lies in it, files of the run are fetched, and what is written is there."""
+    """The socket of the workers lies in it, files of the run are fetched, and what is written is there."""
     (folder / f"{ODD}.py").write_text(SCENARIO, encoding="utf-8")
     (folder / f"{ODD}.csv").write_text("a\nü\n2\n3\n", encoding="utf-8")
     written = {flag: f"-{ODD}.{flag}" for flag in ("--summary-json", "--junit", "--summary-markdown")}

@@ -18,7 +18,7 @@ from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.front import Front
 
-from oku_coordinator.broker.sender import Broker
+from oku_coordinator.broker.celery_sender import CelerySender
 from oku_core.broker.celery_app import build_app
 from oku_core.messaging.order import Control, Stop
 
@@ -27,7 +27,7 @@ def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCapture
     """An order may take its time or be lost; a broker that keeps one for seconds is unreachable."""
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
-        broker = Broker(app, LinkTwin())
+        broker = CelerySender(app, LinkTwin())
         broker.send_intervals(1.0, 3.0)
         broker.send([Control(incarnation="b1", confirmed={"l1": 1})])
         with app.connection_for_write() as connection:
@@ -53,7 +53,7 @@ def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(
     """The listener reports the outage; each try would take seconds and be logged."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.3)
-        broker = Broker(
+        broker = CelerySender(
             build_app(f"redis://127.0.0.1:{listener.getsockname()[1]}", MESSAGE_KEY),
             LinkTwin(is_connected=False),
         )
@@ -71,7 +71,7 @@ def test_the_size_of_a_broker_that_forbids_the_command_is_unknown(
     """Many a managed broker forbids the command; that is no reason to fail."""
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
-        broker = Broker(app, LinkTwin())
+        broker = CelerySender(app, LinkTwin())
         assert (broker.fetch_peak_mb() or 0.0) > 0.1
         with app.connection_for_write() as connection:
             connection.default_channel.client.execute_command("ACL", "SETUSER", "default", "-info")
@@ -96,7 +96,7 @@ def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
             f"rediss://127.0.0.2:{front.port}/0?{ca}&ssl_check_hostname=false",
             f"rediss://127.0.0.2:{front.port}/0?ssl_cert_reqs=none",
         ):
-            broker = Broker(build_app(good, MESSAGE_KEY), LinkTwin())
+            broker = CelerySender(build_app(good, MESSAGE_KEY), LinkTwin())
             assert (broker.fetch_peak_mb() or 0.0) > 0.1
         for bad, reason in (
             (f"rediss://127.0.0.1:{front.port}/0", "unable to get local issuer certificate"),

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.brokers import valkey
 from tests.kit.coordinators.coordinator import run_coordinator
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import DelayServer
-
-from oku_cli.local import valkey
 
 USERS = Path(__file__).parents[2] / "charts" / "oku" / "files" / "users.acl"
 

@@ -120,7 +120,6 @@ class Place:
             "the token": data / "stack.json",
             "the ledger": data / "ledger.sqlite3",
             "a log": data / "logs" / "worker-1.log",
-            "the message key": next(iter(data.glob("*key*"))),
             "a private key": self.folder / "home" / "id_rsa",
             "a file of the system": Path("/etc/passwd"),
             "its own environment": Path("/proc/self/environ"),
@@ -138,7 +137,7 @@ class Place:
             "files": {name: str(path) for name, path in files.items()},
             "folders": {name: str(path) for name, path in folders.items()},
             "abstract": self.folder.name,
-            "broker": next(str(path) for path in (data / "broker").rglob("*") if path.is_socket()),
+            "socket": str(data / "workers.sock"),
         }
 
 
@@ -194,13 +193,13 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
     assert {
         "environ of the bystander", "maps of the bystander", "fd of the bystander",
         "signal the bystander", "signal worker-1", "read a private key", "read the token",
-        "read the message key", "read the ledger", "overwrite the ledger", "list the home folder",
+        "read the ledger", "overwrite the ledger", "list the home folder",
         "write to the home folder", "write to the folder of temporary files", "abstract socket",
         "list processes", "look into / in setup", "environ of itself",
         "read a private key in another process",
     } <= done.keys()  # fmt: skip
     assert "hunter2" in done["environ of the bystander"]
-    closed = ("oku run", "broker", "coordinator", "server", "worker-1")
+    closed = ("oku run", "coordinator", "server", "worker-1")
     parts = ("environ", "mem", "maps", "fd")
     assert not {f"{part} of {name}" for part in parts for name in closed} & done.keys()
 

@@ -12,7 +12,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.link_twin import LinkTwin
 from tests.kit.runs.local_run import wait_until
 
-from oku_coordinator.broker.sender import Broker
+from oku_coordinator.broker.celery_sender import CelerySender
 from oku_core.broker.celery_app import build_app, build_control_queue, build_lease_queue
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Stop
@@ -53,7 +53,7 @@ def count_leases(client: redis.Redis, numbers: range) -> int:
 def test_a_hundred_leases_go_to_a_broker_20_ms_away_together(near: str, client: redis.Redis) -> None:
     """Whoever sends them goes on at once. One after the other they would take 2 s at least."""
     with run_far_broker(Path(near.removeprefix("redis+socket://")), DELAY_S) as far:
-        broker = Broker(build_app(far, MESSAGE_KEY), LinkTwin())
+        broker = CelerySender(build_app(far, MESSAGE_KEY), LinkTwin())
         broker.send([build_batch(number) for number in range(1000, 1064)])  # all connections are open now
         wait_until(lambda: count_leases(client, range(1000, 1064)) == 64, 20, "the connections are open")
         begun = time.monotonic()
@@ -68,7 +68,7 @@ def test_a_hundred_leases_go_to_a_broker_20_ms_away_together(near: str, client: 
 
 def test_what_nobody_takes_vanishes(near: str, client: redis.Redis) -> None:
     """The queues of a worker that is dead have an end of their own, whoever puts into them last."""
-    broker = Broker(build_app(near, MESSAGE_KEY), LinkTwin())
+    broker = CelerySender(build_app(near, MESSAGE_KEY), LinkTwin())
     broker.send([build_batch(1)])
     broker.send([Control(incarnation="b1", confirmed={"r.000000001.a": 1})])
     broker.end(10.0)
@@ -81,7 +81,7 @@ def test_what_nobody_takes_vanishes(near: str, client: redis.Redis) -> None:
 def test_a_broker_that_was_started_again_gets_what_is_sent_next(tmp_path: Path) -> None:
     """The connections to the old one are replaced at their first use: nothing more is lost."""
     with run_broker(tmp_path) as url:
-        broker = Broker(build_app(url, MESSAGE_KEY), LinkTwin())
+        broker = CelerySender(build_app(url, MESSAGE_KEY), LinkTwin())
         broker.send([build_batch(number) for number in range(32)])
         client = redis.Redis(unix_socket_path=url.removeprefix("redis+socket://"))
         wait_until(lambda: count_leases(client, range(32)) == 32, 20, "the connections are open")
@@ -95,7 +95,7 @@ def test_a_broker_that_was_started_again_gets_what_is_sent_next(tmp_path: Path) 
 def test_nothing_waits_for_a_broker_that_is_not_there() -> None:
     """What is sent meanwhile is dropped: when the broker is back there is newer news."""
     link = LinkTwin(is_connected=False)
-    broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), link)
+    broker = CelerySender(build_app("redis://127.0.0.1:1", MESSAGE_KEY), link)
     assert broker.is_away
     begun = time.monotonic()
     broker.send([build_batch(number) for number in range(1000)])

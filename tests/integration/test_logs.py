@@ -118,7 +118,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
     told = read(worker_log)
     assert {line["worker"] for line in told} == {"w"}
     assert {line["pid"] for line in told} == {worker_pid}
-    assert find(told, "were dropped")["logger"] == "oku_core.broker.celery_app"
+    assert find(told, "were dropped")["logger"] == "oku_workers.process"
     given_back = find(told, "is given back")
     assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")
 

@@ -32,12 +32,12 @@ def list_open(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): oct(mode)
         for path, mode in modes.items()
-        if stat.S_IMODE(mode) != (0o600 if stat.S_ISREG(mode) else 0o700)
+        if stat.S_IMODE(mode) != (0o700 if stat.S_ISDIR(mode) else 0o600)
     }
 
 
 def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
-    """Ledger, WAL, the broker's files and socket, logs, counts, the token and the report are private."""
+    """Ledger, WAL, the socket of the workers, logs, counts, the token and the report are private."""
     run = start("run", "--requests", "1M", "--header", f"Authorization: {SECRET}", "--delay", "10ms")
     run.wait_for_accounted(1)
 
@@ -46,7 +46,7 @@ def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
     run.process.send_signal(2)
     run.finish()
 
-    assert {"ledger.sqlite3-wal", "stack.json", "served-0.bin", "valkey.sock", "coordinator.log"} <= files
+    assert {"ledger.sqlite3-wal", "stack.json", "served-0.bin", "workers.sock", "coordinator.log"} <= files
     assert during == {}
     assert list_open(run.data_dir) == {}
     assert list((run.data_dir / "reports").glob("*.html"))
@@ -69,7 +69,7 @@ def test_git_sees_nothing_of_what_a_run_leaves_in_a_project(tmp_path: Path) -> N
     for flags in ((), ("--data-dir", "load/data")):
         command = [*OKU, "run", "-n", "10", "--quiet", *flags]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    assert (tmp_path / ".oku" / "message.key").exists()
+    assert (tmp_path / ".oku" / "ledger.sqlite3").exists()
     assert (tmp_path / "load" / "data" / "ledger.sqlite3").exists()
     assert git("status", "--porcelain", "--untracked-files=all") == ["?? main.py"]
     git("add", "--all")

@@ -12,7 +12,7 @@ from oku_core.spec.spec import Engine
 
 pytestmark = pytest.mark.alone
 
-SECONDS = 8
+SECONDS = 10
 FLAGS = (
     "--duration", f"{SECONDS}s", "--concurrency", "5", "--workers", "2", "--servers", "1", "--delay", "50ms",
     "--quiet",

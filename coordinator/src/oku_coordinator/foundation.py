@@ -4,8 +4,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from oku_coordinator.broker.inbound import Inbound
-from oku_coordinator.broker.sender import Broker, Link
+from oku_coordinator.broker.coordinator_transport import (
+    CoordinatorTransport,
+    build_coordinator_transport,
+)
 from oku_coordinator.clock.clock_store import LISTEN_S, ClockStore
 from oku_coordinator.event_loop import LoopSignals
 from oku_coordinator.ledger import Ledger
@@ -18,8 +20,7 @@ from oku_coordinator.telemetry.prometheus.metrics import Metrics
 from oku_coordinator.telemetry.rejections import Rejections
 from oku_coordinator.telemetry.telemetry import Telemetry
 from oku_coordinator.watches.storage_watch import StorageWatch
-from oku_core.broker.celery_app import App, build_app
-from oku_core.broker.transport import find_connection_errors
+from oku_core.messaging.signing import Reject, Signer
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 
@@ -36,15 +37,15 @@ class Platform:
 
     Args:
         build_supervisor: builds the supervisor of tasks, from the rules for fatal errors and for pauses.
-        build_broker: builds the broker from the application and the connection.
-        build_inbound: builds the inbound side from the application and the supervisor.
+        build_transport: builds the way to the workers and back.
         kernel: the id of the kernel whose monotonic clock is read; by default this machine's.
         lock_wait_s: how long to wait for a ledger that another coordinator holds.
     """
 
     build_supervisor: Callable[..., Supervisor] = Supervisor
-    build_broker: Callable[[App, Link], Broker] = Broker
-    build_inbound: Callable[[App, Supervisor], Inbound] = Inbound
+    build_transport: Callable[[CoordinatorSettings, Signer, Reject], CoordinatorTransport] = (
+        build_coordinator_transport
+    )
     kernel: str | None = None
     lock_wait_s: float = LOCK_WAIT_S
 
@@ -59,12 +60,12 @@ class Foundation:
     def __init__(self, settings: CoordinatorSettings, platform: Platform = REAL) -> None:
         self.signals, self.clock, metrics = LoopSignals(), SteadyClock(), Metrics()
         rejections = Rejections(metrics)
-        app = build_app(settings.broker_url, settings.message_key, rejections.record)
-        self.signer = app.signer
-        passing = (OSError, sqlite3.OperationalError, *find_connection_errors(app))
+        self.signer = Signer(settings.message_key)
+        transport = platform.build_transport(settings, self.signer, rejections.record)
+        passing = (OSError, sqlite3.OperationalError, *transport.passing)
         self.supervisor = platform.build_supervisor(is_fatal, passing, self.signals.rest)
-        self.inbound = platform.build_inbound(app, self.supervisor)
-        self.broker = platform.build_broker(app, self.inbound)
+        self.inbound = transport.build_inbound(self.supervisor)
+        self.broker = transport.build_broker(self.inbound)
         self.lock = lock_ledger(
             settings.ledger_path, wait_s=platform.lock_wait_s, trusts_folder=settings.trusts_data_dir
         )

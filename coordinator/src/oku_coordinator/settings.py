@@ -77,8 +77,9 @@ class CoordinatorSettings:
     """Settings of one coordinator.
 
     Args:
-        broker_url: the URL of the broker, in Celery's form.
+        broker_url: the URL of the broker, in Celery's form, or of a Unix socket without a broker.
         message_key: signs all messages.
+        broker_listen_fd: number of an inherited Unix socket that already listens at that URL.
         data_dir: the folder of the ledger.
         trusts_data_dir: whether to skip the check of that folder's owner and permissions.
         token: the bearer token of every API call except the probes.
@@ -113,6 +114,7 @@ class CoordinatorSettings:
     message_key: bytes = field(repr=False)
     data_dir: Path
     token: str
+    broker_listen_fd: int | None = None
     closes_metrics: bool = False
     trusts_data_dir: bool = False
     host: str = "127.0.0.1"

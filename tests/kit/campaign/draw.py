@@ -156,6 +156,6 @@ def _draw_fault(chance: random.Random, workers: int, servers: int) -> Fault:
         return Fault(after_s, deed, workers=chance.randint(1, 4))
     if deed is Deed.TERMINATE:
         return Fault(after_s, deed, worker)
-    victim = chance.choices((worker, "coordinator", "broker", server), weights=(6, 3, 2, 1))[0]
+    victim = chance.choices((worker, "coordinator", server), weights=(6, 5, 1))[0]
     length_s = chance.choice((0.3, 2.5, 6.0, 14.0)) * chance.uniform(0.7, 1.3) if deed is Deed.FREEZE else 0.0
     return Fault(after_s, deed, victim, length_s)

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable
 
-from tests.kit.brokers.message_key import MESSAGE_KEY
-
 from oku_coordinator.broker.sender import Broker
-from oku_core.broker.celery_app import build_app
-from oku_core.broker.sending import Outbound
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, Fetch, FilesAddress, Stop
+from oku_core.messaging.order import (
+    CallHook,
+    ClockNotice,
+    Control,
+    DropHooks,
+    Fetch,
+    FilesAddress,
+    Outbound,
+    Stop,
+)
 
 
 class BrokerTwin(Broker):
@@ -21,7 +26,7 @@ class BrokerTwin(Broker):
     def __init__(self, peak_mb: float | None = None) -> None:
         self.answers = True
         self.peak_mb = peak_mb
-        super().__init__(build_app("memory://", MESSAGE_KEY), self)
+        super().__init__()
         self.batches: list[LeaseBatch] = []
         self.controls: list[Control] = []
         self.stops: list[tuple[str, int, float]] = []
@@ -46,6 +51,14 @@ class BrokerTwin(Broker):
     def is_connected(self) -> bool:
         """Whether it answers."""
         return self.answers
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it does not answer."""
+        return not self.answers
+
+    def end(self, wait_s: float) -> None:
+        """Nothing waits."""
 
     def fetch_peak_mb(self) -> float | None:
         """Give what was set."""

@@ -18,12 +18,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.kit.brokers.valkey import find_server
 from tests.kit.documents.blocks import Block, Mark
 from tests.kit.documents.own_loopback import OwnLoopback, holding_loopback
 from tests.kit.loki.loki import build_config, find_loki
 from tests.kit.runs.local_run import OKU, wait_until
 
-from oku_cli.local.valkey import find_server
 from oku_core.spec.values.quantity import parse_count
 
 MOST_REQUESTS = 1_000

@@ -2,7 +2,7 @@
 
 `python neighbour.py OKU KILLS` prints a JSON object of what it got: `breaches` by process and way, the `keys`
 that it found, how often a worker that it had killed was started again under its eyes (`restarts`), and the
-`answers` of the broker.
+`answers` of the coordinator to greetings that are not signed.
 """
 
 import ctypes
@@ -26,6 +26,7 @@ _LIBC.syscall.restype = ctypes.c_long
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438
 """Numbers of system calls, the same on all processors."""
 _PTRACE_SEIZE, _PTRACE_DETACH, _WALL = 0x4206, 17, 0x40000000
+_CHALLENGE_BYTES, _GREETING = 32, b"\x04"
 _REFUSED = (errno.EPERM, errno.ESRCH, errno.EACCES)
 """Anything else means that the kernel would have let it."""
 _DATA = Path("data")
@@ -188,12 +189,13 @@ def _watch_births(neighbour: Neighbour, run: int, name: str, kills: int) -> int:
     return restarts
 
 
-def _ask_broker(*words: bytes) -> str:
-    """What the broker says to somebody who has no password."""
+def _greet_coordinator(greeting: bytes) -> str:
+    """What the coordinator sends to a process that does not sign its greeting, behind the challenge."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(_DATA / "broker" / "valkey.sock"))
-        connection.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
-        return connection.recv(200).decode().split()[0]
+        connection.connect(str(_DATA / "workers.sock"))
+        connection.recv(_CHALLENGE_BYTES, socket.MSG_WAITALL)
+        connection.sendall(len(greeting).to_bytes(4, "big") + _GREETING + greeting)
+        return connection.recv(200).decode()
 
 
 def main() -> None:
@@ -211,13 +213,12 @@ def main() -> None:
             neighbour.attack(name, pid)
         restarts = _watch_births(neighbour, run.pid, "worker-1", int(sys.argv[2]))
         neighbour.read_memories()
-        keys = {"token": stack["token"].encode(), "key": (_DATA / "message.key").read_bytes().strip()}
-        keys["password"] = b"redis+socket://workers:"
-        answers = [_ask_broker(b"PING"), _ask_broker(b"ACL", b"LIST"), _ask_broker(b"AUTH", b"default", b"")]
+        keys = {"token": stack["token"].encode()}
+        unsigned = b'{"protocol":12,"body":"{}","signature":""}'
+        answers = [_greet_coordinator(greeting) for greeting in (b"", b"{", unsigned)]
     finally:
         run.kill()
         run.wait()
-    files = [path.read_bytes() for path in _DATA.rglob("*") if path.is_file()]
     sys.stdout.write(
         json.dumps(
             {
@@ -226,7 +227,6 @@ def main() -> None:
                 "keys": [name for name, key in keys.items() if any(key in loot for loot in neighbour.loot)],
                 "restarts": restarts,
                 "answers": answers,
-                "files_with_password": sum(keys["password"] in content for content in files),
             }
         )
     )

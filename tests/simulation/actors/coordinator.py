@@ -17,6 +17,8 @@ from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.outside.broker import Connection, Delivery
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.broker.celery_sender import CelerySender
+from oku_coordinator.broker.celery_transport import CeleryInbound
 from oku_coordinator.broker.inbound import Handler, Inbound, Receiver
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker, Link
@@ -27,8 +29,14 @@ from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.lease_state import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
-from oku_core.broker.sending import Outbound
+from oku_core.broker.celery_app import (
+    CHECKPOINTS_QUEUE,
+    App,
+    build_app,
+    build_control_queue,
+    build_lease_queue,
+)
+from oku_core.broker.transport import find_connection_errors
 from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import (
@@ -38,7 +46,7 @@ from oku_core.messaging.codec import (
     seal_order,
 )
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import CallHook, Control, DropHooks
+from oku_core.messaging.order import CallHook, Control, DropHooks, Outbound
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.supervision import Health, Supervisor
@@ -142,8 +150,9 @@ class CoordinatorActor:
 
         platform = Platform(
             build_supervisor=build_supervisor,
-            build_broker=lambda app, link: SimulatedSender(app, link, world, self.connection),
-            build_inbound=lambda app, supervisor: SimulatedInbound(world, self.connection, app, supervisor),
+            build_transport=lambda settings, _signer, reject: SimulatedTransport(
+                world, self.connection, build_app(settings.broker_url, settings.message_key, reject)
+            ),
             kernel="the coordinator's machine",
             lock_wait_s=0.0,
         )
@@ -180,7 +189,25 @@ class CoordinatorActor:
             self.parts.message_handler.handle_connect()
 
 
-class SimulatedSender(Broker):
+class SimulatedTransport:
+    """Leads to the simulated broker and back."""
+
+    def __init__(self, world: "World", connection: Connection, app: App) -> None:
+        self._world = world
+        self._connection = connection
+        self._app = app
+        self.passing = find_connection_errors(app)
+
+    def build_inbound(self, supervisor: Supervisor) -> Inbound:
+        """Build simulated listeners."""
+        return SimulatedInbound(self._world, self._connection, self._app, supervisor)
+
+    def build_broker(self, link: Link) -> Broker:
+        """Build the simulated sender."""
+        return SimulatedSender(self._app, link, self._world, self._connection)
+
+
+class SimulatedSender(CelerySender):
     """Sends by the simulated broker what the real one would send by its threads."""
 
     def __init__(self, app: Any, link: Link, world: "World", connection: Connection) -> None:
@@ -348,14 +375,14 @@ class _ProgressListener(_Listener):
         self._pass_on(heard)
 
 
-class SimulatedInbound(Inbound):
+class SimulatedInbound(CeleryInbound):
     """The real one with listeners at the simulated broker."""
 
     def __init__(self, world: "World", connection: Connection, app: Any, supervisor: Supervisor) -> None:
         super().__init__(app, supervisor)
         health = supervisor.build_health("listeners")
         self.checkpoints: Any = _CheckpointListener(world, connection, health, self.store)
-        self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)
+        self.progress: Any = _ProgressListener(world, connection, health, self.pass_on, self.announce)
 
     def start(self, receiver: Receiver, handler: Handler) -> None:
         """Listen, and judge the verdicts on honest workers."""

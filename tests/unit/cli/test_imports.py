@@ -82,3 +82,24 @@ def test_a_curl_command_is_read_without_an_http_client() -> None:
     """Its parser needs no library for URLs."""
     code = "import sys, oku_cli.imports.curl.curl_command; sys.exit('yarl' in sys.modules)"
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+def test_a_local_stack_loads_no_celery(tmp_path: Path) -> None:
+    """Neither its coordinator nor its workers, which talk by a socket."""
+    code = """
+import sys
+import oku_coordinator.process, oku_workers.process
+from pathlib import Path
+from oku_coordinator.broker.coordinator_transport import build_coordinator_transport
+from oku_coordinator.settings import CoordinatorSettings
+from oku_core.messaging.signing import Signer
+from oku_workers.broker.worker_transport import build_worker_transport
+from oku_workers.settings import WorkerIdentity
+
+url, key = sys.argv[1], b"k" * 16
+settings = CoordinatorSettings(broker_url=url, message_key=key, data_dir=Path("."), token="t")
+build_coordinator_transport(settings, Signer(key), print)
+build_worker_transport(url, key, WorkerIdentity("w", "b"), print)
+"""
+    loaded = list_modules(f"{code}\n{_TELL}", f"unix://{tmp_path}/s")
+    assert not loaded & {"celery", "kombu", "redis", "valkey"}

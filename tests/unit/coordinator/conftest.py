@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.celery_listeners import find_listeners
 from tests.kit.coordinators.fresh_ledger import open_ledger, place_ledger
 from tests.kit.coordinators.leases import (
     Apply,
@@ -103,7 +104,7 @@ def parts(coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyP
     """The parts of a coordinator that was not started; it hears its workers, and tells them nothing."""
     place_ledger(coordinator_settings.ledger_path)
     parts = Assembly(coordinator_settings)
-    parts.base.inbound.progress.is_connected = True
+    find_listeners(parts).progress.is_connected = True
     monkeypatch.setattr(parts.main_loop.interval_announcer, "announce", lambda *_: None)
     yield parts
     parts.base.close()

@@ -1,4 +1,5 @@
 import pytest
+from tests.kit.coordinators.celery_listeners import find_listeners
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.assembly import Assembly
@@ -21,9 +22,9 @@ def test_a_ledger_has_one_coordinator(parts: Assembly, coordinator_settings: Coo
 def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assembly) -> None:
     """It says what is missing, the ledger first: nothing works without it."""
     assert parts.base.troubles.find_obstacle() == "no broker"
-    parts.base.inbound.checkpoints.is_connected = True
+    find_listeners(parts).checkpoints.is_connected = True
     assert parts.base.troubles.find_obstacle() == ""
-    parts.base.inbound.checkpoints.refusal = "ResponseError: MISCONF"
+    find_listeners(parts).checkpoints.refusal = "ResponseError: MISCONF"
     assert parts.base.troubles.find_obstacle() == "no broker"
     parts.base.ledger.storage.record_space(Space(0, 10))
     assert parts.base.troubles.find_obstacle() == "the ledger cannot be used: its disk is full"
@@ -37,7 +38,7 @@ def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assemb
 async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> None:
     """Each of them meets the same fault; other failures are listed beside it."""
     change(parts.base.ledger, create_run, "r1", Spec(requests=1), 0.0)
-    parts.base.inbound.checkpoints.is_connected = True
+    find_listeners(parts).checkpoints.is_connected = True
     for name, error in (
         ("ticks", StorageError(StorageFault.DISK_FULL, "full")),
         ("dispatcher", StorageError(StorageFault.DISK_FULL, "full")),

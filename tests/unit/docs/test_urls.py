@@ -16,7 +16,6 @@ SAFE = {
     "cli/local/stack_plan.py": {
         "format_address(listening[0])": "an address and a port, in brackets for IPv6"
     },
-    "cli/local/valkey.py": {"credentials": "the name of a user, and a password that is quoted"},
     "cli/kube/tunnel.py": {"self._port": "digits that a pattern has found"},
     "coordinator/kube/dns.py": {"ip": "of a pod, in brackets for IPv6", "port": "a number"},
     "coordinator/servers/served_count.py": {

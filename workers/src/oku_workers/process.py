@@ -1,10 +1,10 @@
-"""The worker as a process: a Celery worker with a pool of threads, an event loop, and a heartbeat.
+"""The worker as a process: a transport in the main thread, an event loop, and a heartbeat.
 
 SIGTERM and SIGINT drain: the worker takes no further lease and no further index, requests in flight may
-finish within the grace time, the final checkpoint of every lease is confirmed, and the coordinator confirms
-that no lease is on its way here. Only then does Celery shut down: its own warm shutdown would close the
-connection by which confirmations come. Without confirmations, the worker ends some seconds after the grace
-time, and successfully if the broker has its last checkpoints.
+finish within the grace time, the final checkpoint of every lease is confirmed, and no lease is on its way
+here: the coordinator confirms that, or it is gone with the connection to it. Only then does the transport
+shut down, because confirmations come by it. Without confirmations, the worker ends some seconds after the
+grace time, and successfully if its last checkpoints are sent.
 
 A worker that has run user code drains in the same way once that run is over, and a fresh process takes its
 place (`oku_workers.zygote`).
@@ -16,18 +16,13 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
-from celery import signals
-from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
-from celery.worker import state
-
-from oku_core.broker.celery_app import App, build_lease_queue, build_worker_app
-from oku_core.broker.transport import find_connection_errors
+from oku_core.messaging.signing import RejectedMessageError, RejectionLog, Signer
 from oku_core.process.clock import SteadyClock, fetch_boot_id
 from oku_core.process.landlock import Confinement, find_version
 from oku_core.process.listener import open_sockets
@@ -35,9 +30,9 @@ from oku_core.process.prctl import adopt_orphans
 from oku_core.process.private_files import open_private, restore_private_folder
 from oku_core.process.resources import find_memory_limit, raise_open_files
 from oku_core.process.supervision import Supervisor
-from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
-from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink
-from oku_workers.broker.orders import LeaseTask, Orders, listen_to_orders
+from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink, ReadLeases, ReadOrder
+from oku_workers.broker.orders import LeaseReceiver, Orders
+from oku_workers.broker.worker_transport import build_worker_transport
 from oku_workers.engines.contract.user_code_host import Isolation, choose_environment
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
@@ -62,7 +57,8 @@ from oku_workers.zygote import EXIT_RENEW, fork_workers
 
 _log = logging.getLogger(__name__)
 
-_DRAIN_POLL_S = 0.02
+_DRAIN_ROUND_S = 0.5
+"""How often a draining worker looks at the time, if nothing happens."""
 _CONFIRMING_S = 17.0
 """How long confirming may take after the grace time."""
 _ENDING_S = 23.0
@@ -95,9 +91,10 @@ class Worker:
     ) -> None:
         self._settings = settings
         worker, clock = WorkerIdentity(settings.name, secrets.token_hex(8)), SteadyClock()
-        self._app = build_worker_app(settings.broker_url, settings.message_key)
+        self._reject = reject = RejectionLog(_log).record
+        self._transport = build_worker_transport(settings.broker_url, settings.message_key, worker, reject)
         self._loop_thread = LoopThread()
-        supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
+        supervisor = build_supervisor(passing=(OSError, *self._transport.passing))
         timing = Timing(coordinator_clock=CoordinatorClock(settings.kernel))
         cache = FileCache(settings.files_cache, settings.most_cache_bytes)
         sources = RunSources(settings.sources, RunFiles(FileFetcher(cache, supervisor), cache))
@@ -119,34 +116,36 @@ class Worker:
             SaturationMeter(slot.measure_busy_s),
             engine=slot,
         )
-        self._sender = CheckpointSender(self._app)
+        self._sender = CheckpointSender(self._transport.send_checkpoints)
         self._recorder = FileRecorder(settings.records, worker.incarnation, fetch_boot_id())
         parts = WorkerParts(
             worker=worker, supervisor=supervisor, sink=self._sender, process=self, recorder=self._recorder
         )
         self._runner = LeaseRunner(parts, engines, meter)
-        self._clock_client = ClockClient(self._app.signer, timing.coordinator_clock, self._runner)
+        self._clock_client = ClockClient(Signer(settings.message_key), timing.coordinator_clock, self._runner)
         self._supervisor = supervisor
         idle_watchdog = IdleWatchdog(settings.idle_limit_s)
-        LeaseTask(self._app, self._loop_thread, self._runner, idle_watchdog).register()
+        self._leases = LeaseReceiver(reject, self._loop_thread, self._runner, idle_watchdog)
         # A notice of the heartbeat's own trouble could not be sent: its silence is the notice.
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
-        self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
+        self._heartbeat = Heartbeat(
+            self._transport.open_progress_channel, health, self._loop_thread, self._runner, idle_watchdog
+        )
         link = CoordinatorLink(settings.broker_url)
-        orders = Orders(self._loop_thread, self._runner, self._heartbeat, link, idle_watchdog)
-        listen_to_orders(self._app, worker, orders)
+        self._orders = Orders(self._loop_thread, self._runner, self._heartbeat, link, idle_watchdog)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
         self._loop_watchdog = LoopWatchdog(health, self._loop_thread, settings.loop_limit_s)
         self._health_port = (
             None if health_socket is None else HealthPort(health_socket, lambda: is_renewal or link.is_made)
         )
-        self._consumer: Any = None
         self._leaving = threading.Lock()
         """Held from when this process begins to leave, by a signal or from the event loop."""
+        self._stirred = threading.Event()
+        """Something has happened that a draining worker may wait for."""
         self._is_used = False
 
     def run(self) -> int:
-        """Startup, main loop (Celery's), shutdown."""
+        """Startup, main loop (the transport's), shutdown."""
         raise_open_files()
         self._set_ready(is_ready=False)
         # Objects of the start-up live as long as the process; what requests leave behind is freed by
@@ -159,9 +158,7 @@ class Worker:
         self._loop_watchdog.start()
         if self._health_port is not None:
             self._loop_thread.await_result(self._health_port.open())
-        signals.worker_ready.connect(self._on_ready)
-        celery_worker = _build_celery_worker(self._app, self._settings.name, self._runner.incarnation)
-        celery_worker.start()
+        code = self._transport.run(self, self._handle_signals, self._begin_to_speak)
         self._heartbeat.end()
         self._loop_thread.await_result(self._clock_client.end())
         self._loop_thread.await_result(self._runner.close())
@@ -174,19 +171,38 @@ class Worker:
             for folder in (self._settings.files_cache, self._settings.records):
                 restore_private_folder(folder)
         self._recorder.close()
-        return EXIT_RENEW if self._is_used else int(celery_worker.exitcode or 0)
+        return EXIT_RENEW if self._is_used else code
 
-    def _on_ready(self, sender: Any, **_: object) -> None:
-        self._consumer = sender
+    def _handle_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        # Celery connects to its queues in the first round of its loop, which takes seconds if names resolve
-        # slowly. A worker gets leases after its first heartbeat: not before it can take them, and it gives
-        # them back after a signal. A coordinator that misses the first heartbeat subscribes after it, and its
-        # first order makes the worker send another.
-        sender.call_soon(lambda: sender.call_soon(self._begin_to_speak))
+
+    def on_connected(self) -> None:
+        """There is a new connection."""
+        self._orders.link.on_connected()
+
+    def on_lost(self) -> None:
+        """A connection without a broker is lost."""
+        self._stirred.set()
+
+    def take_leases(self, read: ReadLeases) -> None:
+        """Take leases."""
+        self._leases.take(read)
+
+    def take_order(self, read: ReadOrder) -> None:
+        """Obey an order."""
+        try:
+            order = read()
+        except RejectedMessageError as error:
+            self._reject(error)
+            return
+        self._orders.handle(order)
+        self._loop_thread.post(self._stirred.set)
 
     def _begin_to_speak(self) -> None:
+        # A worker gets leases after its first heartbeat: not before it can take them, and it gives them back
+        # after a signal. A coordinator that misses the first heartbeat subscribes after it, and its first
+        # order makes the worker send another.
         self._set_ready(is_ready=not self._leaving.locked())
         self._heartbeat.start()
 
@@ -219,8 +235,7 @@ class Worker:
         try:
             self._await_confirmations()
         finally:
-            state.should_stop = 0
-            self._consumer.call_soon(lambda: None)  # so that Celery looks
+            self._transport.end()
 
     def _await_confirmations(self) -> None:
         """Wait until all leases are confirmed, or no confirmation can come."""
@@ -230,16 +245,17 @@ class Worker:
         self._loop_thread.ask(lambda: self._runner.stop_all(grace_s))
         self._heartbeat.send_now()  # the coordinator sends no more leases then
         while True:
-            time.sleep(_DRAIN_POLL_S)
+            self._stirred.clear()
             waited_s = time.monotonic() - began_at
-            is_answered = self._runner.may_leave or waited_s >= _UNANSWERED_S
+            is_answered = self._runner.may_leave or self._transport.is_cut or waited_s >= _UNANSWERED_S
             if is_answered and not self._loop_thread.ask(lambda: self._runner.lease_ids):
                 return
             if waited_s >= grace_s + _CONFIRMING_S and self._loop_thread.ask(
                 lambda: self._runner.has_sent_all
             ):
-                _log.warning("nobody has confirmed the last checkpoints, but the broker has them")
+                _log.warning("nobody has confirmed the last checkpoints, but they are sent")
                 return
+            self._stirred.wait(_DRAIN_ROUND_S)
 
     def _set_ready(self, *, is_ready: bool) -> None:
         if (file := self._settings.ready_file) is None:
@@ -250,8 +266,8 @@ class Worker:
             file.unlink(missing_ok=True)
 
 
-def serve(settings: WorkerSettings) -> int:
-    """Run a worker until SIGTERM or SIGINT; returns its exit code.
+def serve(settings: WorkerSettings) -> NoReturn:
+    """Run a worker until SIGTERM or SIGINT, and end the process.
 
     This process becomes the zygote. It listens at the health port all the time: a probe waits for the next
     worker, and no other program can take the port meanwhile.
@@ -262,16 +278,22 @@ def serve(settings: WorkerSettings) -> int:
     adopt_orphans()
     forked = fork_workers()
     if forked.exit_code is not None:
-        return forked.exit_code
+        _exit(forked.exit_code)
     worker = Worker(
         settings, adopts=adopt_orphans(), health_socket=health_socket, is_renewal=forked.is_renewal
     )
     code = worker.run()
     if code == EXIT_RENEW:
         os.kill(os.getppid(), signal.SIGCONT)  # user code may have stopped the zygote
-        logging.shutdown()
-        os._exit(code)  # the end of the interpreter takes 0.1 s, and the next run may wait
-    return code
+    _exit(code)
+
+
+def _exit(code: int) -> NoReturn:
+    """End at once: the end of the interpreter takes 0.1 s, and a command or the next run may wait."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def _build_isolation(settings: WorkerSettings, *, adopts: bool) -> Isolation:
@@ -286,28 +308,3 @@ def _build_isolation(settings: WorkerSettings, *, adopts: bool) -> Isolation:
         is_confined=is_wanted and is_possible,
         is_unconfinable=is_wanted and not is_possible,
     )
-
-
-def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:
-    # Celery warns a superuser that messages may run code; ours are JSON, and are checked.
-    warnings.simplefilter("ignore", SecurityWarning)
-    # Celery would otherwise set up logging of its own.
-    signals.setup_logging.connect(lambda **_: None, weak=False)
-    queue = build_lease_queue(incarnation)
-    app.amqp.queues.add(queue)
-    worker = app.Worker(
-        hostname=f"{name}@oku",
-        pool="threads",
-        concurrency=TASKS,
-        consumer_cls=SteadyConsumer,
-        queues=[queue.name],
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-        task_events=False,
-        quiet=True,
-    )
-    # Each lost connection would bring a warning about a setting in `oku_core.broker.celery_app`.
-    warnings.simplefilter("ignore", CPendingDeprecationWarning)
-    logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
-    return worker

@@ -85,13 +85,13 @@ class DataDir:
         path: the folder as the user named it.
         absolute: the folder itself.
         logs: the logs of the stack's processes.
-        broker: the broker's data.
         files: the files of runs, as the coordinator keeps them.
         files_cache: the same, as the workers have them.
         counts: what the delay servers count.
         reports: a page for each run, as it came to rest.
         joined: the commands whose runs are on a stack that another command started here.
-        message_key: the key that the stack's processes sign their messages with.
+        message_key: the key of this folder: it conceals settings in `stack_file`, and signs the messages of
+            stacks with a broker.
         stack_file: the API and the processes of the running stack.
     """
 
@@ -100,7 +100,6 @@ class DataDir:
         self.absolute = path.absolute()
         self.ledger = self.absolute / "ledger.sqlite3"
         self.logs = self.absolute / "logs"
-        self.broker = self.absolute / "broker"
         self.files = self.absolute / "files"
         self.files_cache = self.absolute / "cache"
         self.counts = self.absolute / "servers"
@@ -139,7 +138,7 @@ class DataDir:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
             make_data_folder(self.absolute)
-            for folder in (self.logs, self.broker, self.counts):
+            for folder in (self.logs, self.counts):
                 make_private_folder(folder)
             # A process that only looks whether a stack runs here holds the lock briefly.
             self._lock = FileLock(self.absolute / "stack.lock", wait_s=0.3)

@@ -83,6 +83,13 @@ _log = logging.getLogger(__name__)
     metavar="N",
     help="Inherited socket that already listens, instead of --host and --port.",
 )
+@option(
+    OptionGroup.LISTENING,
+    "--broker-listen-fd",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Inherited Unix socket that already listens at the path of --broker-url.",
+)
 @address_options
 @file_limit_options
 @option(

@@ -2,7 +2,6 @@
 
 import ipaddress
 import platform
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,4 +119,4 @@ def command(
     key = read_message_key(message_key_file)
     own = WorkerSettings(message_key=key, name=name, sources=sources, confinement=confinement, **settings)
     forget_secrets()
-    sys.exit(serve(own))
+    serve(own)

@@ -5,13 +5,14 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oku_cli.backends.coordinator_ref import Endpoint
 from oku_cli.backends.data_dir import DataDir, RunningStack
-from oku_cli.local import valkey
 from oku_cli.local.stack_plan import StackChildren, StackPlan, StackSockets, build_listening_url
+from oku_cli.local.stack_socket import StackSocket
 from oku_cli.process.child import Child, describe_death
 from oku_core.process.listener import open_sockets
 from oku_core.process.supervision import Health, Supervisor, cancel_tasks
@@ -29,6 +30,7 @@ _MAX_QUICK_ENDS = 5
 _MAX_QUICK_KILLS = 25
 """A child that is killed from outside gets more chances."""
 _END_TIMEOUT_S = 3.0
+_END_POLL_S = 0.02
 _HOST = "127.0.0.1"
 
 
@@ -62,12 +64,12 @@ class LocalStack:
             api=open_sockets(_HOST, 0, 1),
             files=open_sockets(_HOST, 0, 1),
             servers=open_sockets(_HOST, 0, plan.servers) if plan.servers else [],
-            broker=valkey.choose_socket(data_dir.broker),
+            workers=None if plan.broker_url else StackSocket(data_dir.absolute),
         )
         self.endpoint = Endpoint(build_listening_url(self._sockets.api), secrets.token_urlsafe(24))
         self._builder = StackChildren(plan, data_dir, self._sockets, self.endpoint.token)
         self.children = list(self._builder.build_all())
-        """The children in the order of their start: broker, coordinator, and the others."""
+        """The children in the order of their start: coordinator, delay servers, workers."""
         self._workers = plan.workers
 
     def launch(self) -> None:
@@ -122,28 +124,37 @@ class LocalStack:
         finally:
             await cancel_tasks([working])
 
-    async def end(self, *, at_once: bool = False) -> None:
-        """End every child: ask it first, unless `at_once`, and kill it if it takes too long."""
+    async def end(self, *, at_once: bool = False, is_busy: bool = False) -> None:
+        """End every child: ask it first, unless `at_once`, and kill it if it takes too long.
+
+        Args:
+            at_once: whether to kill all of them.
+            is_busy: whether workers may have leases, whose ends the coordinator must confirm.
+        """
         if self._watching is not None:
             self._watching.cancel()
         self.failure.cancel()
         self.data_dir.remove_stack()
-        deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
-        # Workers wait for a message of the coordinator, which goes through the broker.
-        broker, coordinator, *others = self.children
-        for group in (others, [coordinator], [broker]):
+        if not at_once:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_END_TIMEOUT_S):
+                    await self._ask_to_end(is_busy=is_busy)
+        for child in self.children:
+            child.kill()
+        for child in self.children:
+            child.wait(_END_TIMEOUT_S)
+        self._sockets.close()
+
+    async def _ask_to_end(self, *, is_busy: bool) -> None:
+        """Ask all at the same time: a worker without leases leaves once its coordinator has hung up.
+
+        With leases or with a broker, it waits for an answer of the coordinator, which ends after it.
+        """
+        coordinator, *others = self.children
+        for group in [others, [coordinator]] if is_busy or self.plan.broker_url else [self.children]:
             for child in group:
                 child.terminate()
-            while time.monotonic() < deadline and any(  # noqa: ASYNC110  # processes end without an event
-                child.is_alive for child in group
-            ):
-                await asyncio.sleep(0.02)
-            for child in group:
-                child.kill()
-            for child in group:
-                child.wait(_END_TIMEOUT_S)
-        valkey.remove_socket(self._sockets.broker, self.data_dir.broker)
-        self._sockets.close()
+            await asyncio.gather(*(wait_for_end(child) for child in group))
 
     async def _watch(self, health: Health) -> None:
         while True:
@@ -169,7 +180,7 @@ class LocalStack:
 
     def _write(self) -> None:
         pids = {child.name: child.pid for child in self.children}
-        shape = self.plan.describe(self._builder.message_key)
+        shape = self.plan.describe(self._builder.folder_key)
         self.data_dir.write_stack(
             RunningStack(self.endpoint.url, self.endpoint.token, os.getpid(), pids, shape)
         )
@@ -194,3 +205,21 @@ class LocalStack:
                 return response.status == HTTPStatus.OK
         except (ClientError, TimeoutError):
             return False
+
+
+async def wait_for_end(child: Child) -> None:
+    """Wait until a process has ended: by an event where the kernel has one, else by polls."""
+    if not child.is_alive:
+        return
+    if not hasattr(os, "pidfd_open"):
+        while child.is_alive:  # noqa: ASYNC110  # processes end without an event
+            await asyncio.sleep(_END_POLL_S)
+        return
+    ended = asyncio.Event()
+    loop, descriptor = asyncio.get_running_loop(), os.pidfd_open(child.pid)
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)

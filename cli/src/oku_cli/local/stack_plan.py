@@ -11,14 +11,13 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from oku_cli.backends.data_dir import DataDir, StackShape
-from oku_cli.local import valkey
-from oku_cli.local.valkey import COORDINATOR, WORKERS, build_users
+from oku_cli.local.stack_socket import StackSocket
 from oku_cli.process.child import Child, ChildInputs
 from oku_cli.process.environment import PYTHON, build_environment
 from oku_cli.user_code.code_files import MOST_FILES
+from oku_core.broker.socket_url import build_socket_url
 from oku_core.process.landlock import Confinement
 from oku_core.process.listener import format_address
 from oku_core.spec.files import EVERYWHERE
@@ -40,6 +39,7 @@ class StackPlan:
     Args:
         servers: the number of delay server processes; 0 for none.
         spreads_addresses: whether each worker sends from a loopback address of its own.
+        broker_url: the broker between coordinator and workers; None for a socket.
         coordinator_environment: settings of the coordinator as environment variables, secret ones among them.
     """
 
@@ -52,6 +52,7 @@ class StackPlan:
     coordinator_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     has_loki: bool = False
     confinement: Confinement = Confinement.OFF
+    broker_url: str | None = field(default=None, repr=False)
 
     def build_flags(self) -> list[str]:
         """Return the flags that allow another command what this one was allowed, and no more."""
@@ -59,7 +60,7 @@ class StackPlan:
         flags += ["--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else []
         return flags + _CONFINEMENT_FLAGS[self.confinement]
 
-    def describe(self, message_key: str) -> StackShape:
+    def describe(self, folder_key: str) -> StackShape:
         """Describe the stack to other commands in its folder, which have the same key."""
         environment = {
             name: value for name, value in build_environment(os.environ).items() if name not in _OF_A_TERMINAL
@@ -67,9 +68,10 @@ class StackPlan:
         settings = (
             sys.executable, self.secrets.variables, str(self.secrets.folder), self.pick_secret_variables(),
             sorted(self.coordinator_environment.items()), self.confinement.name, sorted(environment.items()),
+            self.broker_url,
         )  # fmt: skip
         # Keyed, because a password may be easy to guess from a plain digest.
-        digest = hmac.digest(message_key.encode(), repr(settings).encode(), hashlib.sha256).hex()
+        digest = hmac.digest(folder_key.encode(), repr(settings).encode(), hashlib.sha256).hex()
         return StackShape(digest, self.servers, str(self.delay), self.seed, self.spreads_addresses)
 
     def pick_secret_variables(self) -> dict[str, str]:
@@ -92,15 +94,24 @@ _CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StackSockets:
-    """Where a stack listens; its delay servers have a socket for each process."""
+    """Where a stack listens; its delay servers have a socket for each process.
+
+    Workers need none if there is a broker.
+    """
 
     api: Sequence[socket.socket]
     files: Sequence[socket.socket]
     servers: Sequence[socket.socket]
-    broker: Path
+    workers: StackSocket | None
+
+    def list_own(self) -> Sequence[socket.socket]:
+        """List the socket that workers connect to, if there is one."""
+        return [] if self.workers is None else [self.workers.listening]
 
     def close(self) -> None:
-        """Close those that listen."""
+        """Close all of them."""
+        if self.workers is not None:
+            self.workers.close()
         for listening in (*self.api, *self.files, *self.servers):
             listening.close()
 
@@ -114,26 +125,27 @@ class StackChildren:
     """Builds the children of a stack, whose command holds the folder.
 
     Attributes:
-        message_key: signs their messages. It stays in the folder: the broker may still have messages of a
-            stack that was killed.
+        folder_key: signs their messages if they go over a broker, which may still have some of a stack that
+            was killed. Otherwise they have a key of their own, which is in no file.
     """
 
     def __init__(self, plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> None:
         self._plan, self._data_dir, self._sockets, self._token = plan, data_dir, sockets, token
-        self.message_key = data_dir.keep_message_key()
-        self._passwords = {user: secrets.token_urlsafe(24) for user in (COORDINATOR, WORKERS)}
+        self.folder_key = data_dir.keep_message_key()
+        own_url = build_socket_url(sockets.workers.path) if sockets.workers else ""
+        self._link = {
+            "OKU_BROKER_URL": plan.broker_url or own_url,
+            "OKU_MESSAGE_KEY": self.folder_key if plan.broker_url else secrets.token_hex(32),
+        }
         self._environment = _build_environment(plan)
 
     def build_all(self) -> Iterator[Child]:
-        """Build the children in the order of their start: broker, coordinator, and the others."""
+        """Build the children in the order of their start: coordinator, delay servers, workers."""
         plan, data_dir, sockets = self._plan, self._data_dir, self._sockets
-        config = valkey.build_config(data_dir.broker, sockets.broker, build_users(self._passwords))
-        yield self._build("broker", valkey.build_command(valkey.find_server()), ChildInputs(text=config))
         flags = _build_coordinator_flags(plan, data_dir, sockets)
-        variables = self._build_variables(COORDINATOR) | {"OKU_TOKEN": self._token}
         inputs = ChildInputs(
-            sockets=[each.fileno() for each in (*sockets.api, *sockets.files)],
-            variables=variables | {**plan.coordinator_environment},
+            sockets=[each.fileno() for each in (*sockets.api, *sockets.files, *sockets.list_own())],
+            variables=self._link | {"OKU_TOKEN": self._token, **plan.coordinator_environment},
         )
         yield self._build("coordinator", [*_OKU, "coordinator", *flags], inputs)
         if sockets.servers:
@@ -146,13 +158,9 @@ class StackChildren:
     def build_worker(self, number: int) -> Child:
         """Build a worker."""
         flags = _build_worker_flags(self._plan, self._data_dir, number)
-        variables = self._build_variables(WORKERS) | self._plan.pick_secret_variables()
+        variables = self._link | self._plan.pick_secret_variables()
         command = [*_OKU, "worker", *flags]
         return self._build(_name_worker(number), command, ChildInputs(variables=variables))
-
-    def _build_variables(self, user: str) -> dict[str, str]:
-        broker_url = valkey.build_broker_url(self._sockets.broker, user, self._passwords[user])
-        return {"OKU_BROKER_URL": broker_url, "OKU_MESSAGE_KEY": self.message_key}
 
     def _build(self, name: str, command: Sequence[str], inputs: ChildInputs) -> Child:
         log = self._data_dir.logs / f"{name}.log"
@@ -168,6 +176,7 @@ def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackS
         *(flag for name in names for flag in ("--expect-worker", name)),
         *_name_sockets("--listen-fd", sockets.api),
         *_name_sockets("--files-listen-fd", sockets.files),
+        *_name_sockets("--broker-listen-fd", sockets.list_own()),
     ]  # fmt: skip
 
 

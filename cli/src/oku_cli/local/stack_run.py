@@ -27,7 +27,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     data_dir, plan = stack.data_dir, stack.plan
     hints = InterruptHints((*data_dir.flags, *plan.build_flags()), folder=data_dir.absolute)
     ledger = LedgerBackend(data_dir)
-    at_once, run, code = True, "", None
+    at_once, is_busy, run, code = True, False, "", None
     failure: InterruptedAtOnceError | StackError | None = None
     try:
         await interrupts.cut(stack.start(), describe_unbegun(start.resumed))
@@ -46,11 +46,12 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
                 code = await end.show(hints)
                 stack.log = write_note
                 await stack.guard(wait_for_joined(joined, interrupts))
+            is_busy = bool(joined.list_alive())
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
         failure = error
     finally:
-        await stack.end(at_once=at_once)
+        await stack.end(at_once=at_once, is_busy=is_busy)
         _pause_interrupted(ledger)
     if code is not None:
         if failure is not None:

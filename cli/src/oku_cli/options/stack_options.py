@@ -1,6 +1,9 @@
-"""The options of a local stack: its Loki, and what its runs may name. A coordinator has its own settings."""
+"""The options of a local stack: its Loki, its broker, and what its runs may name.
 
-from dataclasses import dataclass
+A coordinator has its own settings.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -11,14 +14,24 @@ from oku_cli.local.stack_plan import StackPlan
 from oku_cli.options.daemon.allow_options import confinement_options, secret_options
 from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options
-from oku_cli.options.option_group import add_options
+from oku_cli.options.option_group import OptionGroup, add_options, option
+from oku_core.broker.broker_url import split_tls
 from oku_core.errors import UserError
 from oku_core.process.landlock import Confinement
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 
 stack_options = add_options(
-    loki_options, secret_options(has_variables=False), confinement_options(serves_others=False)
+    loki_options,
+    option(
+        OptionGroup.BROKER,
+        "--broker-url",
+        metavar="URL",
+        help="Broker of the local run, which no other coordinator uses: redis://, rediss://, redis+socket://"
+        " or amqp://; default: none, a socket instead.",
+    ),
+    secret_options(has_variables=False),
+    confinement_options(serves_others=False),
 )
 """For a command whose function takes them for `StackOptions.pick`."""
 
@@ -30,11 +43,17 @@ class StackOptions:
     loki: LokiOptions
     secrets: SecretSource
     confinement: Confinement
+    broker_url: str | None = None
 
     @classmethod
     def pick(cls, options: dict[str, Any]) -> "StackOptions":
         """Take these options out of all options of a command."""
-        return cls(pick_loki_options(options), options.pop("secrets"), options.pop("confinement"))
+        return cls(
+            pick_loki_options(options),
+            options.pop("secrets"),
+            options.pop("confinement"),
+            options.pop("broker_url"),
+        )
 
     def refuse(self) -> None:
         """Refuse them at a remote coordinator: its operator has set it and its workers up."""
@@ -48,6 +67,7 @@ class StackOptions:
             "secrets-dir": self.secrets.folder,
             "require-confinement": is_required,
             "confine-user-code": self.confinement is not Confinement.OFF,
+            "broker-url": self.broker_url,
         }
         for flag, value in given.items():
             if value:
@@ -64,10 +84,13 @@ class StackOptions:
 
     def build_plan(self, spec: Spec) -> StackPlan:
         """Plan a stack for a spec; `UserError` as `build_stack_plan`, or when a variable is wrong."""
-        return build_stack_plan(
+        if self.broker_url is not None:
+            split_tls(self.broker_url)
+        plan = build_stack_plan(
             spec,
             self.secrets,
             self.loki.build_environment() | read_retention_variables(),
             has_loki=bool(self.loki.loki),
             confinement=self.confinement,
         )
+        return replace(plan, broker_url=self.broker_url)

@@ -1,4 +1,4 @@
-"""Messages from the workers: received in a listener's thread, handled in the event loop.
+"""Messages from the workers: received and stored in a thread, handled in the event loop.
 
 The event loop may wait for the ledger while a thread uses it. Checkpoints are stored one transaction at a
 time. Each transaction starts after the loop has finished its current step, or after a second. So a step of
@@ -7,17 +7,14 @@ the loop that takes less than a second waits for at most one transaction.
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
 from oku_coordinator.ledger.storage.lease_records import Receipt
-from oku_core.broker.celery_app import App
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.progress import Progress
-from oku_core.process.supervision import Supervisor
 
-_LISTENER_ENDS_S = 5.0
 _MOST_PARTS = 500
 _MOST_ACCOUNTS = 100
 """The most accounts in one transaction: a worker with many targets updates hundreds at once."""
@@ -45,62 +42,53 @@ class Handler(Protocol):
         """Handle a new connection of a listener."""
 
 
-class Inbound:
-    """Two listeners, one for checkpoints, one for progress."""
+class Inbound(ABC):
+    """The way from the workers to the ledger and to the event loop."""
 
-    def __init__(self, app: App, supervisor: Supervisor) -> None:
+    def __init__(self) -> None:
         self._receiver: Receiver
         self._handler: Handler
         self._loop: asyncio.AbstractEventLoop
         self.may_decode = threading.Event()
         """Cleared during a transaction of checkpoints."""
         self.may_decode.set()
-        self.checkpoints = CheckpointListener(
-            app, supervisor.enlist("checkpoints", LONGEST_PAUSE_S), self.store, self._announce
-        )
-        self.progress = ProgressListener(
-            app,
-            supervisor.enlist("progress", LONGEST_PAUSE_S),
-            self._pass_on,
-            self.may_decode,
-            self._announce,
-        )
 
     @property
+    @abstractmethod
     def is_connected(self) -> bool:
-        """Whether the broker is reachable and accepts requests."""
-        return self.checkpoints.is_connected and self.progress.is_connected and not self.refusal
+        """Whether messages of workers can arrive."""
 
     @property
+    @abstractmethod
     def refusal(self) -> str:
         """Why the broker refuses requests, in its own words; empty if it accepts them."""
-        return self.checkpoints.refusal or self.progress.refusal
 
+    @abstractmethod
     def may_miss_messages(self, now: float, behind_s: float) -> bool:
-        """Whether messages of workers may be unread: the broker is down, or a listener is behind.
+        """Whether messages of workers may be unread.
 
         Args:
             now: monotonic seconds.
-            behind_s: how far behind a listener may be.
+            behind_s: how far behind the reader of messages may be.
         """
-        caught_up_at = min(self.progress.caught_up_at, self.checkpoints.caught_up_at)
-        return not self.progress.is_connected or now - caught_up_at > behind_s
 
     def start(self, receiver: Receiver, handler: Handler) -> None:
         """Start listening; call it in the running event loop."""
         self._receiver, self._handler = receiver, handler
         self._loop = asyncio.get_running_loop()
-        self.checkpoints.start()
-        self.progress.start()
+        self._listen()
 
+    @abstractmethod
+    def _listen(self) -> None:
+        """Begin to receive."""
+
+    @abstractmethod
     def end(self) -> None:
-        """Stop the listeners; returns at once."""
-        self.checkpoints.end()
-        self.progress.end()
+        """Receive nothing more; returns at once."""
 
+    @abstractmethod
     async def wait(self) -> None:
         """Wait until the last checkpoints are stored."""
-        await asyncio.to_thread(self.checkpoints.join, _LISTENER_ENDS_S)
 
     def wait_for_loop(self) -> None:
         """Wait, in a thread, until the event loop has finished its current step, for a second at most."""
@@ -119,10 +107,12 @@ class Inbound:
                 self.may_decode.set()
             self._loop.call_soon_threadsafe(self._handler.handle_receipts, receipts)
 
-    def _pass_on(self, reports: Sequence[Progress]) -> None:
+    def pass_on(self, reports: Sequence[Progress]) -> None:
+        """Hand progress to the event loop, from any thread."""
         self._loop.call_soon_threadsafe(self._handler.handle_progress, reports)
 
-    def _announce(self) -> None:
+    def announce(self) -> None:
+        """Report a new connection to the event loop, from any thread."""
         self._loop.call_soon_threadsafe(self._handler.handle_connect)
 
 

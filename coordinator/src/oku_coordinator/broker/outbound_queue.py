@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from oku_core.broker.sending import Outbound
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Stop
+from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Outbound, Stop
 from oku_core.process.clock import Clock
 
 

@@ -9,7 +9,6 @@ settings.
 
 import importlib
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from celery import Celery
@@ -26,9 +25,7 @@ from oku_core.broker.transport import (
     is_amqp,
     refuse_compression,
 )
-from oku_core.messaging.signing import RejectedMessageError, RejectionLog, Signer
-
-Reject = Callable[[RejectedMessageError], None]
+from oku_core.messaging.signing import Reject, RejectionLog, Signer
 
 CHECKPOINTS_QUEUE = "checkpoints"
 LEASE_TASK = "oku.lease"
@@ -121,12 +118,12 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
     return app
 
 
-def build_worker_app(broker_url: str, key: bytes) -> App:
+def build_worker_app(broker_url: str, key: bytes, reject: Reject) -> App:
     """Build the application of a worker, whose blocking calls for messages last `find_call_s`.
 
     kombu takes that duration from `polling_interval`. It does not poll in the event loop of a worker.
     """
-    app = build_app(broker_url, key)
+    app = build_app(broker_url, key, reject)
     app.conf.broker_transport_options["polling_interval"] = find_call_s(app)
     return app
 

@@ -21,10 +21,8 @@ from oku_core.broker.celery_app import (
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import seal_checkpoints, seal_leases, seal_order
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
+from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Order, Outbound
 
-Outbound = LeaseBatch | Control | Stop | Fetch | Intervals | CallHook | DropHooks
-"""What the coordinator sends to workers."""
 # A connection that has been idle since the broker was restarted is replaced at the first use.
 _RECONNECT_ONCE = {"max_retries": 1, "interval_start": 0.0, "interval_step": 0.0, "interval_max": 0.0}
 _TRANSIENT = 1

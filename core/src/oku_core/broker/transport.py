@@ -20,10 +20,8 @@ from kombu.transport import TRANSPORT_ALIASES, pyamqp, redis, virtual
 from kombu.utils.json import dumps
 
 from oku_core.json_reader import decode_document
+from oku_core.messaging.codec import LONGEST_MESSAGE
 from oku_core.messaging.signing import MalformedMessageError, RejectionLog
-
-LONGEST_MESSAGE = 32_000_000
-"""The longest message, in bytes; checkpoints with a million positions in flight have 8 MB."""
 
 LEASES_PREFIX = "leases."
 CONTROL_PREFIX = "control."

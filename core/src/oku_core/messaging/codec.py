@@ -28,6 +28,9 @@ from oku_core.spec.spec import decode_part, encode_part
 
 _T = TypeVar("_T")
 
+LONGEST_MESSAGE = 32_000_000
+"""The longest message, in bytes; checkpoints with a million positions in flight have 8 MB."""
+
 
 class LeaseHead(msgspec.Struct, frozen=True, kw_only=True):
     """The field of a lease that is the same in every version."""
@@ -139,14 +142,27 @@ def open_task(signer: Signer, kind: MessageKind, body: bytes | str) -> SealedMes
     return sealed
 
 
+def read_sealed(body: bytes | str) -> SealedMessage:
+    """Read a sealed message; its seal is not checked.
+
+    Raises:
+        MalformedMessageError: the body is no sealed message.
+    """
+    return _decode(body, _SEALED_DECODER)
+
+
 def decode_leases(signer: Signer, document: object) -> LeaseBatch:
-    """Decode the argument of a lease task.
+    """Decode the argument of a lease task, as `open_leases`."""
+    return open_leases(signer, _convert_sealed(document))
+
+
+def open_leases(signer: Signer, sealed: SealedMessage) -> LeaseBatch:
+    """Check and decode leases.
 
     Raises:
         UnreadableLeasesError: the leases come from the coordinator, but this worker cannot read them.
-        RejectedMessageError: the argument is not leases from the coordinator.
+        RejectedMessageError: the message is not leases from the coordinator.
     """
-    sealed = _convert_sealed(document)
     signer.check(MessageKind.LEASE, sealed)
     if sealed.protocol != PROTOCOL:
         raise _build_unreadable(sealed, "", Rejection.OTHER_PROTOCOL)
@@ -165,13 +181,18 @@ def _build_unreadable(sealed: SealedMessage, why: str, rejection: Rejection) -> 
 
 
 def decode_checkpoints(signer: Signer, body: bytes | str) -> CheckpointBatch:
-    """Decode the body of a message in the queue `checkpoints`.
+    """Decode the body of a message in the queue `checkpoints`, as `open_checkpoints`."""
+    return open_checkpoints(signer, _decode(body, _TASK_DECODER)[0][0])
+
+
+def open_checkpoints(signer: Signer, sealed: SealedMessage) -> CheckpointBatch:
+    """Check and decode checkpoints.
 
     Raises:
         OtherProtocolError: the worker speaks another version of the protocol.
-        RejectedMessageError: the body is not checkpoints from a worker.
+        RejectedMessageError: the message is not checkpoints from a worker.
     """
-    sealed = open_task(signer, MessageKind.CHECKPOINT, body)
+    signer.check(MessageKind.CHECKPOINT, sealed)
     if sealed.protocol != PROTOCOL:
         raise _build_other_protocol(sealed)
     batch = _decode(sealed.body, _CHECKPOINT_DECODER)
@@ -181,13 +202,17 @@ def decode_checkpoints(signer: Signer, body: bytes | str) -> CheckpointBatch:
 
 
 def decode_progress(signer: Signer, body: bytes | str) -> Progress:
-    """Decode the JSON body of a progress event.
+    """Decode the JSON body of a progress event, as `open_progress`."""
+    return open_progress(signer, _decode(body, _EVENT_DECODER).progress)
+
+
+def open_progress(signer: Signer, sealed: SealedMessage) -> Progress:
+    """Check and decode progress.
 
     Raises:
         OtherProtocolError: the worker speaks another version of the protocol.
-        RejectedMessageError: the body is not progress from a worker.
+        RejectedMessageError: the message is not progress from a worker.
     """
-    sealed = _decode(body, _EVENT_DECODER).progress
     signer.check(MessageKind.PROGRESS, sealed)
     if sealed.protocol != PROTOCOL:
         raise _build_other_protocol(sealed)
@@ -203,7 +228,7 @@ def decode_order(signer: Signer, body: bytes | str) -> Order:
     Raises:
         RejectedMessageError: the body is not an order from a coordinator that speaks this version.
     """
-    sealed = _decode(body, _SEALED_DECODER)
+    sealed = read_sealed(body)
     signer.check(MessageKind.ORDER, sealed)
     if sealed.protocol != PROTOCOL:
         raise MalformedMessageError(f"an order speaks protocol {sealed.protocol}, this worker {PROTOCOL}")

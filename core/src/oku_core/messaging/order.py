@@ -8,6 +8,7 @@ each order names the objects that it applies to, and does nothing when it comes 
 import msgspec
 
 from oku_core.messaging.hook import HookAttempt, SetupData
+from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.share import Share
 from oku_core.spec.spec import Spec
 
@@ -184,3 +185,5 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
 
 
 Order = Stop | Fetch | Intervals | Control | CallHook | DropHooks
+Outbound = LeaseBatch | Order
+"""What the coordinator sends to workers."""

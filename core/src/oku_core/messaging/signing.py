@@ -47,6 +47,10 @@ class ForgedMessageError(RejectedMessageError):
     rejection = Rejection.FORGED
 
 
+Reject = Callable[[RejectedMessageError], None]
+"""Is called for each message that is dropped."""
+
+
 class RejectionLog:
     """Counts rejected messages, and logs them at most once a minute. Any thread may use it.
 
@@ -104,7 +108,8 @@ are signed is the same in every version."""
 class MessageKind(StrEnum):
     """What a message is for.
 
-    Each kind has its own queue or exchange, but those about the clock go by UDP, and tickets by HTTP.
+    Each kind has its own queue or exchange, but those about the clock go by UDP, and tickets by HTTP. A
+    greeting begins a connection without a broker.
     """
 
     LEASE = "lease"
@@ -114,6 +119,7 @@ class MessageKind(StrEnum):
     CLOCK_QUESTION = "clock_question"
     CLOCK_ANSWER = "clock_answer"
     FILE_TICKET = "file_ticket"
+    GREETING = "greeting"
 
 
 class SealedMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +13,7 @@ from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process import child as child_module
 from oku_cli.process.child import Child
 from oku_cli.user_code.code_files import MOST_FILES
+from oku_core.broker.socket_url import find_socket_path
 from oku_core.process.landlock import Confinement
 from oku_core.spec.secrets import SecretSource
 
@@ -57,14 +57,12 @@ async def test_the_logs_of_all_children_are_bounded_while_they_run(
             await asyncio.sleep(0.02)
 
 
-async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
+async def test_a_stack_is_coordinator_servers_and_workers(build: Build) -> None:
     """They start in this order, and the delay servers only if Oku brings them."""
     names = [child.name for child in build().children]
-    assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
+    assert names == ["coordinator", "server", "worker-1", "worker-2"]
     without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
-    assert [child.name for child in build(without).children] == [
-        "broker", "coordinator", "worker-1",
-    ]  # fmt: skip
+    assert [child.name for child in build(without).children] == ["coordinator", "worker-1"]
     # The delay servers are started with the delay and seed of the plan.
     command = next(child.command for child in build().children if child.name == "server")
     for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
@@ -152,20 +150,36 @@ async def test_each_child_is_handed_the_secrets_that_it_needs(
     )
     stack = build(plan)
     given = {child.name: child.inputs.variables for child in stack.children}
-    key = data_dir.message_key.read_text()
-    assert given["broker"] == given["server"] == {}
+    assert given["server"] == {}
     assert given["worker-1"] == given["worker-2"]
     assert given["worker-1"].keys() == {"OKU_BROKER_URL", "OKU_MESSAGE_KEY", "SHOP_TOKEN"}
     assert given["coordinator"].keys() == {"OKU_BROKER_URL", "OKU_MESSAGE_KEY", "OKU_TOKEN", *loki}
-    assert given["coordinator"]["OKU_MESSAGE_KEY"] == given["worker-1"]["OKU_MESSAGE_KEY"] == key
-    urls = [given[name]["OKU_BROKER_URL"] for name in ("coordinator", "worker-1")]
-    passwords = [str(urlsplit(url).password) for url in urls]
-    assert [urlsplit(url).username for url in urls] == ["coordinator", "workers"]
-    assert len(set(passwords)) == 2
-    values = {*passwords, key, stack.endpoint.token, "secret-of-the-shop", "secret-of-loki"}
+    key = given["worker-1"]["OKU_MESSAGE_KEY"]
+    assert given["coordinator"]["OKU_MESSAGE_KEY"] == key
+    assert key != data_dir.message_key.read_text()
+    # The worker connects where the coordinator listens.
+    [url] = {given[name]["OKU_BROKER_URL"] for name in ("coordinator", "worker-1")}
+    path = find_socket_path(url)
+    assert path is not None
+    assert path.stat().st_mode & 0o777 == 0o600
+    values = {key, stack.endpoint.token, "secret-of-the-shop", "secret-of-loki"}
     for child in stack.children:
         shown = "\0".join((*child.command, *child.environment.values(), child.inputs.text))
         assert [value for value in values if value in shown] == [], child.name
+
+
+async def test_a_stack_with_a_broker_opens_no_socket_and_keeps_its_key(
+    build: Build, data_dir: DataDir
+) -> None:
+    """The broker may still have messages that another stack of the folder signed."""
+    stack = build(dataclasses.replace(PLAN, broker_url="redis://:hunter2@h/3"))
+    for child in stack.children:
+        if child.name != "server":
+            assert child.inputs.variables["OKU_BROKER_URL"] == "redis://:hunter2@h/3"
+            assert child.inputs.variables["OKU_MESSAGE_KEY"] == data_dir.message_key.read_text()
+        assert "hunter2" not in "\0".join((*child.command, *child.environment.values()))
+        assert "--broker-listen-fd" not in child.command
+    assert not list(data_dir.absolute.rglob("*.sock"))
 
 
 async def test_settings_of_the_users_shell_do_not_reach_the_children(
@@ -210,9 +224,9 @@ async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -
         socket.create_connection(address, timeout=1).close()
         with pytest.raises(OSError, match="in use"):
             socket.create_server(address)
-    names = ("broker", "coordinator", "server", "worker-1")
-    assert [len(children[name].inputs.sockets) for name in names] == [0, 2, 2, 0]
-    assert not any("--port" in children[name].command for name in names[1:])
+    names = ("coordinator", "server", "worker-1")
+    assert [len(children[name].inputs.sockets) for name in names] == [3, 2, 0]
+    assert not any("--port" in children[name].command for name in names)
     stack = build()
     await stack.end()
     with pytest.raises(ConnectionRefusedError):

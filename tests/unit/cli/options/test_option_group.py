@@ -103,11 +103,12 @@ def test_no_parameter_of_any_command_offers_anything_else(folder: Path) -> None:
 
 HEADINGS = {
     "run": [
-        *FieldGroup, "Where runs are", "Loki and Grafana", "Stops and restarts", "Files and secrets", "Help",
+        *FieldGroup, "Where runs are", "Loki and Grafana", "Stops and restarts", "Files and secrets",
+        "Broker", "Help",
     ],
     "resume": [
         "Load", "Delay servers", "Where runs are", "Output", "Thresholds", "Loki and Grafana",
-        "Stops and restarts", "Files and secrets", "User code", "Help",
+        "Stops and restarts", "Broker", "Files and secrets", "User code", "Help",
     ],
     "report": ["Output", "Where runs are", "Help"],
     "worker": ["Broker", "Life of the process", "Files and secrets", "User code", "Logs", "Help"],

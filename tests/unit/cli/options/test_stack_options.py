@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -16,7 +17,7 @@ def test_a_remote_coordinator_and_its_workers_are_not_told_by_a_user(tmp_path: P
     """Their operator has decided; a flag without effect would mislead."""
     no_loki, no_secrets = LokiOptions(), SecretSource()
     StackOptions(no_loki, no_secrets, Confinement.OFF).refuse()
-    cases = {
+    cases: dict[str, Any] = {
         "--loki: is a setting of the coord": (
             LokiOptions(loki="http://h"),
             no_secrets,
@@ -26,6 +27,7 @@ def test_a_remote_coordinator_and_its_workers_are_not_told_by_a_user(tmp_path: P
         "--secrets-dir: is for a local stack": (no_loki, SecretSource((), tmp_path), Confinement.OFF),
         "--confine-user-code: is for a local": (no_loki, no_secrets, Confinement.ON),
         "--require-confinement: is for a local": (no_loki, no_secrets, Confinement.REQUIRED),
+        "--broker-url: is for a local": (no_loki, no_secrets, Confinement.OFF, "redis://h"),
     }
     for message, given in cases.items():
         with pytest.raises(UserError, match=f"^{message}"):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
+from oku_coordinator.broker.celery_transport import CeleryInbound
 from oku_coordinator.broker.inbound import Inbound, group_batches
 from oku_coordinator.broker.listeners import CheckpointListener, ProgressListener
 from oku_coordinator.ledger.storage.lease_records import Receipt
@@ -51,7 +52,7 @@ def inbound(monkeypatch: pytest.MonkeyPatch) -> Inbound:
     """Its listeners do not listen."""
     for listener in (CheckpointListener, ProgressListener):
         monkeypatch.setattr(listener, "start", lambda _: None)
-    return Inbound(build_app("redis://127.0.0.1:1/0", MESSAGE_KEY), Supervisor())
+    return CeleryInbound(build_app("redis://127.0.0.1:1/0", MESSAGE_KEY), Supervisor())
 
 
 async def test_checkpoints_wait_until_the_loop_has_finished_what_it_is_doing(inbound: Inbound) -> None:

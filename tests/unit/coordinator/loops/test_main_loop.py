@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.coordinators.celery_listeners import find_listeners
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
@@ -127,7 +128,7 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
     change(parts.base.ledger, change_state, "r1", RunState.RUNNING, 1.0)
     following = asyncio.create_task(take_first(parts.runs.followers.follow("r2")))
     await asyncio.sleep(0)
-    parts.base.inbound.checkpoints.is_connected = True
+    find_listeners(parts).checkpoints.is_connected = True
     parts.message_handler.handle_progress([BUSY])
     parts.ticker.tick()
     following.cancel()
@@ -195,8 +196,8 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
         parts.base.broker, parts.base.clock_store, parts.installation.file_access
     )
-    monkeypatch.setattr(parts.base.inbound.checkpoints, "is_connected", True)
-    monkeypatch.setattr(parts.base.inbound.progress, "is_connected", True)
+    monkeypatch.setattr(find_listeners(parts).checkpoints, "is_connected", True)
+    monkeypatch.setattr(find_listeners(parts).progress, "is_connected", True)
     now = time.monotonic()
     for _ in range(2):
         await parts.main_loop.step(now)

@@ -66,7 +66,7 @@ def test_an_unsupported_broker_is_refused(url: str) -> None:
 def test_a_worker_waits_for_messages_in_calls_of_a_known_length() -> None:
     """One that ends has to wait for the last of them."""
     for url in REDIS_URLS:
-        app = build_worker_app(url, MESSAGE_KEY)
+        app = build_worker_app(url, MESSAGE_KEY, lambda _: None)
         assert app.conf.broker_transport_options["polling_interval"] == find_call_s(app) <= 1.0
         assert "polling_interval" not in build_app(url, MESSAGE_KEY).conf.broker_transport_options
     # Rabbitmq keeps checkpoints on several nodes.

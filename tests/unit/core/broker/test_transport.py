@@ -11,7 +11,6 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_core.broker.celery_app import build_app
 from oku_core.broker.transport import (
     KEEP_IDLE,
-    LONGEST_MESSAGE,
     build_checkpoints_transport_options,
     build_heartbeat_transport_options,
     find_call_s,
@@ -19,6 +18,7 @@ from oku_core.broker.transport import (
     has_last_call_returned,
     read_json_body,
 )
+from oku_core.messaging.codec import LONGEST_MESSAGE
 from oku_core.messaging.signing import MalformedMessageError
 
 AMQP: Any = pyamqp.amqp  # type: ignore[attr-defined]  # as kombu has it

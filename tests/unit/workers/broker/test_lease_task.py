@@ -14,7 +14,8 @@ from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.broker.orders import LeaseTask
+from oku_workers.broker.celery_worker import register_lease_task
+from oku_workers.broker.orders import LeaseReceiver
 
 if TYPE_CHECKING:
     from oku_core.messaging.signing import RejectedMessageError
@@ -52,10 +53,12 @@ class Desk:
     def __init__(self) -> None:
         self.runner = FakeRunner()
         self.rejected: list[RejectedMessageError] = []
-        self.app = build_app("memory://", MESSAGE_KEY, self.rejected.append)
+        self.app = build_app("memory://", MESSAGE_KEY)
         self.watchdog = CountingWatchdog()
-        parts: Any = (self.app, FakeLoopThread(), self.runner, self.watchdog)
-        LeaseTask(*parts).register()
+        parts: Any = (self.rejected.append, FakeLoopThread(), self.runner, self.watchdog)
+        self.take_leases = LeaseReceiver(*parts).take
+        inbox: Any = self
+        register_lease_task(self.app, inbox)
 
     def deliver(self, document: object) -> None:
         """Run the task as Celery does."""

@@ -7,8 +7,9 @@ from kombu.connection import Connection
 from tests.kit.workers.counting_watchdog import CountingWatchdog
 
 from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
+from oku_workers.broker.celery_worker import listen_to_orders
 from oku_workers.broker.coordinator_link import CoordinatorLink
-from oku_workers.broker.orders import Orders, listen_to_orders
+from oku_workers.broker.orders import Orders
 from oku_workers.settings import WorkerIdentity
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 
@@ -163,8 +164,9 @@ def test_a_step_ends_with_its_connection_without_an_error(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Celery forgets a connection that is lost, and then stops what has listened on it."""
-    app = SimpleNamespace(steps={"consumer": set()})
-    listen_to_orders(app, WorkerIdentity("w", "1"), desk.orders)  # type: ignore[arg-type]
+    app: Any = SimpleNamespace(steps={"consumer": set()})
+    inbox: Any = desk.link
+    listen_to_orders(app, WorkerIdentity("w", "1"), inbox)
     [build_step] = app.steps["consumer"]
     with Connection("memory://") as connection:
         consumer = SimpleNamespace(connection=connection, steps=[])

@@ -3,12 +3,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import msgspec
 import pytest
-from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.broker.celery_app import PROGRESS_EVENT, build_app
-from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
@@ -21,57 +17,28 @@ class TransportError(Exception):
     """What a transport raises that nobody has heard of."""
 
 
-class ChannelError(Exception):
-    """An empty queue, as Redis has it."""
-
-
-class FakeBroker:
-    """Application, connection, channel and dispatcher in one; the test says what fails."""
-
-    channel_errors = (ChannelError,)
+class FakeChannel:
+    """A connection, and what makes it; the test says what fails."""
 
     def __init__(self) -> None:
-        app = build_app("redis://host", MESSAGE_KEY)
-        self.conf, self.signer = app.conf, app.signer
-        self.events = self
-        self.default_channel = self
-        self.sent: list[tuple[str, Any]] = []
+        self.sent: list[Progress] = []
         self.connects = 0
-        self.waiting: dict[str, int] = {}
-        self.asked = ""
+        self.waiting = 0
         self.before_send: Callable[[], None] = lambda: None
 
-    @property
-    def message_count(self) -> int:
-        """How many messages wait; on Redis a queue without any does not exist."""
-        if self.asked not in self.waiting:
-            raise ChannelError
-        return self.waiting[self.asked]
-
-    def connection_for_write(
-        self, *, transport_options: dict[str, Any]
-    ) -> AbstractContextManager["FakeBroker"]:
-        """As Celery."""
-        assert transport_options["socket_timeout"] < self.conf.broker_transport_options["socket_timeout"]
+    def open(self) -> AbstractContextManager["FakeChannel"]:
+        """As a transport."""
         self.connects += 1
         return nullcontext(self)
 
-    def Dispatcher(self, connection: object, *, buffer_while_offline: bool) -> "FakeBroker":  # noqa: N802  # Celery's
-        """As Celery."""
-        assert connection is self
-        assert not buffer_while_offline
-        return self
-
-    def send(self, event: str, *, progress: Any) -> None:
-        """As Celery."""
-        self.sent.append((event, progress))
+    def send(self, progress: Progress) -> None:
+        """As a channel."""
+        self.sent.append(progress)
         self.before_send()
 
-    def queue_declare(self, queue: str, *, passive: bool) -> "FakeBroker":
-        """As kombu."""
-        assert passive
-        self.asked = queue
-        return self
+    def count_waiting(self) -> int:
+        """As a channel."""
+        return self.waiting
 
 
 class FakeLoopThread:
@@ -114,13 +81,13 @@ class Stage:
     """A heartbeat that runs in the test's own thread, without waiting."""
 
     def __init__(self, idle_limit_s: float = 30.0) -> None:
-        self.broker, self.loop_thread, self.runner = FakeBroker(), FakeLoopThread(), FakeRunner()
+        self.channel, self.loop_thread, self.runner = FakeChannel(), FakeLoopThread(), FakeRunner()
         self.exits: list[int] = []
         runner: Any = self.runner
         self.is_hearing = False
         watchdog = SharpWatchdog(self, idle_limit_s)
         health = Health("heartbeat", 0.0)
-        parts: Any = (self.broker, health, self.loop_thread, runner, watchdog, 0.0)
+        parts: Any = (self.channel.open, health, self.loop_thread, runner, watchdog, 0.0)
         self.heartbeat = Heartbeat(*parts)
 
     def exit(self, code: int) -> None:
@@ -132,10 +99,10 @@ class Stage:
         """Send progress so often, and once more for the end."""
 
         def end_in_time() -> None:
-            if len(self.broker.sent) >= times:
+            if len(self.channel.sent) >= times:
                 self.heartbeat.end()
 
-        self.broker.before_send = end_in_time
+        self.channel.before_send = end_in_time
         self.heartbeat.run()
 
 
@@ -153,15 +120,13 @@ class SharpWatchdog(IdleWatchdog):
         super().check(waiting, now)
 
 
-def test_progress_goes_out_as_an_event() -> None:
-    """It is sent again and again, and a last time at the end."""
+def test_progress_is_sent_again_and_again() -> None:
+    """All over one connection, and a last time at the end."""
     stage = Stage()
     stage.run(times=3)
-    assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
-    sealed = msgspec.json.encode({"progress": stage.broker.sent[0][1]})
-    progress = decode_progress(stage.broker.signer, sealed)
-    assert (progress.worker, progress.found) == ("w1", [FlightRecord(incarnation="dead")])
-    assert stage.broker.connects == 1
+    found = [FlightRecord(incarnation="dead")]
+    assert [(progress.worker, progress.found) for progress in stage.channel.sent] == [("w1", found)] * 4
+    assert stage.channel.connects == 1
 
 
 @pytest.mark.parametrize("error", [OSError(), TransportError(), RuntimeError()])
@@ -170,40 +135,36 @@ def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
     stage = Stage()
 
     def fail() -> None:
-        if len(stage.broker.sent) < 3:
+        if len(stage.channel.sent) < 3:
             raise error
         stage.heartbeat.end()
 
-    stage.broker.before_send = fail
+    stage.channel.before_send = fail
     stage.heartbeat.run()
-    assert len(stage.broker.sent) == 4
-    assert stage.broker.connects == 3
+    assert len(stage.channel.sent) == 4
+    assert stage.channel.connects == 3
 
 
 def test_a_stuck_worker_ends_itself_and_no_other() -> None:
     """No event goes out then, and the worker counts as dead."""
     stage = Stage(idle_limit_s=0.0)
     stage.loop_thread.is_busy = True
-    stage.broker.waiting = {"leases.b1": 1}
+    stage.channel.waiting = 1
     stage.heartbeat.run()
-    assert stage.broker.sent == []
-    for queue in ["leases.b1", "control.b1"]:
-        # A stuck worker ends itself. Its exit code tells whoever starts it again why it ended.
-        stage = Stage(idle_limit_s=0.0)
-        stage.broker.waiting = {queue: 1}
-        stage.run(times=1000)
-        assert stage.exits == [EXIT_STUCK]
-    cases: list[dict[str, int]] = [{}, {"leases.b1": 0}, {"leases.b2": 5, "control.b2": 5}]
-    for waiting in cases:
-        # A worker that nothing waits for stays. What waits for others does not concern it.
-        stage = Stage(idle_limit_s=0.0)
-        stage.broker.waiting = waiting
-        stage.run(times=20)
-        assert stage.exits == []
+    assert stage.channel.sent == []
+    # A stuck worker ends itself. Its exit code is the reason for the process that starts it again.
+    stage = Stage(idle_limit_s=0.0)
+    stage.channel.waiting = 1
+    stage.run(times=1000)
+    assert stage.exits == [EXIT_STUCK]
+    # A worker that nothing waits for stays.
+    stage = Stage(idle_limit_s=0.0)
+    stage.run(times=20)
+    assert stage.exits == []
     # A worker that hears stays. There may be always something that waits for it.
     stage = Stage(idle_limit_s=0.0)
     stage.is_hearing = True
-    stage.broker.waiting = {"leases.b1": 5, "control.b1": 1}
+    stage.channel.waiting = 6
     stage.run(times=20)
     assert stage.exits == []
 
@@ -228,12 +189,12 @@ def test_how_often_a_heartbeat_speaks() -> None:
     began = time.monotonic()
 
     def hurry_then_end() -> None:
-        if len(stage.broker.sent) < 3:
+        if len(stage.channel.sent) < 3:
             stage.heartbeat.send_now()
         else:
             stage.heartbeat.end()
 
-    stage.broker.before_send = hurry_then_end
+    stage.channel.before_send = hurry_then_end
     stage.heartbeat.run()
-    assert len(stage.broker.sent) == 4
+    assert len(stage.channel.sent) == 4
     assert time.monotonic() - began < 50

@@ -1,4 +1,4 @@
-"""The link to the coordinator: it sends checkpoints, and tracks whether the coordinator can be reached.
+"""The link to the coordinator: it takes messages, sends checkpoints, and tracks whether there is one.
 
 A coordinator sends something to all workers every few seconds, so a worker that receives nothing has lost it
 or the broker. Celery logs a lost connection to the broker; the recovery is logged here, with the
@@ -9,13 +9,22 @@ import asyncio
 import logging
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
-from oku_core.broker.celery_app import App
-from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import LeaseBatch
+from oku_core.messaging.order import Order
 from oku_core.process.clock import Clock
 from oku_core.process.redaction import redact
+
+SendCheckpoints = Callable[[CheckpointBatch], None]
+"""Sends one message, and may block."""
+Notify = Callable[[], None]
+ReadLeases = Callable[[], LeaseBatch]
+ReadOrder = Callable[[], Order]
+"""Read a message that has arrived, or raise `RejectedMessageError`."""
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +32,22 @@ _SILENCE_S = 20.0
 """A coordinator that was silent for longer was away."""
 _LOG_EVERY_S = 60.0
 """Between two lines that it is back: a connection that breaks again and again does not fill the log."""
+
+
+class WorkerInbox(Protocol):
+    """Takes messages, in a thread of the transport; it is given the function that reads one."""
+
+    def on_connected(self) -> None:
+        """There is a new connection."""
+
+    def on_lost(self) -> None:
+        """A connection without a broker is lost, with all that was on its way."""
+
+    def take_leases(self, read: ReadLeases) -> None:
+        """Take leases, or refuse those that cannot be read."""
+
+    def take_order(self, read: ReadOrder) -> None:
+        """Obey an order."""
 
 
 class CoordinatorLink:
@@ -68,14 +93,14 @@ class CoordinatorLink:
 class CheckpointSender:
     """Sends one message after the other."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, send: SendCheckpoints) -> None:
+        self._send = send
         self._thread = ThreadPoolExecutor(1, "checkpoints")
 
     async def send(self, batch: CheckpointBatch) -> None:
-        """Return when the broker has them; raise kombu's `OperationalError` if it is unavailable."""
+        """Return when they are sent; raise an error of the transport if they are not."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, send_checkpoints, self._app, batch)
+        await loop.run_in_executor(self._thread, self._send, batch)
 
     def end(self) -> None:
         """Send nothing more."""

@@ -1,33 +1,19 @@
-"""Messages of the broker: leases, and orders of the coordinator to all workers or to this one.
-
-Leases come as messages of a Celery task. A message is acknowledged on intake. It is a hint: checkpoints
-report the fate of its leases. Orders are received beside them, and handled if new.
-
-Celery's own remote control is off. It would accept some forty commands from anyone who reaches the broker,
-among them to shut down and to consume other queues, and would send replies wherever a command asks.
-"""
+"""Messages of the coordinator: leases, and orders to all workers or to this one, which are handled if new."""
 
 import logging
 import math
 import time
 from functools import partial
-from typing import Any
 
-from celery import bootsteps
-from kombu.messaging import Consumer
-
-from oku_core.broker.celery_app import LEASE_TASK, App, build_control_queue, build_orders_queue
-from oku_core.broker.transport import read_json_body
-from oku_core.messaging.codec import UnreadableLeasesError, decode_leases, decode_order
+from oku_core.messaging.codec import UnreadableLeasesError
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
-from oku_core.messaging.signing import RejectedMessageError
+from oku_core.messaging.signing import Reject, RejectedMessageError
 from oku_core.process.clock import Clock
-from oku_workers.broker.coordinator_link import CoordinatorLink
+from oku_workers.broker.coordinator_link import CoordinatorLink, ReadLeases
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.health.watchdogs import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread
-from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 
@@ -36,33 +22,27 @@ _INTERVAL_HOLDS_S = 60.0
 the clock of a new coordinator may be behind its predecessor's."""
 
 
-class LeaseTask:
-    """Checks messages of leases, and hands them to the event loop; each call runs in a thread of Celery's."""
+class LeaseReceiver:
+    """Checks messages of leases, and hands them to the event loop."""
 
     def __init__(
-        self, app: App, loop_thread: LoopThread, runner: LeaseRunner, watchdog: IdleWatchdog
+        self, reject: Reject, loop_thread: LoopThread, runner: LeaseRunner, watchdog: IdleWatchdog
     ) -> None:
-        self._app = app
+        self._reject = reject
         self._loop_thread = loop_thread
         self._runner = runner
         self._watchdog = watchdog
 
-    def register(self) -> None:
-        """Have Celery call this for each message of leases."""
-
-        @self._app.task(name=LEASE_TASK, shared=False)
-        def take_leases(document: Any) -> None:
-            self._receive(document)
-
-    def _receive(self, document: Any) -> None:
+    def take(self, read: ReadLeases) -> None:
+        """Take leases, or refuse those that cannot be read."""
         self._watchdog.record_message()
         try:
-            batch = decode_leases(self._app.signer, document)
+            batch = read()
         except UnreadableLeasesError as error:
             _log.error("leases are refused: %s", error, extra={"run": error.head.run})
             self._loop_thread.ask(partial(self._runner.refuse, error.head, str(error)))
         except RejectedMessageError as error:
-            self._app.reject(error)
+            self._reject(error)
         else:
             # Waiting for the loop keeps messages in the broker while it is busy.
             self._loop_thread.ask(lambda: self._runner.accept(batch))
@@ -130,34 +110,3 @@ class Orders:
         self._heartbeat.set_interval(order.heartbeat_s)
         self._loop_thread.post(lambda: self._runner.set_checkpoint_interval(order.checkpoint_s))
         self._loop_thread.post(lambda: self._runner.set_current_run(order.run))
-
-
-def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
-    """Have the Celery worker of an application listen to orders, over the connection that it has."""
-
-    def receive(envelope: Any) -> None:
-        try:
-            order = decode_order(app.signer, read_json_body(envelope))
-        except RejectedMessageError as error:
-            app.reject(error)
-        else:
-            orders.handle(order)
-
-    class OrderStep(bootsteps.ConsumerStep):  # type: ignore[misc]  # Celery has no types
-        """Listens on each connection until it is lost."""
-
-        def get_consumers(self, channel: Any) -> list[Consumer]:
-            """The consumer of the orders to all, and of those to this process; called on each connection."""
-            orders.link.on_connected()
-            queues = [
-                build_orders_queue(f"{worker.name}.{worker.incarnation}"),
-                build_control_queue(worker.incarnation),
-            ]
-            return [Consumer(channel, queues, on_message=receive, no_ack=True, accept=["json"])]
-
-        def stop(self, consumer: Any) -> None:
-            """Cancel them, unless they are lost with their connection: Celery 5.7.0 would log an error."""
-            if consumer.connection is not None:
-                super().stop(consumer)
-
-    app.steps["consumer"].add(OrderStep)

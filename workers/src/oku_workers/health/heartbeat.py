@@ -1,17 +1,16 @@
-"""The heartbeat of a worker: its progress as a Celery event, once a second, or less often on request.
+"""The heartbeat of a worker: its progress, once a second, or less often on request.
 
-It has a thread and a connection of its own, so that a broker that is away holds nothing up. A worker whose
-event loop does not answer sends no event, and so counts as dead.
+It has a thread of its own, so that a broker that is away holds nothing up. A worker whose event loop does not
+answer sends nothing, and so counts as dead.
 """
 
 import logging
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
 
-from oku_core.broker.celery_app import PROGRESS_EVENT, App, build_control_queue, build_lease_queue
-from oku_core.broker.transport import build_heartbeat_transport_options
-from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health, keep_going
 from oku_workers.health.watchdogs import IdleWatchdog
@@ -27,11 +26,24 @@ _LOOP_TIMEOUT_S = 5.0
 _INTERVALS_PER_QUEUE_LOOK = 5
 
 
+class ProgressChannel(Protocol):
+    """A connection for heartbeats."""
+
+    def send(self, progress: Progress) -> None:
+        """Send progress; raise an error of the transport if that fails."""
+
+    def count_waiting(self) -> int:
+        """Count the messages that the broker keeps for this process."""
+
+
+OpenChannel = Callable[[], AbstractContextManager[ProgressChannel]]
+
+
 class Heartbeat(threading.Thread):
     """Sends progress from `start` to `end`, through every loss of the broker.
 
     Args:
-        app: where events go.
+        open_channel: connects.
         runner: makes the progress, in that loop.
         watchdog: receives the number of messages that wait for this process.
         shortest_interval_s: between two heartbeats, unless the coordinator asks for a longer one.
@@ -39,7 +51,7 @@ class Heartbeat(threading.Thread):
 
     def __init__(
         self,
-        app: App,
+        open_channel: OpenChannel,
         health: Health,
         loop_thread: LoopThread,
         runner: LeaseRunner,
@@ -47,9 +59,8 @@ class Heartbeat(threading.Thread):
         shortest_interval_s: float = 1.0,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
-        self._app = app
+        self._open_channel = open_channel
         self._health = health
-        self._transport_options = build_heartbeat_transport_options(app)
         self._loop_thread = loop_thread
         self._runner = runner
         self._watchdog = watchdog
@@ -80,20 +91,19 @@ class Heartbeat(threading.Thread):
         queue_look_s = _INTERVALS_PER_QUEUE_LOOK * self._shortest_interval_s
         next_look = time.monotonic() + queue_look_s
         self._watchdog.reset()
-        with self._app.connection_for_write(transport_options=self._transport_options) as connection:
-            dispatcher = self._app.events.Dispatcher(connection, buffer_while_offline=False)
+        with self._open_channel() as channel:
             next_heartbeat = time.monotonic()
             while True:
                 is_last = self._ending.is_set()
                 progress = self._take_progress()
                 if progress is not None:
-                    dispatcher.send(PROGRESS_EVENT, progress=seal_progress(self._app.signer, progress))
+                    channel.send(progress)
                 self._health.record_success()
                 if is_last:
                     return
                 if time.monotonic() >= next_look:
                     next_look = time.monotonic() + queue_look_s
-                    self._watchdog.check(self._count_waiting(connection), time.monotonic())
+                    self._watchdog.check(channel.count_waiting(), time.monotonic())
                 next_heartbeat = max(next_heartbeat + self.interval_s, time.monotonic())
                 if self._urgent.wait(next_heartbeat - time.monotonic()):
                     self._urgent.clear()
@@ -109,14 +119,3 @@ class Heartbeat(threading.Thread):
         except TimeoutError:
             _log.warning("the event loop has not answered for %.0f s", _LOOP_TIMEOUT_S)
             return None
-
-    def _count_waiting(self, connection: Any) -> int:
-        queues = (build_lease_queue(self._runner.incarnation), build_control_queue(self._runner.incarnation))
-        return sum(_measure_length(connection, queue.name) for queue in queues)
-
-
-def _measure_length(connection: Any, queue: str) -> int:
-    try:
-        return int(connection.default_channel.queue_declare(queue, passive=True).message_count)
-    except connection.channel_errors:
-        return 0  # on Redis an empty queue does not exist

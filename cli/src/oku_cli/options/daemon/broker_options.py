@@ -20,7 +20,8 @@ _HINT = f"make one for coordinator and workers: export {VARIABLE}={HOW_TO_MAKE}"
 broker_options = add_options(
     option(
         OptionGroup.BROKER, "--broker-url", metavar="URL", envvar="OKU_BROKER_URL", required=True,
-        help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
+        help="Broker URL: redis://, rediss://, redis+socket:// or amqp://; or unix:///PATH for a socket"
+        " between coordinator and workers on one machine, without a broker.",
     ),
     option(
         OptionGroup.BROKER, _FLAG, metavar="FILE", envvar=f"{VARIABLE}_FILE",

@@ -40,24 +40,6 @@ def make_url(template: str, index: int) -> URL:
     return url
 
 
-@given(
-    path=st.text(URL_CHARACTERS),
-    query=st.none() | st.text(URL_CHARACTERS + "?"),
-    cut=st.integers(0),
-    index=INDICES,
-)
-def test_what_a_url_may_contain_is_sent_as_it_is_written(
-    path: str, query: str | None, cut: int, index: int
-) -> None:
-    """Dots and escapes stay; only the index is put in."""
-    target = f"/{path}" + (f"?{query}" if query else "")
-    cut = 1 + cut % len(target)
-    written = target[:cut] + "{i}" + target[cut:]
-    assert make_url(f"http://127.0.0.1:8080{written}", index).raw_path_qs == written.replace(
-        "{i}", str(index)
-    )
-
-
 @given(index=INDICES, count=st.integers(1, 5))
 def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
     """Index `i` asks the URL at `i` modulo their number."""
@@ -72,18 +54,6 @@ def test_a_url_that_cannot_be_fails_when_it_is_asked_for(template: str) -> None:
     builder = build_only_arguments(template)
     with pytest.raises(ValueError, match=r"\S"):
         builder(0)
-
-
-header_names = st.sampled_from(["A", "a", "B", "C-c", "User-Agent"])
-header_values = st.sampled_from(["", "x", "{i}", "x{i}y", "a:b", "ü"])
-
-
-@given(st.lists(st.tuples(header_names, header_values), min_size=1), INDICES)
-def test_the_headers_of_the_spec_are_sent_in_their_order(headers: list[tuple[str, str]], index: int) -> None:
-    """Also those with the same name."""
-    given = tuple(Header(f"{name}: {value}") for name, value in headers)
-    expected = [(name, value.replace("{i}", str(index))) for name, value in headers]
-    assert list(build_only_arguments(headers=given)(index)["headers"].items()) == expected
 
 
 def test_what_is_the_same_for_all_requests_is_made_once() -> None:

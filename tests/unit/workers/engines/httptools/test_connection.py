@@ -298,30 +298,56 @@ def test_any_bytes_end_in_one_outcome_for_each_request(content: bytes, *, is_htt
     assert bench.execution.in_flight == 0
 
 
-@pytest.mark.parametrize("length", [1, LONGEST_BYTES, LONGEST_BYTES + 1, 10 * LONGEST_BYTES])
-def test_responses_that_differ_by_a_byte(length: int) -> None:
-    """They are different ones, whether or not they are known."""
-    bench = Bench()
+SHORT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+LONG_HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nX: ".ljust(LONGEST_HEAD_BYTES - 4, b"y") + b"\r\n\r\n"
+)
+TWO_PLAIN = b"HTTP/1.1 201 Any\r\nContent-Length: %d\r\n\r\n" % (2 * len(PLAIN))
+MANY = [
+    b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: %d\r\n\r\n" % (kind, turn) + b"x" * turn
+    for turn in range(3)
+    for kind in range(400)
+]
+
+
+def list_alike(length: int) -> list[bytes]:
+    """Answers that differ by a byte, by their status or by their length, three times."""
     heads = [b"HTTP/1.1 %d Any\r\nContent-Length: %d\r\n\r\n" % (status, length) for status in (200, 201)]
     shorter = b"HTTP/1.1 200 Any\r\nContent-Length: %d\r\n\r\n" % (length - 1) + b"x" * (length - 1)
-    for _ in range(3):
-        for head in heads:
-            bench.receive(head + b"x" * length, head + b"y" * length)
-        bench.receive(shorter)
-    assert bench.execution.tally.statuses == {200: 9, 201: 6}
-    assert bench.execution.tally.bytes_received == 12 * length + 3 * (length - 1)
+    return [*(head + each * length for head in heads for each in (b"x", b"y")), shorter] * 3
 
 
-def test_more_responses_than_can_be_known() -> None:
-    """They count like any others."""
-    bench = Bench()
-    for turn in range(3):
-        for kind in range(400):
-            bench.receive(
-                b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: %d\r\n\r\n" % (kind, turn) + b"x" * turn
-            )
-    assert bench.execution.tally.statuses == {200: 1200}
-    assert bench.execution.tally.bytes_received == 400 * (0 + 1 + 2)
+def test_what_answers_count_as() -> None:
+    """Statuses, bytes and reuse are those of each answer, known or not; HEAD has answers without a body."""
+    known = [PLAIN, PLAIN, PLAIN[:5], PLAIN[5:], PLAIN, PLAIN[:-1], PLAIN[-1:], PLAIN]
+    table: list[tuple[str, str, list[bytes], dict[int, int], int, bool]] = [
+        *(
+            (f"alike, {length}", "GET", list_alike(length), {200: 9, 201: 6}, 15 * length - 3, True)
+            for length in (1, LONGEST_BYTES, LONGEST_BYTES + 1, 10 * LONGEST_BYTES)
+        ),
+        ("more than can be known", "GET", MANY, {200: 1200}, 1200, True),
+        ("in pieces after a known one", "GET", known, {200: 6}, 12, True),
+        (
+            "a body like a known answer",
+            "GET",
+            [PLAIN, TWO_PLAIN, PLAIN, PLAIN],
+            {200: 1, 201: 1},
+            2 + 2 * len(PLAIN),
+            True,
+        ),
+        ("a body too long for a head", "GET", [LONG_HEAD + b"x" * 100_000], {200: 1}, 100_000, True),
+        ("head and body", "GET", [SHORT_HEAD, b"hi", PLAIN], {200: 2}, 4, True),
+        ("the same to HEAD", "HEAD", [SHORT_HEAD] * 3, {200: 3}, 0, True),
+        ("a body to HEAD", "HEAD", [PLAIN], {200: 1}, 0, False),
+    ]
+    found = []
+    for name, method, pieces, *_ in table:
+        bench = Bench(method, status=(ExpectedStatus("2xx"),))
+        bench.receive(*pieces)
+        outcomes, statuses, received, kept = bench.tell()
+        assert outcomes == make_counts(len(kept))
+        found.append((name, method, pieces, statuses, received, all(kept)))
+    assert found == table
 
 
 def build_varied(number: int, body: bytes) -> bytes:
@@ -359,22 +385,6 @@ def test_an_answer_that_comes_again_is_looked_up_from_then_on() -> None:
     assert bench.known.find(second) == (OK, 200, 1, "")
 
 
-def test_the_parser_goes_on_after_a_known_response() -> None:
-    """It has not seen that response, and need not have."""
-    bench = Bench()
-    bench.receive(PLAIN, PLAIN, PLAIN[:5], PLAIN[5:], PLAIN, PLAIN[:-1], PLAIN[-1:], PLAIN)
-    assert bench.tell() == (make_counts(6), {200: 6}, 12, [True] * 6)
-
-
-def test_the_end_of_one_response_is_not_taken_for_another() -> None:
-    """A piece that looks like a known response is part of the body that it is in."""
-    bench = Bench()
-    bench.receive(PLAIN)
-    bench.receive(b"HTTP/1.1 201 Any\r\nContent-Length: %d\r\n\r\n" % (2 * len(PLAIN)), PLAIN, PLAIN)
-    assert bench.execution.tally.statuses == {200: 1, 201: 1}
-    assert bench.execution.tally.bytes_received == 2 + 2 * len(PLAIN)
-
-
 UNTIL_CLOSE = [
     b"HTTP/1.0 200 OK\r\n\r\n",
     b"HTTP/1.1 200 OK\r\n\r\n",
@@ -395,27 +405,24 @@ WITH_LENGTH = [
 ]
 
 
-@pytest.mark.parametrize("head", UNTIL_CLOSE)
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_a_body_without_a_length_ends_with_its_connection(head: bytes, *, is_whole: bool) -> None:
-    """Only an orderly end counts: a reset does not end a body."""
-    for error in (None, ConnectionResetError()):
-        bench = Bench()
-        bench.receive(*([head + b"hi"] if is_whole else [head[:-3], head[-3:], b"h", b"i"]))
-        assert bench.execution.ended == 0
-        bench.end(error)
-        outcome = OK if error is None else DISCONNECTED
-        assert (bench.execution.outcomes[outcome], bench.kept) == (1, [False])
-        assert bench.execution.tally.bytes_received == (2 if error is None else 0)
-
-
-@pytest.mark.parametrize("head", WITH_LENGTH)
-def test_a_body_with_a_length_does_not(head: bytes) -> None:
-    """It ends by its length, whatever is written between name and number."""
-    bench = Bench()
-    bench.receive(head + b"hi")
-    bench.end()
-    assert (bench.execution.outcomes[DISCONNECTED], bench.execution.tally.bytes_received) == (1, 0)
+def test_a_body_without_a_length_ends_with_its_connection() -> None:
+    """Only an orderly end counts, and not for a body whose length is given, however that is written."""
+    reset = ConnectionResetError()
+    table = [
+        *((head, None, OK, 2) for head in UNTIL_CLOSE),
+        *((head, reset, DISCONNECTED, 0) for head in UNTIL_CLOSE),
+        *((head, None, DISCONNECTED, 0) for head in WITH_LENGTH),
+    ]
+    found = []
+    for head, error, outcome, _ in table:
+        for pieces in ([head + b"hi"], [head[:-3], head[-3:], b"h", b"i"]):
+            bench = Bench()
+            bench.receive(*pieces)
+            assert bench.execution.ended == 0
+            bench.end(error)
+            assert (sum(bench.execution.outcomes), bench.kept) == (1, [False])
+        found.append((head, error, outcome if bench.execution.outcomes[outcome] else -1, bench.tell()[2]))
+    assert found == table
 
 
 @pytest.mark.parametrize("where", ["idle", "before the head", "in the head", "in the body", "after it"])
@@ -480,15 +487,6 @@ def test_a_head_without_end(head: bytes, piece: int) -> None:
     assert str(LONGEST_HEAD_BYTES) in str(bench.reasons[0])
 
 
-def test_a_head_that_is_just_short_enough() -> None:
-    """It is read even with a body behind it that would be too long for a head."""
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nX: "
-    head += b"y" * (LONGEST_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n"
-    bench = Bench()
-    bench.receive(head + b"x" * 100_000)
-    assert (bench.execution.outcomes[OK], bench.execution.tally.bytes_received) == (1, 100_000)
-
-
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("is_large", [True, False])
 async def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
@@ -504,73 +502,39 @@ async def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: 
     assert bench.kept[-1] is not is_large
 
 
-def test_the_same_response_to_head_and_get() -> None:
-    """It means different things, and each engine remembers it for itself."""
-    with_body, without = Bench("GET"), Bench("HEAD")
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
-    without.receive(head, head, head)
-    with_body.receive(head, b"hi", head + b"hi")
-    assert without.tell() == (make_counts(3), {200: 3}, 0, [True] * 3)
-    assert with_body.tell() == (make_counts(2), {200: 2}, 4, [True] * 2)
-
-
-def test_a_body_in_answer_to_head() -> None:
-    """It is not read as a body, and the connection is not used again."""
-    bench = Bench("HEAD")
-    bench.receive(PLAIN)
-    assert bench.tell() == (make_counts(1), {200: 1}, 0, [False])
-
-
 JSON = b'HTTP/1.1 200 OK\r\nX-Cache: HIT\r\nContent-Length: 13\r\n\r\n{"order": 17}'
-FAILING = [
+CHECKS: list[tuple[dict[str, Any], str]] = [
     ({"body": ("order_id",)}, "check body"),
+    ({"body": ("order", "17")}, ""),
     ({"match": (r"order\b.*18",)}, "check match"),
+    ({"match": (r"order.*1\d",)}, ""),
     ({"json": (JsonValue("/order=18"),)}, "check json /order"),
+    ({"json": (JsonValue("/order=17"),)}, ""),
     ({"header": (Header("X-Cache: MISS"),)}, "check header X-Cache"),
+    ({"header": (Header("x-cache: HIT"), Header("Content-Length:"))}, ""),
     ({"size": (SizeBound("< 13"),)}, "check size"),
+    ({"size": (SizeBound(">= 13"), SizeBound("13"))}, ""),
     ({"within_s": 1e-9}, "check within"),
+    ({"within_s": 3600.0}, ""),
+    ({"status": (ExpectedStatus("404"),), "body": ("order_id",)}, "status 200"),
 ]
-"""What the answer above is not like, and why it fails then."""
-PASSING: list[dict[str, Any]] = [
-    {"body": ("order", "17")},
-    {"match": (r"order.*1\d",)},
-    {"json": (JsonValue("/order=17"),)},
-    {"header": (Header("x-cache: HIT"), Header("Content-Length:"))},
-    {"size": (SizeBound(">= 13"), SizeBound("13"))},
-    {"within_s": 3600.0},
-]
+"""What is expected of the answer above, and why it fails then; an unexpected status comes first."""
 
 
-@pytest.mark.parametrize(("expect", "reason"), FAILING)
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_an_answer_that_is_not_as_expected_fails_its_check(
-    expect: dict[str, Any], reason: str, *, is_whole: bool
-) -> None:
-    """It is a complete answer all the same; each time, also when it was seen before, and with a reason."""
-    bench = Bench(**expect)
-    for _ in range(3):
-        bench.receive(*([JSON] if is_whole else [JSON[:-7], JSON[-7:]]))
-    tally = bench.execution.tally
-    assert bench.execution.outcomes[FAILED_CHECK] == 3
-    assert (tally.statuses, tally.bytes_received) == ({200: 3}, 39)
-    assert [(count.reason, count.requests) for count in tally.failures.build_reasons()] == [(reason, 3)]
-
-
-@pytest.mark.parametrize("expect", PASSING)
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_an_answer_that_is_as_expected_is_ok(expect: dict[str, Any], *, is_whole: bool) -> None:
-    """It is, whether or not it was seen before."""
-    bench = Bench(**expect)
-    for _ in range(3):
-        bench.receive(*([JSON] if is_whole else [JSON[:-7], JSON[-7:]]))
-    assert bench.execution.outcomes == make_counts(3)
-
-
-def test_an_unexpected_status_comes_before_all_checks() -> None:
-    """Its body need not be looked at."""
-    bench = Bench(body=("order_id",))
-    bench.receive(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
-    assert bench.execution.outcomes == make_counts(unexpected_status=1)
+def test_an_answer_is_checked_whether_or_not_it_was_seen_before() -> None:
+    """It is a complete answer all the same; each time, whole or in pieces, and with a reason if it fails."""
+    for pieces in ([JSON], [JSON[:-7], JSON[-7:]]):
+        found = []
+        for expect, _ in CHECKS:
+            bench = Bench(**expect)
+            bench.receive(*pieces * 3)
+            tally = bench.execution.tally
+            assert (tally.statuses, tally.bytes_received, sum(tally.outcomes)) == ({200: 3}, 39, 3)
+            reasons = [count.reason for count in tally.failures.build_reasons() if count.requests == 3]
+            outcome = FAILED_CHECK if reasons[:1] != ["status 200"] else UNEXPECTED_STATUS
+            assert tally.outcomes[outcome if reasons else OK] == 3
+            found.append((expect, "".join(reasons)))
+        assert found == CHECKS
 
 
 @given(st.data(), st.sampled_from(["GET", "HEAD"]))
