@@ -8,7 +8,7 @@ from oku_core.messaging.share import Settled, Share
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.schedule.wave import ActivePeriod
-from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.spec import Spec
 from oku_workers.runs.engine_slot import EngineSettings, EngineSlot
 from oku_workers.runs.run_pace import RunPace
 from oku_workers.runs.run_pacer import RunPacer
@@ -126,15 +126,3 @@ async def test_a_division_is_confirmed_when_no_more_is_in_flight_than_the_share(
     worker.engines.keeps_window = True
     assert (worker.pacer.settle(), worker.pacer.settled) == (True, [Settled("r1", 2)])
     assert not worker.pacer.settle()
-
-
-async def test_connections_are_shared_out_as_requests_are() -> None:
-    """With seven connections, three workers have three, two and two, and the requests of those."""
-    spec = Spec(requests=1000, concurrency=70, connections=7, engine=Engine.NGHTTP2, http2=True)
-    paces = []
-    for rank in range(3):
-        worker = _Worker(0.0)
-        worker.pacer.start_run("r1", spec, None)
-        worker.pacer.share(Share(run="r1", number=1, rank=rank, of=3, is_alone=True))
-        paces.append((worker.engines.pace.window, worker.engines.pace.connections))
-    assert paces == [(30, 3), (20, 2), (20, 2)]
