@@ -58,8 +58,6 @@ def test_a_new_worker_gets_leases_once_all_have_confirmed_their_shares() -> None
     share = shares.find("bv")
     assert share is not None
     assert not share.is_alone
-    half = [*build_workers("v", settled=share.number), *build_workers("w")]
-    assert divide(shares, half, 2.1, "bv") == []
     confirmed = build_workers("v", "w", settled=share.number)
     assert divide(shares, confirmed, 2.2, "bv") == [("bv", 0, 2), ("bw", 1, 2)]
     assert shares.find_takers(both) == both
