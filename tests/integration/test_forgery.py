@@ -20,6 +20,7 @@ from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.heard_progress import find_incarnation, listening
 from tests.kit.workers.simulated_worker import SimulatedWorker
+from tests.kit.workers.whole_share import build_whole_share
 from tests.kit.workers.worker_process import Process, run_worker
 
 from oku_core.broker.celery_app import (
@@ -83,6 +84,7 @@ def build_leases(incarnation: str, number: int, url: str = "http://127.0.0.1:9/{
         leases=[Lease(id=f"r.{number}.abcd", run="r", ranges=[(0, 9)], limit=9)],
         start_by=time.time() + 60,
         spec=Spec(engine=Engine.HTTPTOOLS, urls=(Url(url),)),
+        share=build_whole_share("r"),
     )
 
 

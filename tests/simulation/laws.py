@@ -147,6 +147,11 @@ class Judge:
         rows = self._select("SELECT incarnation FROM leases WHERE run = ? AND state = 'active'", self._run)
         return {row["incarnation"] for row in rows} if self._path else set()
 
+    def list_open_leases(self) -> set[str]:
+        """The ids of the open leases."""
+        rows = self._select("SELECT id FROM leases WHERE run = ? AND state = 'active'", self._run)
+        return {row["id"] for row in rows}
+
     def check_taken(self, lease: str, position: int) -> None:
         """A worker takes a position of a lease: it must lie below the committed limit."""
         self._taken[lease] = max(self._taken.get(lease, 0), position + 1)

@@ -134,7 +134,8 @@ def draw_plan(
         for number in range(chance.randint(1, 6))
     )
     wanted_workers = _draw_workers(f"{seed}", len(workers))
-    slot_rps = estimate_slot_rps(1.5 * latency_s, workers, wanted_workers)
+    wanted = Spec(concurrency=concurrency, workers=wanted_workers)
+    slot_rps = estimate_slot_rps(1.5 * latency_s, workers, wanted)
     wanted_s = chance.uniform(5, 50)
     requests = max(20, min(5000, math.ceil(concurrency * slot_rps * wanted_s)))
     targets = _draw_targets(seed)
@@ -199,10 +200,11 @@ def _draw_workers(source: str, most: int) -> int | None:
     return chance.randint(1, most) if chance.random() < _WORKERS_SHARE else None
 
 
-def estimate_slot_rps(latency_s: float, workers: Sequence[WorkerPlan], wanted: int | None) -> float:
-    """How many requests a second the slowest workers send that a run may get, with one in flight each."""
+def estimate_slot_rps(latency_s: float, workers: Sequence[WorkerPlan], spec: Spec) -> float:
+    """How many requests a second the slowest workers send that a run may get, for each one in flight."""
+    wanted = min(spec.workers or len(workers), spec.most_workers)
     slowest = sorted((worker.slowness for worker in workers), reverse=True)[:wanted]
-    return sum(1 / (latency_s * slowness) for slowness in slowest)
+    return sum(1 / (latency_s * slowness) for slowness in slowest) / len(slowest)
 
 
 def _draw_second(seed: int, first: Spec, workers: int) -> tuple[Spec, ...]:

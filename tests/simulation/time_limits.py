@@ -65,8 +65,11 @@ class TimeLimits:
             )
 
     def find_concurrency(self, clock_s: float) -> tuple[int, int] | None:
-        """The fewest and the most requests in flight over all workers that stages ask for about now."""
-        if self._plan is None or self._length_s is None:
+        """The fewest and the most requests in flight over all workers that the run asks for about now."""
+        if self._plan is None:
+            most = min(self.spec.concurrency, self.spec.requests)
+            return (most, self.spec.concurrency) if self.is_steady(clock_s) else None
+        if self._length_s is None:
             return None
         if not _LOOK_BACK_S < clock_s < self._length_s - _LOOK_AHEAD_S:
             return None

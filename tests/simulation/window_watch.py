@@ -1,7 +1,7 @@
 """Whether windows are as full as they should be, looked at ten times a second.
 
-Those of a closed run are full when nothing is in the way and there is enough to do. Where workers share what
-a run has in flight, their windows are together what its stages ask for.
+Those of a closed run are full when nothing is in the way and there is enough to do. Together, they are what
+the run asks for.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ from oku_core.accounting.run_state import RunState
 if TYPE_CHECKING:
     from tests.simulation.played_run import PlayedRun
     from tests.simulation.world import World
+
+    from oku_core.spec.spec import Spec
 
 _SAMPLE_S = 0.1
 _CALMS_DOWN_S = 15.0
@@ -72,37 +74,37 @@ class WindowWatch:
             self._turned_at = world.scheduler.now
             return
         clock_s = run.find_clock_s(moment.now) if run.spec.is_timed else 0.0
-        if run.spec.shares_concurrency:
-            self._check_shares(run, run.limits.find_concurrency(clock_s))
-        elif run.spec.max_rate is None and run.limits.is_steady(clock_s):
+        self._check_shares(run, run.limits.find_concurrency(clock_s))
+        if not run.spec.stages and run.spec.max_rate is None and run.limits.is_steady(clock_s):
             self._sample_fullness(run, standing, calm_since + (_CALMS_DOWN_S if world.plan.faults else 0))
 
     def _sample_fullness(self, run: "PlayedRun", standing: Standing, calm_since: float) -> None:
         world, spec = self._world, run.spec
-        if standing.pending < 4 * spec.concurrency * len(world.workers):
+        if standing.pending < 4 * spec.concurrency:
             return
         # Until the first requests of a small window have timed out, nobody knows the rate of its worker.
-        settles_s = _SETTLES_S + spec.timeout_s / spec.concurrency
+        settles_s = _SETTLES_S + spec.timeout_s / max(1, spec.concurrency // len(world.workers))
         settled = [
             (worker.incarnation, worker.engine)
             for worker in world.workers
             if worker.engine is not None
             and world.scheduler.now - max(worker.started_at, calm_since, self._turned_at) > settles_s
         ]
-        if spec.workers is not None and world.scheduler.now - max(calm_since, self._turned_at) > settles_s:
+        wanted = _count_wanted(spec, len(settled))
+        if wanted < len(settled) and world.scheduler.now - max(calm_since, self._turned_at) > settles_s:
             holders = run.judge.list_holders()
             self._samples += 1
-            self._unfilled += len(holders) < min(spec.workers, len(settled))
+            self._unfilled += len(holders) < wanted
             settled = [(incarnation, engine) for incarnation, engine in settled if incarnation in holders]
         for _, engine in settled:
             self._samples += 1
-            self._unfilled += engine.in_flight < _FULL_SHARE * spec.concurrency
+            self._unfilled += engine.in_flight < _FULL_SHARE * engine.window
 
     def _check_shares(self, run: "PlayedRun", bounds: tuple[int, int] | None) -> None:
         workers = [worker for worker in self._world.workers if worker.is_alive]
-        wanted = len(self._world.workers)
-        if run.spec.workers is not None:
-            holders, wanted = run.judge.list_holders(), min(run.spec.workers, wanted)
+        wanted = _count_wanted(run.spec, len(self._world.workers))
+        if wanted < len(self._world.workers):
+            holders = run.judge.list_holders()
             workers = [worker for worker in workers if worker.incarnation in holders]
         engines = [worker.engine for worker in workers]
         windows = [engine.window for engine in engines if engine is not None and engine.spec == run.spec]
@@ -114,5 +116,10 @@ class WindowWatch:
         else:
             self._uneven = 0
         if self._uneven > _MOST_UNEVEN:
-            error = LawBrokenError(f"the windows are {windows}, but stages ask for {bounds} in all")
+            error = LawBrokenError(f"the windows are {windows}, but {bounds} are asked for in all")
             self._world.break_law(error)
+
+
+def _count_wanted(spec: "Spec", workers: int) -> int:
+    """How many of so many workers a run gets."""
+    return min(spec.workers or workers, spec.most_workers, workers)

@@ -268,6 +268,22 @@ class World:
         self._clock_ns = clock.offset_ns
         return Moment(coordinator.process.clock.monotonic() + clock.offset_ns / 1e9, 0.0)
 
+    def check_in_flight(self, name: str) -> None:
+        """Check that the target has no more requests of a run than it asks for: one was sent.
+
+        Only those count whose lease is open in the ledger: the others were taken back from a worker that was
+        declared dead.
+        """
+        run = self.runs[name]
+        engines = [worker.engine for worker in self.workers if worker.is_alive and worker.engine is not None]
+        most = run.spec.concurrency
+        if sum(engine.count_sent(name) for engine in engines) <= most:
+            return
+        leases = run.judge.list_open_leases()
+        counts = [engine.count_sent(name, leases) for engine in engines]
+        if sum(counts) > most:
+            self.break_law(LawBrokenError(f"{counts} requests are in flight, but {most} are allowed"))
+
     def note_skipped(self, execution: ScheduledExecution, cause: int, due_ns: int) -> None:
         """The process that runs now does not send a request."""
         worker = next(worker for worker in self.workers if worker.process is Process.current)
@@ -298,7 +314,7 @@ class World:
         """How long all runs may take once nothing fails any more, with the workers that have come."""
         plans = [worker.plan for worker in self.workers] or self.plan.workers
         return _PATIENCE_S + 3 * sum(
-            _estimate_s(run.spec, estimate_slot_rps(2 * self.plan.latency_s, plans, run.spec.workers))
+            _estimate_s(run.spec, estimate_slot_rps(2 * self.plan.latency_s, plans, run.spec))
             for run in self.runs.values()
         )
 

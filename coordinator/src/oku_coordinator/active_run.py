@@ -6,6 +6,7 @@ next. A coordinator that restarts in the middle of a run creates it again.
 """
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,14 +20,14 @@ from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.lease_end import LeaseEnd
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.ranges.range_dealer import RangeDealer
-from oku_coordinator.leasing.ranges.shares import Shares
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.leasing.run_clock import RunClock, TimeLimit
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger, batches
 from oku_coordinator.ledger.storage.lease_records import Receipt
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
-from oku_coordinator.ledger.tables import run_table, schedule_table
+from oku_coordinator.ledger.tables import lease_table, run_table, schedule_table
 from oku_coordinator.ledger.tables.accounts import account_table
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.telemetry.prometheus.metrics import Metrics
@@ -48,6 +49,9 @@ from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
+
+_DIVIDE_EVERY_S = 0.2
+"""How often it is checked whether a run has other workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +93,11 @@ class ActiveRun:
         self.target_ticks = TargetTicks()
         self.settled = SettledSeconds(run)
         self._is_load_tried = False
+        self._divides_at = -math.inf
 
     def _build_leasing(self, shared: Installation) -> None:
         ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
-        self.pace, self.shares, self.expiry = Pace(), Shares(), ExpiryRule(shared.roster)
+        self.pace, self.shares, self.expiry = Pace(), Shares(self.run), ExpiryRule(shared.roster)
         clock = RunClock(ledger=ledger, turn=self.turn)
         self._ender = LeaseEnd(ledger=ledger, delivery=delivery)
         self.ranges = RangeDealer(
@@ -105,7 +110,12 @@ class ActiveRun:
             shares=self.shares,
         )
         self.waves = WaveDealer(
-            ledger=ledger, assignment=assignment, delivery=delivery, expiry=self.expiry, clock=clock
+            ledger=ledger,
+            assignment=assignment,
+            delivery=delivery,
+            expiry=self.expiry,
+            clock=clock,
+            shares=self.shares,
         )
         self.hooks = HookGate(
             ledger=ledger,
@@ -124,6 +134,7 @@ class ActiveRun:
             clock=shared.clock,
             breaker=self.breaker,
             records=shared.records,
+            shares=self.shares,
         )
 
     def start_ticks(self) -> None:
@@ -164,6 +175,7 @@ class ActiveRun:
         elif run.state != RunState.RUNNING:
             self._stop(run, now)
         elif self.hooks.is_set_up(run, now, wall_now):
+            self._divide(run, now, wall_now)
             if run.spec.is_open:
                 self.waves.visit(run, now, wall_now)
             else:
@@ -213,6 +225,23 @@ class ActiveRun:
             return False
         with self._shared.ledger.read() as t:
             return not account_table.is_in_memory(t, self.run)
+
+    def _divide(self, run: RunRecord, now: float, wall_now: float) -> None:
+        """Divide the run among its workers, and send them their shares."""
+        assignment, delivery = self._shared.assignment, self._shared.delivery
+        if delivery.is_away or (now < self._divides_at and not self.shares.is_awaited):
+            return
+        self._divides_at = now + _DIVIDE_EVERY_S
+        workers = assignment.workers(run.run)
+        if run.spec.is_open:  # a worker without the clock does not know when requests are due
+            workers = [worker for worker in workers if worker.knows_clock]
+        with self._shared.ledger.read() as t:
+            held = lease_table.fetch_held(t, run.run, assignment.list_incarnations(run.run))
+        holders = [incarnation for incarnation, leases in held.items() if leases]
+        takers = self.shares.find_takers(workers)
+        delivery.send_controls(self.shares.divide(workers, holders, now, wall_now))
+        if self.shares.find_takers(workers) != takers:
+            self.ranges.schedule_visits()
 
     def _stop(self, run: RunRecord, now: float) -> None:
         with self._shared.ledger.read() as t:

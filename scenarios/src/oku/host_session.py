@@ -104,7 +104,7 @@ class HostSession:
         self._reader = FrameReader(ToHost)
         self._waiting: deque[Iteration] = deque()
         self._under_way: dict[int, Iteration] = {}
-        self._asked = 0
+        self._asked = self._changes = 0
         self._names: dict[str, int] = {}
         self._reasons: dict[str, int] = {}
         self._texts = 0
@@ -140,6 +140,7 @@ class HostSession:
                 continue
             if isinstance(message, SetUsers):
                 self.users, self._asked = message.users, 0
+                self._changes += 1
             elif isinstance(message, Cut):
                 message = Cut(self._drop_waiting(message.slots))  # noqa: PLW2901
             left.append(message)
@@ -196,11 +197,12 @@ class HostSession:
         why = self._intern_reason(reason) if reason else NO_TEXT
         self._requests += (slot, number, outcome, status, latency_us, received, why)
 
-    def encode_report(self, idle: int) -> bytes:
+    def encode_report(self, idle: int, users: int = 0) -> bytes:
         """What there is to say, as bytes for the worker; also without news, as a sign of life.
 
         Args:
             idle: how many users could begin an iteration now, if one waited.
+            users: how many there are, with those that stop after their iteration.
         """
         self._measure()
         ahead = min(int(self._rate * _AHEAD_S), MOST_AHEAD) if self._is_ahead else 0
@@ -209,7 +211,7 @@ class HostSession:
         report = Report(
             wanted, self._new_texts, self._tracebacks, self._requests, self._ended,
             time.process_time_ns() // _NS_PER_US, self.busy_us, self.late_us,
-            max(0, idle - len(self._waiting)),
+            max(0, idle - len(self._waiting)), max(self.users, users), self._changes,
         )  # fmt: skip
         self.late_us = 0
         self._new_texts, self._tracebacks, self._requests, self._ended = [], {}, [], []

@@ -45,7 +45,7 @@ class BrokerTwin(Broker):
     @property
     def ends(self) -> list[tuple[str, dict[str, int]]]:
         """The ends that workers were asked for, by incarnation."""
-        return [(control.incarnation, control.ends) for control in self.controls]
+        return [(control.incarnation, control.ends) for control in self.controls if control.ends]
 
     @property
     def is_connected(self) -> bool:

@@ -167,7 +167,6 @@ def user_code_specs(draw: st.DrawFn) -> Spec:
     given = {"scenario", "engine", "requests"}
     if not (spec.stages and not spec.is_open):
         given.add("concurrency")
-        spec = msgspec.structs.replace(spec, shares_concurrency=draw(st.booleans()))
     if spec.is_open and (spec.stages or spec.duration_s is not None):
         given.discard("requests")
     elif spec.is_open:

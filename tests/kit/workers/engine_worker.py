@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount, count
+from tests.kit.workers.whole_share import build_whole_share
 
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import Lease, LeaseBatch, build_lease_id
@@ -73,6 +74,7 @@ class EngineWorker:
             leases=[lease],
             start_by=time.time() + 60,
             spec=self._specs[lease.id],
+            share=build_whole_share(lease.run),
         )
         self._loop_thread.ask(lambda: self.runner.accept(batch))
         async with asyncio.timeout(PATIENCE_S):

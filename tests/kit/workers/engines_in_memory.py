@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
+from tests.kit.workers.whole_share import build_whole_share
 
 from oku_core.accounting.outcome import OK
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -88,6 +89,11 @@ class FakeEngine:
 
     def flush_counts(self) -> None:
         """Nothing waits."""
+
+    @property
+    def keeps_window(self) -> bool:
+        """Whether no more than the window allows are in flight."""
+        return self.in_flight <= self.window
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """What is in flight of each lease."""
@@ -196,7 +202,11 @@ class Bench:
 
     def take(self, *leases: Lease, spec: Spec | None = SPEC, **changes: Any) -> list[LeaseAccount]:
         """Leases of one run arrive; their accounts."""
-        fields: dict[str, Any] = {"incarnation": WORKER.incarnation, "start_by": NEVER}
+        fields: dict[str, Any] = {
+            "incarnation": WORKER.incarnation,
+            "start_by": NEVER,
+            "share": build_whole_share(leases[0].run),
+        }
         batch = LeaseBatch(run=leases[0].run, leases=list(leases), spec=spec, **(fields | changes))
         accounts = [self.book.open(lease) for lease in leases]
         self.runner.accept(batch)

@@ -15,6 +15,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
 from tests.kit.workers.progress_ear import hear_workers
+from tests.kit.workers.whole_share import build_whole_share
 
 from oku_core.broker.celery_app import (
     CHECKPOINTS_QUEUE,
@@ -94,6 +95,7 @@ class LeaseDesk:
             leases=list(leases),
             start_by=time.time() + 60,
             spec=spec,
+            share=build_whole_share(leases[0].run),
         )
         return msgspec.structs.replace(batch, **changes)
 

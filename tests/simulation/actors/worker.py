@@ -182,7 +182,14 @@ class WorkerActor:
 
     def _build_engine(self, spec: Spec, feed: FeedProtocol, *_: object) -> SimulatedEngine:
         build = SimulatedUserCode if spec.runs_user_code else SimulatedEngine
-        self.engine = build(spec, feed, self._world.find_target, self.plan.slowness, self._note_taken)
+        self.engine = build(
+            spec,
+            feed,
+            self._world.find_target,
+            self.plan.slowness,
+            self._note_taken,
+            self._world.check_in_flight,
+        )
         return self.engine
 
     def _note_taken(self, execution: Execution, coordinate: int, index: int) -> None:
@@ -319,7 +326,8 @@ class WorkerActor:
             self.connection.publish_to_all(PROGRESS, sealed)
 
     def send_progress(self) -> None:
-        """Its next progress is soon enough here."""
+        """Send the next progress at once."""
+        self._hurry()
 
     def renew(self) -> None:
         """Leave, for a fresh process."""

@@ -7,7 +7,7 @@ had a connection of their own.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from tests.simulation.outside.fullness import Fullness
@@ -36,6 +36,7 @@ class SimulatedEngine:
         find_target: where to, by run.
         slowness: how many times longer than the target's pace a request takes.
         note_taken: is told of the execution, each coordinate that is taken, and its index.
+        note_sent: is called with its run after each request that is sent.
 
     Attributes:
         spec: as given.
@@ -50,13 +51,14 @@ class SimulatedEngine:
         find_target: Callable[[str], Target],
         slowness: float,
         note_taken: Callable[[Execution, int, int], None],
+        note_sent: Callable[[str], None],
     ) -> None:
         self.window = spec.concurrency
         self.spec = spec
         self._feed = feed
         self._find_target = find_target
         self._slowness = slowness
-        self._note_taken = note_taken
+        self._note_taken, self._note_sent = note_taken, note_sent
         self._requests: dict[tuple[Tally, int], asyncio.TimerHandle] = {}
         self._task: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
@@ -72,6 +74,18 @@ class SimulatedEngine:
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
         return len(self._requests)
+
+    @property
+    def keeps_window(self) -> bool:
+        """Whether no more than the window allows has been sent."""
+        return len(self._requests) <= self.window
+
+    def count_sent(self, run: str, leases: Container[str] | None = None) -> int:
+        """How many requests of a run the target has; of these leases unless all count."""
+        return sum(
+            tally.execution.lease.run == run and (leases is None or tally.execution.lease.id in leases)
+            for tally, _ in self._requests
+        )
 
     def has_room(self) -> bool:
         """Whether another request could be sent now."""
@@ -166,6 +180,7 @@ class SimulatedEngine:
         self._requests[tally, coordinate] = loop.call_later(
             delay_s, self._end, tally, coordinate, delay_s, lateness_us
         )
+        self._note_sent(tally.execution.lease.run)
 
     def _end(self, tally: Tally, coordinate: int, took_s: float, lateness_us: int) -> None:
         del self._requests[tally, coordinate]

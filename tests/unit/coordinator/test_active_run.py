@@ -22,6 +22,7 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
+from oku_core.messaging.share import Settled
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import Rate
 
@@ -41,9 +42,12 @@ class World:
 
     def record(self, *workers: str, now: float = 0.0, ended: int = 0, **taken: int) -> None:
         """Workers speak; a lease is named by what was taken of it."""
+        active = self.active_runs.find("r1")
         for worker in workers:
+            share = None if active is None else active.shares.find(f"b{worker[1:]}")
             progress = Progress(
                 worker=worker, incarnation=f"b{worker[1:]}", at=now,
+                settled=[] if share is None else [Settled("r1", share.number)],
                 runs={"r1": RunProgress(in_flight=100, outcomes=make_counts(ended))},
                 leases={
                     lease.id: LeaseProgress(taken.get(f"taken_{number}", 0), lease.end, build_no_counts())
@@ -116,7 +120,7 @@ async def test_a_full_backlog_gets_nothing_more(world: World) -> None:
 
 async def test_the_first_rate_is_not_weighed_against_guesses(world: World) -> None:
     """The one worker that has a rate would get all that is left as one lease."""
-    world.create(requests=1000, concurrency=10)
+    world.create(requests=1000, concurrency=20)
     world.record("w1", "w2")
     await world.active_runs.advance(0.0, 0.0)
     world.record("w1", "w2", now=1.0, ended=100)
@@ -131,7 +135,7 @@ async def test_the_first_rate_is_not_weighed_against_guesses(world: World) -> No
 
 async def test_a_run_that_stops_in_the_middle_leaves_nothing_to_deal(world: World) -> None:
     """The main loop would go round without a pause."""
-    world.create(concurrency=10, range_size=1)
+    world.create(concurrency=30, range_size=1)
     world.record("w1", "w2", "w3")
     await world.active_runs.advance(0.0, 0.0)
     assert world.active_runs.has_more
@@ -142,7 +146,7 @@ async def test_a_run_that_stops_in_the_middle_leaves_nothing_to_deal(world: Worl
 
 async def test_a_worker_whose_checkpoints_have_come_is_visited_at_once(world: World) -> None:
     """All others are visited once a second."""
-    world.create(concurrency=10)
+    world.create(concurrency=20)
     world.record("w1", "w2")
     await world.active_runs.advance(0.0, 0.0)
     for worker in ("w1", "w2"):
@@ -196,7 +200,7 @@ async def test_what_a_slow_worker_gives_up_is_for_the_others(world: World) -> No
 
 async def test_a_suspect_gets_nothing(world: World) -> None:
     """It may be dead."""
-    world.create(concurrency=10)
+    world.create(concurrency=20)
     world.record("w1")
     world.record("w2", now=2.1)
     world.roster.mark_suspects(2.1)
@@ -223,8 +227,9 @@ async def test_untaken_work_is_asked_back_for_workers_that_have_none(world: Worl
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
     assert sum(world.find_sizes("w1")) == 4000
-    world.record("w1", "w2", now=1.0)
-    await world.active_runs.advance(1.0, 1.0)
+    for now in (1.0, 1.1):  # the second time they confirm their shares
+        world.record("w1", "w2", now=now)
+        await world.active_runs.advance(now, now)
     [(incarnation, ends)] = world.broker.ends
     assert incarnation == "b1"
     assert sum(lease.end - ends.get(lease.id, lease.end) for lease in world.held("w1")) == 2000
@@ -270,7 +275,7 @@ async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases
         return build_backlog(*arguments)
 
     monkeypatch.setattr("oku_coordinator.leasing.ranges.range_dealer.build_backlog", count)
-    world.create(concurrency=10)
+    world.create(concurrency=5000)
     world.record(*(f"w{number}" for number in range(500)))
     while not looked or world.active_runs.has_more:
         looked.append(0)
@@ -290,12 +295,16 @@ async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:
     await world.active_runs.advance(0.0, 0.0)
     active = world.active_runs.find("r1")
     assert active is not None
-    assert active.shares.find("b1") == (0, 1)
+    share = active.shares.find("b1")
+    assert share is not None
+    assert (share.run, share.rank, share.of, share.is_alone) == ("r1", 0, 1, True)
     change(world.ledger, give_up_run, "r1", RunState.FAILED, 1.0, "it must not go on")
     await world.active_runs.advance(1.0, 1.0)
     active = world.active_runs.find("r2")
     assert active is not None
-    assert active.shares.find("b1") is None
+    share = active.shares.find("b1")
+    assert share is not None
+    assert share.run == "r2"
 
 
 async def resume(world: World, path: Path, statement: str) -> None:

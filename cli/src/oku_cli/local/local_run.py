@@ -19,6 +19,7 @@ from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_core.errors import UserError
 from oku_core.process.landlock import Confinement
 from oku_core.process.resources import find_memory_limit, raise_open_files
+from oku_core.spec.load import has_ample_window
 from oku_core.spec.request_rules import find_memory_fault
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
@@ -108,8 +109,8 @@ def build_stack_plan(
     has_loki: bool = False,
     confinement: Confinement = Confinement.OFF,
 ) -> StackPlan:
-    """Plan the stack: half the processors for workers and half for servers, unless the spec sets others; two
-    workers for a run against delay servers.
+    """Plan the stack: one worker, two for a run against delay servers, and half the processors for servers,
+    unless the spec sets others.
 
     Many connections need more processes of the delay server, and more than one local address.
 
@@ -121,24 +122,21 @@ def build_stack_plan(
     secrets.fill_in(spec)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     half = max(1, processors // 2)
-    workers = spec.workers or (_WORKERS if spec.brings_servers else half)
+    workers = min(spec.workers or (_WORKERS if spec.brings_servers else 1), spec.most_workers)
     allowed = raise_open_files()
     allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
     in_flight = min(spec.find_window(workers), spec.requests)
-    if spec.is_open and spec.shares_concurrency:
+    if has_ample_window(spec):
         # The user has not asked for it, and hardly any target is so slow that a rate needs it.
         in_flight = min(in_flight, allowed_at_once)
     if in_flight > allowed_at_once:
-        flag = "--stage" if spec.stages else "--users"
-        asked = (
-            f"{flag}: {in_flight} in flight for each worker are"
-            if spec.shares_concurrency
-            else f"--concurrency: {spec.concurrency} is"
-        )
+        flag = "--stage" if spec.stages else "--users" if spec.runs_user_code else "--concurrency"
+        each = f": {in_flight} for each of {workers} workers" if workers > 1 else ""
         raise UserError(
-            f"{asked} more than the {allowed_at_once} connections that a process may open here (ulimit -n)"
+            f"{flag}: {spec.concurrency} in flight{each} are more than the {allowed_at_once} connections that"
+            " a process may open here (ulimit -n); more --workers share them out"
         )
-    connections = workers * in_flight
+    connections = min(spec.concurrency, workers * in_flight)
     return StackPlan(
         workers=workers,
         servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,

@@ -111,9 +111,15 @@ def replace_certificates(request: RunRequest, paths: Mapping[str, str]) -> RunRe
 def make_single(spec: Spec) -> Spec:
     """A spec whose request is sent at once, without the load of its run."""
     return msgspec.structs.replace(
-        spec, rate=None, duration_s=None, stages=(), warm_up_s=None, max_rate=None, concurrency=1,
-        shares_concurrency=False, thresholds=(),
-    )  # fmt: skip
+        spec,
+        rate=None,
+        duration_s=None,
+        stages=(),
+        warm_up_s=None,
+        max_rate=None,
+        concurrency=1,
+        thresholds=(),
+    )
 
 
 _END = b"\r\n\r\n"

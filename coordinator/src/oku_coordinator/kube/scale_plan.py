@@ -30,8 +30,8 @@ def check_bounds(spec: Spec, settings: KubeSettings) -> None:
 
 
 def choose_workers(spec: Spec, settings: KubeSettings) -> int:
-    """The number of worker pods at the start of a run."""
-    return min(spec.workers or settings.default_workers, settings.max_workers)
+    """The number of worker pods at the start of a run; each has a request in flight, at least."""
+    return min(spec.workers or settings.default_workers, settings.max_workers, spec.most_workers)
 
 
 def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:

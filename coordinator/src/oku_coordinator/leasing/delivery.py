@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.expiry import START_WITHIN_S
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseRecord
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -57,8 +58,8 @@ class Delivery:
         """Whether the broker is down."""
         return self._broker.is_away
 
-    def send(self, run: RunRecord, leases: Iterable[LeaseRecord]) -> None:
-        """Send open leases of a run, one message to each live worker.
+    def send(self, run: RunRecord, leases: Iterable[LeaseRecord], shares: Shares) -> None:
+        """Send open leases of a run, one message to each live worker, with its share of the run.
 
         None is sent while the broker is down: the leases are found missing later and sent again.
         """
@@ -69,7 +70,7 @@ class Delivery:
             by_incarnation.setdefault(lease.incarnation, []).append(lease)
         if not by_incarnation:
             return
-        message = self._build_message(run)
+        message = self._build_message(run, shares)
         batches = []
         for mine in by_incarnation.values():
             if worker := self._roster.find(mine[0].worker, mine[0].incarnation):
@@ -103,7 +104,7 @@ class Delivery:
         up_to = max((read_lease_number(lease.id) for lease in leases), default=0)
         self._broker.send([Stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)])
 
-    def _build_message(self, run: RunRecord) -> "_Message":
+    def _build_message(self, run: RunRecord, shares: Shares) -> "_Message":
         period, waves, setup = None, [], NO_SETUP
         if run.spec.has_clock or Hook.SETUP in run.spec.hooks:
             with self._ledger.read() as t:
@@ -117,6 +118,7 @@ class Delivery:
             waves={wave.begin: wave for wave in waves},
             tickets=self._file_access.build_tickets(file.digest for file in list_files(run.spec)),
             setup=setup,
+            shares=shares,
         )
 
 
@@ -130,6 +132,7 @@ class _Message:
     waves: Mapping[int, Wave]
     tickets: dict[str, str]
     setup: SetupData
+    shares: Shares
 
     def can_carry(self, lease: LeaseRecord) -> bool:
         """Whether the wave of a lease exists: it is deleted when all of its leases are closed."""
@@ -158,4 +161,5 @@ class _Message:
             setup=self.setup.attempt,
             setup_data="null" if is_known else self.setup.value,
             tickets=self.tickets,
+            share=self.shares.find(worker.incarnation),
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.wave_plan import build_wave_plan
@@ -51,6 +52,7 @@ class Reaper:
         clock: Unix time.
         breaker: ends the run after too many losses.
         records: show how far dead processes got.
+        shares: of the workers.
     """
 
     ledger: Ledger
@@ -61,6 +63,7 @@ class Reaper:
     clock: Clock
     breaker: CircuitBreaker
     records: FlightRecords
+    shares: Shares
 
     async def sweep(self, run: RunRecord, held: Held, suspects: Sequence[WorkerState], now: float) -> None:
         """Sweep the open leases of the run.
@@ -94,7 +97,7 @@ class Reaper:
     ) -> None:
         for finding, leases in judged.items():
             if finding == Remedy.RESEND:
-                self.delivery.send(run, leases)
+                self.delivery.send(run, leases, self.shares)
             elif finding == Remedy.DRAIN:
                 self.delivery.drain((lease.incarnation, lease.id) for lease in leases)
             elif isinstance(finding, ExpiryReason):

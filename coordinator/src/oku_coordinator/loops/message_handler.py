@@ -130,6 +130,8 @@ class MessageHandler:
     def handle_progress(self, reports: Sequence[Progress]) -> None:
         """Handle progress of workers."""
         signals, roster = self.installation.signals, self.installation.roster
+        if any(active.shares.is_awaited for active in self.active_runs):
+            signals.wake()
         self.clock_store.record_progress(reports, self.monotonic())
         # Before any lease expires: flight records show how far dead processes got.
         if self.installation.records.record(record for progress in reports for record in progress.found):

@@ -142,7 +142,7 @@ class Readiness:
         known = [worker.memory_bytes for worker in self.roster.workers() if worker.memory_bytes]
         if not known:
             return
-        workers = spec.workers or len(self.expected_workers) or len(known)
+        workers = min(spec.workers or len(self.expected_workers) or len(known), spec.most_workers)
         in_flight = min(spec.find_window(workers), spec.requests)
         self.check(spec)  # so its files are here
         fault = await asyncio.to_thread(find_memory_fault, spec, in_flight, min(known), self._find_file)
@@ -197,6 +197,7 @@ class Readiness:
         else:
             renewing = self.roster.find_renewing(run.run) if run.state == RunState.PENDING else []
             wanted = run.spec.workers or len(self.expected_workers) or max(1, len(there) + len(renewing))
+            wanted = min(wanted, run.spec.most_workers)
             names = {worker.name for worker in there}
             absent = [name for name in self.expected_workers if name not in names]
             obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""
@@ -278,11 +279,22 @@ class Readiness:
         if run.state not in (RunState.PENDING, RunState.RUNNING):
             return
         yield from self._find_missing(run)
+        yield from self._find_surplus(run)
         yield from self._find_lost_in_time(run)
         yield from self._find_shortage(run)
         if barred := self.roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
+
+    def _find_surplus(self, run: RunRecord) -> Iterator[str]:
+        """Find workers that are left out because there is nothing to share out among so many."""
+        spec, most = run.spec, run.spec.most_workers
+        wanted = spec.workers or len(self.roster.find_available(run.run))
+        if wanted > most:
+            what = (
+                "connections" if most < spec.concurrency else "users" if spec.runs_user_code else "in flight"
+            )
+            yield f"{most:,} of {wanted:,} workers take part, with one each of {most:,} {what}"
 
     def _find_lost_in_time(self, run: RunRecord) -> Iterator[str]:
         if not run.spec.is_open:
@@ -293,17 +305,12 @@ class Readiness:
 
     def _find_shortage(self, run: RunRecord) -> Iterator[str]:
         """Find what a rate needs that the allowed requests in flight do not hold."""
-        if (
-            not run.spec.is_open
-            or run.state != RunState.RUNNING
-            or not (workers := self.assignment.workers(run.run))
-        ):
+        if not run.spec.is_open or run.state != RunState.RUNNING or not self.assignment.workers(run.run):
             return
         in_flight, rate_rps = self.assignment.measure_flight(run.run)
-        most = run.spec.find_window(len(workers)) * len(workers)
-        if rate_rps and in_flight >= _NEARLY_FULL * most:
+        if rate_rps and in_flight >= _NEARLY_FULL * run.spec.concurrency:
             latency_s = round_up_latency(in_flight / rate_rps)
-            if shortage := describe_shortage(run.spec, len(workers), latency_s):
+            if shortage := describe_shortage(run.spec, latency_s):
                 yield shortage
 
     def _find_missing(self, run: RunRecord) -> Iterator[str]:

@@ -10,7 +10,7 @@ leases or call its hooks. It then waits a moment for workers that worked on the 
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -118,6 +118,10 @@ class Assignment:
         """The number of workers of a run, including ones that have not reported yet."""
         return len(self._members) if run == self.run else 0
 
+    def list_incarnations(self, run: str) -> Collection[str]:
+        """The processes of a run, with those that have not reported yet."""
+        return self._members.keys() if run == self.run else ()
+
     def find_members(self, run: str) -> list[WorkerState]:
         """The live workers of a run, including ones that prepare for it or are leaving."""
         if run != self.run:
@@ -216,7 +220,8 @@ class Assignment:
             if run.state != RunState.TEARING_DOWN
             else max(1, len(self._members))
         )
-        room = math.inf if limit is None else limit - len(self._members)
+        # A worker without a request in flight of its own would do nothing.
+        room = min(run.spec.most_workers, math.inf if limit is None else limit) - len(self._members)
         if room <= 0:
             return []
         others = [
@@ -225,7 +230,7 @@ class Assignment:
             if worker.incarnation not in self._members and worker.can_take(run.run)
         ]
         free = self._find_free(others)
-        if limit is not None and free:
+        if limit is not None or len(free) > room:
             free = self._choose(run, free)[: int(room)]
         self._members |= {worker.incarnation: worker.name for worker in free}
         return free

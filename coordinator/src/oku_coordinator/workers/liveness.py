@@ -186,6 +186,7 @@ class Roster:
         known.leases = dict(progress.leases)
         known.specs = frozenset(progress.specs)
         known.hooks = frozenset(progress.hooks)
+        known.settled = progress.settled
         known.files = frozenset(progress.files)
         known.loaded = progress.loaded
         known.code_run = progress.code_run

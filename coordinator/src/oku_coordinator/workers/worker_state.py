@@ -17,6 +17,7 @@ from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.process_ends import FlightRecord, HostEnd
 from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.share import Settled
 
 _SPAN_S = 10.0
 _SPAN_WINDOWS = 2.0
@@ -115,6 +116,8 @@ class WorkerState:
     """The progress of each of its leases in its last report."""
     specs: frozenset[str] = frozenset()
     """The runs whose spec it has."""
+    settled: Sequence[Settled] = ()
+    """By run, the newest division that it has confirmed."""
     hooks: frozenset[HookAttempt] = frozenset()
     """Its running hooks."""
     files: frozenset[str] = frozenset()
@@ -152,6 +155,10 @@ class WorkerState:
     def is_fresh_for(self, run: str) -> bool:
         """Whether it has run no user code of another run."""
         return self.code_run in {"", run}
+
+    def find_settled(self, run: str) -> int:
+        """The newest division of a run that it has confirmed; 0 for none."""
+        return max((each.number for each in self.settled if each.run == run), default=0)
 
     def find_rate(self, run: str) -> RunRate:
         """Its rate in the active run; its rate in another run is meaningless."""

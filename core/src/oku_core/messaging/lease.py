@@ -10,6 +10,7 @@ import msgspec
 
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.messaging.hook import build_spec_key
+from oku_core.messaging.share import Share
 from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 
@@ -60,6 +61,7 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
         setup: which attempt at the setup of its scenario the run goes by; 0 without one.
         setup_data: the return value of that attempt, as JSON; it comes with the spec.
         tickets: the permission to fetch each file that the run uses, by its digest.
+        share: the worker's share of the run.
     """
 
     run: str
@@ -71,6 +73,7 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
     setup: int = 0
     setup_data: str = "null"
     tickets: dict[str, str] = {}
+    share: Share | None = None
 
     @property
     def spec_key(self) -> str:

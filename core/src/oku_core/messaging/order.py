@@ -9,6 +9,7 @@ import msgspec
 
 from oku_core.messaging.hook import HookAttempt, SetupData
 from oku_core.messaging.lease import LeaseBatch
+from oku_core.messaging.share import Share
 from oku_core.spec.spec import Spec
 
 
@@ -167,8 +168,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
         limits: the first position that must not be taken yet. A limit never falls: a lower one is outdated.
         ends: where the lease should end. The worker ends it there, or at the first position that it has not
             taken, and answers with a checkpoint. An end never rises: a higher one is outdated.
-        share: the worker's place among the workers of a closed run and their number, if these share its
-            concurrency or its highest rate; the places count from 0.
+        share: the worker's share of the run that has its turn.
         may_leave: whether this process, which has announced that it leaves, has no open lease: nothing is on
             its way to it.
         renew: whether this process is to leave for a fresh one, because the run whose user code it has run is
@@ -179,7 +179,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     confirmed: dict[str, int] = {}
     limits: dict[str, int] = {}
     ends: dict[str, int] = {}
-    share: tuple[int, int] | None = None
+    share: Share | None = None
     may_leave: bool = False
     renew: bool = False
 

@@ -12,6 +12,7 @@ from oku_core.accounting.counts import Counts, coarsen_times
 from oku_core.accounting.outcome import is_account
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.process_ends import FlightRecord, HostEnd, find_host_ends_fault, find_records_fault
+from oku_core.messaging.share import Settled
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300
@@ -64,6 +65,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         files: the files of the run that has its turn, by their digests, that it has or cannot have.
         loaded: the run whose user code it has loaded or cannot load (`build_spec_key`); empty without one.
         code_run: the run whose user code it has begun to run; it takes nothing of another one.
+        settled: the division that it has settled on, of each run whose share it has.
         hooks: the hooks that it calls, and those whose results it still reports.
         runs: what it did of each run that it has leases of, or had any of in this interval, by the run's id.
         coordinator_at: the Unix time by the coordinator's clock at `at`, as far as the worker knows it; None
@@ -90,6 +92,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str] = []
     loaded: str = ""
     code_run: str = ""
+    settled: list[Settled] = []
     hooks: list[HookAttempt] = []
     runs: dict[str, RunProgress] = {}
     coordinator_at: float | None = None

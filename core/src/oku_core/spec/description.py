@@ -27,14 +27,14 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def describe_load(spec: Spec) -> str:
-    """The load in words: `5,000/s for 10 min, 3,000,000 requests`, `200 in flight per worker for 10 min`.
+    """The load in words: `5,000/s for 10 min, 3,000,000 requests`, `200 in flight for 10 min`.
 
     Of user code: `200 users, 1,000,000 iterations`.
     """
     return ", ".join(_list_parts(spec))
 
 
-def describe_shortage(spec: Spec, workers: int, latency_s: float) -> str:
+def describe_shortage(spec: Spec, latency_s: float) -> str:
     """Explain why too few requests in flight are allowed to hold the rate of a spec; empty if they suffice.
 
     By Little's law (J. D. C. Little: A Proof for the Queuing Formula L = λW, Operations Research 9, 1961), a
@@ -42,22 +42,17 @@ def describe_shortage(spec: Spec, workers: int, latency_s: float) -> str:
 
     Args:
         spec: a spec with a rate.
-        workers: how many workers send.
         latency_s: how long a request is in flight, in the mean.
     """
-    window, peak = spec.find_window(workers), max(stage.peak for stage in list_stages(spec))
+    peak = max(stage.peak for stage in list_stages(spec))
     needed = peak * find_exact_seconds(latency_s)
-    if needed <= window * workers:
+    if needed <= spec.concurrency:
         return ""
-    held = Fraction(window * workers) / find_exact_seconds(latency_s)
-    what, needs = "in flight", f"--concurrency {math.ceil(needed / workers)}"
-    if spec.runs_user_code:
-        what, needs = "users", f"--users {math.ceil(needed)}"
+    held = Fraction(spec.concurrency) / find_exact_seconds(latency_s)
+    flag = "--users" if spec.runs_user_code else "--concurrency"
     return (
-        f"{workers:,} worker{'s' * (workers != 1)} with {window:,} {what}{' each' * (workers != 1)} "
-        f"can sustain at most {_format_rates(Fraction(math.floor(held)))} at a latency of "
-        f"{format_duration(latency_s)}; "
-        f"{_format_rates(peak)} needs {needs}"
+        f"{_describe_concurrency(spec)} can sustain at most {_format_rates(Fraction(math.floor(held)))} at a "
+        f"latency of {format_duration(latency_s)}; {_format_rates(peak)} needs {flag} {math.ceil(needed)}"
     )
 
 
@@ -92,7 +87,7 @@ def _describe_concurrency(spec: Spec) -> str:
     many = "in flight"
     if spec.runs_user_code:
         many = f"user{'s' * (spec.concurrency != 1)}"
-    return f"{spec.concurrency:,} {many}{'' if spec.shares_concurrency else ' per worker'}"
+    return f"{spec.concurrency:,} {many}"
 
 
 def _describe_stage(spec: Spec, stage: Stage) -> str:

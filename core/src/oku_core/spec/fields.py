@@ -17,6 +17,7 @@ from oku_core.spec.spec import (
     HTTP1_ENGINES,
     HTTP_ENGINES,
     LONGEST_RUN,
+    MOST_CONCURRENCY,
     OPEN_END,
     URL_REQUESTS,
     USER_CODE_ENGINES,
@@ -289,9 +290,10 @@ FIELDS: tuple[Field, ...] = (
         refusals=_USER_CODE,
     ),
     Field(
-        "users", "concurrency", FieldGroup.USER_CODE, _count(1, 1_000_000), "N",
-        "Users over all workers, each with one iteration at a time; --concurrency is for each worker.",
-        default=f"{Spec().concurrency} per worker; with a rate, what it sends in 2s, over all workers",
+        "users", "concurrency", FieldGroup.USER_CODE, _count(1, MOST_CONCURRENCY), "N",
+        "Users, shared out over the workers, each with one iteration at a time: another name of "
+        "--concurrency.",
+        default=f"{Spec().concurrency}; with a rate, what it sends in 2s",
         alias_of="concurrency",
         refusals=_USER_CODE,
     ),
@@ -359,11 +361,10 @@ FIELDS: tuple[Field, ...] = (
         "First part of the run: a phase of its own, which latencies and rates leave out.",
     ),
     Field(
-        "concurrency", "concurrency", FieldGroup.LOAD, _count(1, 1_000_000), "N",
-        "Requests in flight per worker; with a rate, the most there may be.",
+        "concurrency", "concurrency", FieldGroup.LOAD, _count(1, MOST_CONCURRENCY), "N",
+        "Requests in flight, shared out over the workers; with a rate, the most there may be.",
         short=("-c",),
-        default=f"{Spec().concurrency}; with a rate, over all workers, what it sends in 2s; "
-        "with connections, their streams",
+        default=f"{Spec().concurrency}; with a rate, what it sends in 2s; with connections, their streams",
     ),
     Field(
         "timeout", "timeout_s", FieldGroup.LOAD, _duration("1ms"), "DURATION",
@@ -372,7 +373,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "workers", "workers", FieldGroup.LOAD, _count(1, 10_000), "N", "Number of workers.",
-        short=("-w",), default="half the processors, without url 2",
+        short=("-w",), default="1, without url 2; at a coordinator, all that are connected",
     ),
     Field(
         "start-within", "start_within_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
@@ -443,7 +444,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "connections", "connections", FieldGroup.CONNECTION, _count(1, 100_000), "N",
-        "Connections of each worker to each host (HTTP/2 only).",
+        "Connections to each host, shared out over the workers (HTTP/2 only).",
         default="as many as the concurrency needs", refusals=_HTTP2,
     ),
     Field(

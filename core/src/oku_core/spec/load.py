@@ -16,7 +16,7 @@ import msgspec
 from oku_core.errors import format_value
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
-from oku_core.spec.spec import LONGEST_RUN, OPEN_END, Spec
+from oku_core.spec.spec import LONGEST_RUN, MOST_CONCURRENCY, OPEN_END, Spec
 from oku_core.spec.values.quantity import find_exact_seconds, format_duration, parse_exact_duration
 
 WARM_UP = "warm-up"
@@ -103,9 +103,6 @@ def _group(stages: Iterable[Stage]) -> Iterator[PhaseTime]:
 IN_FLIGHT_S = 2
 """By default, a run with a rate may have the requests of this many seconds in flight."""
 
-MOST_CONCURRENCY = 1_000_000
-"""The most requests that a worker may have in flight."""
-
 Fault = tuple[str, str]
 
 
@@ -116,18 +113,30 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
         spec: a spec without a fault of `iter_load_faults`.
         given: the keys that the user gave.
     """
-    stages, added = list_stages(spec), {}
+    added: dict[str, int] = {}
     if spec.is_open:
         added["requests"] = build_schedule(spec).requests
     elif spec.is_timed and "requests" not in given:
         has_end = spec.data is not None and not spec.data.repeat
         added["requests"] = spec.requests if has_end else OPEN_END
-    if stages and "concurrency" not in given:
-        peak = max(stage.peak for stage in stages) * (IN_FLIGHT_S if spec.is_open else 1)
-        added |= {"concurrency": max(1, math.ceil(peak)), "shares_concurrency": True}
-    elif spec.connections is not None and "concurrency" not in given:
-        added["concurrency"] = min(spec.connections * spec.streams, MOST_CONCURRENCY)
+    if "concurrency" not in given:
+        added["concurrency"] = find_default_concurrency(spec)
     return msgspec.structs.replace(spec, **added)
+
+
+def find_default_concurrency(spec: Spec) -> int:
+    """The concurrency that follows from the other keys."""
+    if stages := list_stages(spec):
+        peak = max(stage.peak for stage in stages) * (IN_FLIGHT_S if spec.is_open else 1)
+        return max(1, math.ceil(peak))
+    if spec.connections is not None:
+        return min(spec.connections * spec.streams, MOST_CONCURRENCY)
+    return Spec().concurrency
+
+
+def has_ample_window(spec: Spec) -> bool:
+    """Whether a run with a rate may have as many requests in flight as by default: hardly any needs them."""
+    return spec.is_open and spec.concurrency >= find_default_concurrency(spec)
 
 
 def iter_load_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:

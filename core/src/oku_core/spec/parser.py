@@ -12,7 +12,7 @@ from oku_core.data.data_format import WHOLE_ROW
 from oku_core.errors import UserError, format_value
 from oku_core.spec.data_file import DataFile, build_data_mapping
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
-from oku_core.spec.load import Fault, complete_load
+from oku_core.spec.load import Fault, complete_load, find_default_concurrency, list_stages
 from oku_core.spec.rules import iter_faults, iter_row_faults
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type, suggest
@@ -91,8 +91,6 @@ def parse_spec(*sources: Source) -> Spec:
             values[field.attribute] = field.parse(value)
         except ValueError as error:
             raise SpecError(f"{source.place(key)}: {error}") from error
-    if "users" in renamed:
-        values["shares_concurrency"] = True
     spec = Spec(**_add_defaults(values))
     _refuse(iter_faults(spec, given.keys() | renamed), given)
     complete = complete_load(spec, given.keys())
@@ -127,19 +125,15 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
 
 def _applies(field: Field, spec: Spec) -> bool:
     """Whether a key adds anything to the other keys of a spec."""
-    if field.key == "users":
-        has_own = bool(spec.stages) and not spec.is_open  # stages of concurrency define how many there are
-        return spec.runs_user_code and spec.shares_concurrency and not has_own
+    if field.attribute == "concurrency":
+        follows = bool(list_stages(spec)) and spec.concurrency == find_default_concurrency(spec)
+        return (field.key == "users") == spec.runs_user_code and not follows
     if field.alias_of or (spec.runs_user_code and spec.engine in field.refusals):
         return False
     if field.key == "requests":
         return not (spec.is_timed and spec.requests == OPEN_END)
     if field.key == "method":
         return not spec.targets
-    if field.key == "concurrency":
-        # A retry of a run with a rate or stages has neither; no key shares its concurrency among all workers.
-        follows = bool(spec.rate or spec.stages) or spec.runs_user_code
-        return not (spec.shares_concurrency and follows)
     return (
         (spec.brings_servers or not field.own_servers_only)
         and (spec.is_open or not field.rate_only)

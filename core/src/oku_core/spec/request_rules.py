@@ -162,8 +162,8 @@ def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: F
     if total_bytes <= limit_bytes:
         return ""
     return (
-        f"body: each request has its own body, and {in_flight:,} in flight per worker take"
-        f" {format_bytes(total_bytes)} of memory, but a worker may use {format_bytes(limit_bytes)}:"
+        f"body: each request has its own body, and {in_flight:,} in flight in one worker take"
+        f" {format_bytes(total_bytes)} of memory, but it may use {format_bytes(limit_bytes)}:"
         " lower the concurrency, or send the same body with all requests"
     )
 

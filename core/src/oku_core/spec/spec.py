@@ -8,7 +8,7 @@ import msgspec
 
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonDecoder
-from oku_core.schedule.stage import Arrivals
+from oku_core.schedule.stage import Arrivals, share_of
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.target import Expectation, Target
 from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
@@ -75,6 +75,8 @@ URL_REQUESTS = 1_000
 """How many requests go to a target that is not Oku's own by default."""
 LONGEST_RUN = "30d"
 """The longest time that a run may take by its spec."""
+MOST_CONCURRENCY = 10_000_000
+"""The most requests that a run may have in flight."""
 OPEN_END = 10**15
 """The number of requests of a run that ends after a time; no run can send as many."""
 
@@ -89,8 +91,6 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         requests: how many there are; in a run with a rate as many as its rate makes, in one that ends after a
             time `OPEN_END`, unless it also ends after a number.
         engine: None until the coordinator has chosen one, with `oku_core.spec.engine_choice`.
-        shares_concurrency: whether `concurrency` counts for all workers together, not for each; so it is if
-            it follows from a rate or from stages.
     """
 
     requests: int = 100_000
@@ -116,7 +116,6 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     headers: tuple[Header, ...] = ()
     body: str | None = None
     concurrency: int = 100
-    shares_concurrency: bool = False
     workers: int | None = None
     start_within_s: float | None = None
     give_up_after_s: float | None = None
@@ -190,8 +189,23 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return None if self.rate is None else self.requests / self.rate.per_second
 
     def find_window(self, workers: int) -> int:
-        """The most requests that each of `workers` workers may have in flight."""
-        return -(-self.concurrency // workers) if self.shares_concurrency else self.concurrency
+        """The most requests that one of `workers` workers may have in flight."""
+        return self.share_out(self.concurrency, 0, workers)
+
+    def share_out(self, total: int, rank: int, of: int) -> int:
+        """How many of `total` requests in flight one of the workers may have.
+
+        A limited number of connections is shared out first, and the requests over the connections.
+        """
+        if self.connections is None:
+            return share_of(total, rank, of)
+        each, left = divmod(total, self.connections)
+        return each * share_of(self.connections, rank, of) + share_of(left, rank, of)
+
+    @property
+    def most_workers(self) -> int:
+        """How many workers can have a share of the run: a request in flight, and a connection."""
+        return self.concurrency if self.connections is None else min(self.concurrency, self.connections)
 
     @property
     def drain_s(self) -> float:

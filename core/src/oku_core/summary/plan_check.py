@@ -47,13 +47,11 @@ class Load(NamedTuple):
         account: of all its requests.
         peak_rps: the highest rate of the schedule.
         window: how many requests may be in flight, over all workers.
-        is_own_window: whether the user has set it.
     """
 
     account: Account
     peak_rps: float
     window: int
-    is_own_window: bool
 
     @property
     def held_s(self) -> float:
@@ -76,7 +74,7 @@ class Load(NamedTuple):
     def cause_of_full(self) -> OffPlanCause:
         """Why the window was full: it does not hold the rate as a rule, or the target was slow."""
         latency = self.account.histogram(Time.LATENCY)
-        if not self.is_own_window or self.held_s >= IN_FLIGHT_S or not latency.total:
+        if self.held_s >= IN_FLIGHT_S or not latency.total:
             return OffPlanCause.TARGET
         usual_s = latency.quantile_us(0.5) / 1e6
         return OffPlanCause.CAP if usual_s > self.held_s else OffPlanCause.TARGET

@@ -171,6 +171,8 @@ class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
         busy_us: the same, and how long it waited for a processor.
         late_us: how late its event loop was at the worst since the last report.
         idle: how many users could begin an iteration now and have none.
+        users: how many there are, with those that stop after their iteration, or how many are wanted.
+        changes: how many `SetUsers` have come.
         ended: for each iteration that has ended: slot, outcome (or `DROPPED`, `UNTOUCHED`), when it began, in
             nanoseconds of the monotonic clock, microseconds, reason (or `NO_TEXT`); one after the other.
     """
@@ -184,6 +186,8 @@ class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
     busy_us: int = 0
     late_us: int = 0
     idle: int = 0
+    users: int = 0
+    changes: int = 0
 
 
 REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3

@@ -143,7 +143,8 @@ class LocustHost:
             self._reports.wait(_REPORT_S)
             # Before the report is made: later changes are for the next one.
             is_deserted = self._is_deserting and self._pool is not None and self._pool.is_empty
-            self._send(self._session.encode_report(len(self._iterations.idle)))
+            users = 0 if self._pool is None else self._pool.count
+            self._send(self._session.encode_report(len(self._iterations.idle), users))
             if is_deserted:
                 self._is_deserting = False
                 self._send(frame(Deserted()))

@@ -55,9 +55,14 @@ class UserPool:
         self._change = Event()
 
     @property
+    def count(self) -> int:
+        """How many users are at work, with those that stop."""
+        return sum(map(len, self._by_class.values()))
+
+    @property
     def is_empty(self) -> bool:
         """Whether no user is at work."""
-        return not any(self._by_class.values())
+        return not self.count
 
     def adjust_soon(self) -> None:
         """Look how many users there are, and shall be."""

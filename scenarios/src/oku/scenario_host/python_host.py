@@ -329,7 +329,7 @@ class PythonHost:
         if self._transport.is_closing():
             return
         try:
-            self._transport.write(self._session.encode_report(len(self._idle)))
+            self._transport.write(self._session.encode_report(len(self._idle), len(self._users)))
         except Exception as error:  # noqa: BLE001  # what it held is not told: there may be no memory left
             self._fail(error)
 

@@ -26,7 +26,7 @@ def test_a_run_is_titled_with_its_target_its_load_and_its_engine() -> None:
     )
     nameless = parse_spec(Source(None, {"url": "http://h:1/{i}", "requests": 5, "concurrency": 2}))
     assert RunStart.resume("6f2c1a", nameless).build_title(begun) == (
-        "6f2c1a · http://h:1/{i} · 2 in flight per worker, 5 requests · httptools"
+        "6f2c1a · http://h:1/{i} · 2 in flight, 5 requests · httptools"
     )
     unknown = RunStart(send=RunStart.submit(spec).send, resumed="6f2c1a")
     begun = msgspec.structs.replace(begun, engine=Engine.AIOHTTP, engine_reason="needs a proxy")

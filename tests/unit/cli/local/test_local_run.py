@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from oku_cli.backends.data_dir import DataDir
@@ -31,10 +32,10 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"workers": 1, "concurrency": 16_000}, 4, False),
         ({"workers": 1, "concurrency": 16_001}, 4, True),
-        ({"workers": 4, "concurrency": 16_000}, 4, True),
-        ({"workers": 5, "concurrency": 15_000}, 5, True),
-        ({"workers": 4, "concurrency": 15_000, "servers": 6}, 6, True),
-        ({"workers": 4, "concurrency": 15_000, "urls": (Url("http://h/"),)}, 0, False),
+        ({"workers": 4, "concurrency": 64_000}, 4, True),
+        ({"workers": 5, "concurrency": 75_000}, 5, True),
+        ({"workers": 4, "concurrency": 60_000, "servers": 6}, 6, True),
+        ({"workers": 4, "concurrency": 60_000, "urls": (Url("http://h/"),)}, 0, False),
     ],
 )
 def test_many_connections_take_more_servers_and_addresses(
@@ -49,52 +50,46 @@ def test_many_connections_take_more_servers_and_addresses(
 @pytest.mark.usefixtures("processors")
 def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
     """Nobody has asked for it; where files are few, the worker lowers it."""
-    open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
+    open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s")}
     plan = local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=100_000))
     assert plan.spreads_addresses
     plan = local_run.build_stack_plan(Spec(**open_run, workers=8, concurrency=12_000))
     assert not plan.spreads_addresses
-    with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
-        local_run.build_stack_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
-    # Users and stages are over all workers.
+    with pytest.raises(UserError, match="--concurrency: 30000 in flight are more than the 19900 connections"):
+        local_run.build_stack_plan(Spec(**open_run, workers=1, concurrency=30_000))
+    # Users and stages are shared out as well.
     code: dict[str, Any] = {
         "engine": Engine.PYTHON,
         "scenario": CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py"),
         "requests": 10**6,
-        "shares_concurrency": True,
     }
     plan = local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
     assert (plan.workers, plan.servers) == (4, 0)
-    with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
+    with pytest.raises(UserError, match="--users: 79601 in flight: 19901 for each of 4 workers are"):
         local_run.build_stack_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
-    stages: dict[str, Any] = {
-        "stages": (StageText("1m:0..30k"),),
-        "shares_concurrency": True,
-        "concurrency": 30_000,
-    }
+    stages: dict[str, Any] = {"stages": (StageText("1m:0..30k"),), "concurrency": 30_000}
     assert local_run.build_stack_plan(Spec(**stages, workers=2)).workers == 2
-    with pytest.raises(
-        UserError, match="--stage: 30000 in flight for each worker are more than the 19900 con"
-    ):
+    with pytest.raises(UserError, match="--stage: 30000 in flight are more than the 19900 con"):
         local_run.build_stack_plan(Spec(**stages, workers=1))
 
 
 @pytest.mark.usefixtures("processors")
-def test_half_the_processors_send_and_half_answer() -> None:
+def test_one_worker_sends_and_half_the_processors_answer() -> None:
     """The spec may say otherwise; a run against other servers starts no delay server."""
     plan = local_run.build_stack_plan(Spec())
     # Without a target, the delay is that of a service, and two workers share the requests.
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 4, "lognormal:20ms,0.5", 0)
+    assert local_run.build_stack_plan(Spec(workers=40, concurrency=10)).workers == 10
     plan = local_run.build_stack_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
     plan = local_run.build_stack_plan(Spec(urls=(Url("http://h/"),)))
-    assert (plan.workers, plan.servers) == (4, 0)
+    assert (plan.workers, plan.servers) == (1, 0)
     # A concurrency that needs more files than allowed is refused.
     with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
-        local_run.build_stack_plan(Spec(workers=2, concurrency=16_000, servers=1))
+        local_run.build_stack_plan(Spec(workers=2, concurrency=32_000, servers=1))
     local_run.build_stack_plan(Spec(concurrency=19_900))
-    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
-        local_run.build_stack_plan(Spec(concurrency=19_901))
+    with pytest.raises(UserError, match="--concurrency: 19901 in flight are more than the 19900 connections"):
+        local_run.build_stack_plan(Spec(workers=1, concurrency=19_901))
     plan = local_run.build_stack_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
 
@@ -104,8 +99,9 @@ def test_bodies_that_do_not_fit_into_this_machine_are_refused(monkeypatch: pytes
     monkeypatch.setattr(local_run, "find_memory_limit", lambda: 200_000)
     spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
     local_run.check_memory(spec, 1, Path)
-    with pytest.raises(UserError, match=r"^body: .* 100 in flight .* but a worker may use 100\.0 kB"):
-        local_run.check_memory(spec, 2, Path)
+    local_run.check_memory(spec, 2, Path)
+    with pytest.raises(UserError, match=r"^body: .* 200 in flight in one worker .* it may use 200\.0 kB"):
+        local_run.check_memory(msgspec.structs.replace(spec, concurrency=200), 1, Path)
 
 
 async def test_a_local_run_cannot_outlive_its_command(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ async def prepare(spec: Spec, folder: Path) -> tuple[Spec, Mapping[str, str] | N
 
 async def test_an_iteration_has_its_files_and_no_load(tmp_path: Path) -> None:
     """It begins at once, whatever the load of its run was."""
-    spec = make_spec(rate=Rate("5/s"), shares_concurrency=True, concurrency=10, iteration_timeout_s=3.0)
+    spec = make_spec(rate=Rate("5/s"), concurrency=10, iteration_timeout_s=3.0)
     prepared, row, path = await prepare(spec, tmp_path)
     assert path.read_bytes() == CODE
     assert (prepared.is_open, prepared.concurrency, prepared.iteration_timeout_s) == (False, 1, 3.0)

@@ -84,8 +84,7 @@ def test_only_outcomes_of_iterations_are_said_not_to_have_occurred() -> None:
 
 @pytest.mark.parametrize("given", [{"users": 50}, {"concurrency": 50}])
 def test_the_load_of_user_code_is_understood(given: dict[str, int]) -> None:
-    """With its users, which are over all workers."""
+    """With its users, by either name."""
     load = read_load({**{key: SPEC[key] for key in ("engine", "scenario", "requests")}, **given})
     assert load is not None
     assert (load.engine, load.requests, load.concurrency) == (Engine.PYTHON, 1000, 50)
-    assert load.shares_concurrency == ("users" in given)

@@ -84,7 +84,7 @@ def test_each_run_has_its_target_and_load(render: Render) -> None:
 @pytest.mark.parametrize("width", [50, 100])
 def test_a_run_that_a_time_ends_shows_what_is_accounted_and_in_which_time(render: Render, width: int) -> None:
     """It is not known how many requests it will have, and the number that its space allows says nothing."""
-    load = "20 in flight per worker for 10 min"
+    load = "20 in flight for 10 min"
     row = replace(make_row("aaaaaa", 0.0), requests=OPEN_END, accounted=1_234, active_s=250.0, load=load)
     text = "\n".join(render(build_runs_table([row]), width))
     assert "1,234 in 4 min 10 s" in text

@@ -5,6 +5,7 @@ import pytest
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
+from oku_core.messaging.share import Share
 
 
 class Clock:
@@ -58,13 +59,15 @@ def test_control_joins_what_waits_for_the_same_process(queue: OutboundQueue) -> 
 
 def test_what_a_worker_was_told_is_kept_where_newer_control_does_not_say(queue: OutboundQueue) -> None:
     """Its share, and that it may leave."""
+    first = Share(run="r1", number=1, rank=0, of=2, is_alone=True)
+    second = Share(run="r1", number=2, rank=0, of=1, is_alone=False)
     queue.put(
-        [Control(incarnation="b1", share=(0, 2), may_leave=True), Control(incarnation="b2", share=(1, 2))]
+        [Control(incarnation="b1", share=first, may_leave=True), Control(incarnation="b2", share=first)]
     )
-    queue.put([Control(incarnation="b1", ends={"a": 5}), Control(incarnation="b2", share=(0, 1))])
+    queue.put([Control(incarnation="b1", ends={"a": 5}), Control(incarnation="b2", share=second)])
     assert take_all(queue) == [
-        Control(incarnation="b1", ends={"a": 5}, share=(0, 2), may_leave=True),
-        Control(incarnation="b2", share=(0, 1)),
+        Control(incarnation="b1", ends={"a": 5}, share=first, may_leave=True),
+        Control(incarnation="b2", share=second),
     ]
 
 

@@ -5,6 +5,7 @@ from tests.kit.coordinators.dispatching import build_file_access
 from tests.kit.coordinators.leases import BeginRun, Deal
 
 from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
@@ -45,7 +46,7 @@ def test_each_worker_gets_its_leases_in_one_message(
     record(roster, "w1", ahead_s=20.0)
     record(roster, "w2")
     first, second, third = deal(10, limit=4), deal(20), deal(30, worker="w2")
-    delivery.send(run, [first, third, second])
+    delivery.send(run, [first, third, second], Shares("r1"))
     assert [(batch.incarnation, batch.start_by) for batch in broker.batches] == [("b1", 82.0), ("b2", 62.0)]
     assert [(lease.id, lease.ranges, lease.limit) for lease in broker.leases] == [
         (first.id, [(0, 10)], 4),
@@ -62,7 +63,7 @@ def test_the_spec_travels_until_the_worker_says_that_it_knows_it(
     lease = deal()
     for specs in ((), ("r0",), ("r0", "r1")):
         record(roster, specs=specs)
-        delivery.send(run, [lease])
+        delivery.send(run, [lease], Shares("r1"))
     assert [batch.spec for batch in broker.batches] == [
         ask_servers(run.spec, run.count_name, SERVERS)
     ] * 2 + [None]
@@ -74,7 +75,7 @@ def test_leases_of_different_ages_are_stale_at_different_times(
     """What is sent again keeps its time: the worker may have had it and forgotten it since."""
     run = begin_run()
     record(roster)
-    delivery.send(run, [deal(now=2.0), deal(now=30.0)])
+    delivery.send(run, [deal(now=2.0), deal(now=30.0)], Shares("r1"))
     assert [batch.start_by for batch in broker.batches] == [62.0, 90.0]
 
 
@@ -83,7 +84,7 @@ def test_a_worker_that_has_not_spoken_is_sent_nothing(
 ) -> None:
     """Nobody knows its clock."""
     run = begin_run()
-    delivery.send(run, [deal()])
+    delivery.send(run, [deal()], Shares("r1"))
     assert broker.batches == []
 
 
@@ -94,9 +95,9 @@ def test_a_lease_whose_wave_is_over_is_not_sent(
     run = begin_run()
     record(roster)
     closed, other = msgspec.structs.replace(deal(10), wave=7), deal(20)
-    delivery.send(run, [closed])
+    delivery.send(run, [closed], Shares("r1"))
     assert broker.batches == []
-    delivery.send(run, [closed, other])
+    delivery.send(run, [closed, other], Shares("r1"))
     assert [lease.id for lease in broker.leases] == [other.id]
 
 

@@ -120,7 +120,8 @@ def test_a_worker_may_go_on_while_its_coordinator_restarts_unless_one_was_lost(
     if is_careful:
         ahead_s = min(ahead_s, 1.5 * max(0.7, min(workers, 2000) / 200 + max(0, workers - 2000) / 50))
     windows = 4 if is_careful else 10
-    assert pace.allow(batch, Spec(concurrency=window)) == max(windows * window, math.ceil(ahead_s * rate_rps))
+    spec = Spec(concurrency=window * max(1, workers))
+    assert pace.allow(batch, spec) == max(windows * window, math.ceil(ahead_s * rate_rps))
 
 
 @given(draw_fleets(st.none() | RATES), st.integers(1, 10**7))

@@ -12,6 +12,7 @@ from tests.kit.coordinators.transactions import change, check_ledger, read
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.leases import expiring
@@ -55,6 +56,7 @@ class World:
             clock=lambda: 2.0,
             breaker=self.breaker,
             records=self.records,
+            shares=Shares("r1"),
         )
 
     async def sweep(self, now: float) -> None:

@@ -207,13 +207,13 @@ def test_a_run_waits_for_workers_that_are_being_replaced(world: World, pending: 
             {},
             10,
             50,
-            "2 workers with 10 in flight each can sustain at most 100/s at a latency of 200 ms; needs 100",
+            "20 in flight can sustain at most 100/s at a latency of 200 ms; needs 200",
         ),
         ({}, 8, 50, ""),
-        ({"concurrency": 100}, 100, 500, ""),
+        ({"concurrency": 200}, 100, 500, ""),
         (
-            {"concurrency": 2000, "shares_concurrency": True}, 1000, 200,
-            "2 workers with 1,000 in flight each can sustain at most 400/s at a latency of 5.0 s; needs 2500",
+            {"concurrency": 2000}, 1000, 200,
+            "2,000 in flight can sustain at most 400/s at a latency of 5.0 s; needs 5000",
         ),
     ],
 )  # fmt: skip
@@ -221,7 +221,7 @@ def test_a_rate_that_the_window_cannot_hold_is_told(
     ledger: Ledger, changes: dict[str, Any], in_flight: int, ended: int, notice: str
 ) -> None:
     """By Little's law, from what is in flight and what ends; as long as the window is not full, it holds."""
-    world, spec = World(ledger), Spec(requests=10_000, rate=Rate("1000/s"), duration_s=10.0, concurrency=10)
+    world, spec = World(ledger), Spec(requests=10_000, rate=Rate("1000/s"), duration_s=10.0, concurrency=20)
     run = change(ledger, create_run, "r1", msgspec.structs.replace(spec, **changes), 0.0)
     run = change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     outcomes = [ended, *build_no_counts()[1:]]
@@ -440,13 +440,13 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
 
 async def test_bodies_that_do_not_fit_into_a_worker_are_refused(world: World) -> None:
     """The smallest living worker that has reported its memory decides; without any, workers refuse them."""
-    spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
+    spec = Spec(body="{i}" + "x" * 1000, concurrency=200)
     world.record("w1")
     await world.alone.check_memory(spec)
     for worker, memory_bytes in (("w2", 10**9), ("w3", 100_000)):
         progress = Progress(worker=worker, incarnation=worker, at=0.0, memory_bytes=memory_bytes)
         world.roster.record(progress, 0.0, 0.0)
-    fault = r"^body: .* 100 in flight .* take 100\.3 kB of memory, but a worker may use 100\.0 kB"
+    fault = r"^body: .* 100 in flight .* take 100\.3 kB of memory, but it may use 100\.0 kB"
     with pytest.raises(UserError, match=fault):
         await world.alone.check_memory(spec)
     await world.alone.check_memory(msgspec.structs.replace(spec, requests=99))

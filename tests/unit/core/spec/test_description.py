@@ -33,13 +33,13 @@ def read(values: dict[str, Any]) -> Spec:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"requests": 1000}, "100 in flight per worker, 1,000 requests"),
+        ({"requests": 1000}, "100 in flight, 1,000 requests"),
         (CODE | {"users": 200, "iterations": "1M"}, "200 users, 1,000,000 iterations"),
         (CODE | {"users": 1, "iterations": 1}, "1 user, 1 iteration"),
-        (CODE | {"concurrency": 50, "duration": "1m"}, "50 users per worker for 1 min"),
+        (CODE | {"concurrency": 50, "duration": "1m"}, "50 users for 1 min"),
         (CODE | {"rate": "5/s", "duration": "1m"}, "5/s for 1 min, 300 iterations"),
         (CODE | {"stages": ["1m:0..200"]}, "0 to 200 users over 1 min"),
-        ({"requests": 1, "max-rate": "90/m"}, "100 in flight per worker, 1 request, at most 90/min"),
+        ({"requests": 1, "max-rate": "90/m"}, "100 in flight, 1 request, at most 90/min"),
         ({"rate": "5000/s", "duration": "10m"}, "5,000/s for 10 min, 3,000,000 requests"),
         ({"rate": "5000/s", "requests": "1M"}, "5,000/s for 3 min 20 s, 1,000,000 requests"),
         ({"rate": "20/h", "duration": "1d"}, "20/h for 1 d, 480 requests"),
@@ -48,8 +48,8 @@ def read(values: dict[str, Any]) -> Spec:
             {"rate": "5/s", "duration": "1.5s", "arrivals": "poisson", "warm-up": "20ms"},
             "5/s for 1.5 s, 7 requests, Poisson arrivals, including a warm-up of 20 ms",
         ),
-        ({"duration": "10m", "concurrency": 200}, "200 in flight per worker for 10 min"),
-        ({"duration": "1h", "requests": 500}, "100 in flight per worker for 1 h, at most 500 requests"),
+        ({"duration": "10m", "concurrency": 200}, "200 in flight for 10 min"),
+        ({"duration": "1h", "requests": 500}, "100 in flight for 1 h, at most 500 requests"),
         (
             {"stages": ["1m:0..5000/s", "10m:5000/s", "30s:0/s"]},
             "0 to 5,000/s over 1 min, 5,000/s for 10 min, 5,000 to 0/s over 30 s, 3,225,000 requests",
@@ -80,43 +80,36 @@ def test_every_load_has_words(spec: Spec) -> None:
 
 def test_too_few_in_flight_for_a_rate_are_told() -> None:
     """By Little's law, the line says what the window holds, and how large it must be."""
-    for values, workers, latency_s, begin, end in [
-        ({"concurrency": 50}, 2, 0.02, "", ""),
+    for values, latency_s, begin, end in [
+        ({"concurrency": 100}, 0.02, "", ""),
         (
-            {"concurrency": 50},
-            2,
+            {"concurrency": 100},
             0.025,
-            "2 workers with 50 in flight each can sustain at most 4,000/s at a latency of 25 ms",
-            "63",
+            "100 in flight can sustain at most 4,000/s at a latency of 25 ms",
+            "125",
         ),
-        ({}, 3, 2.0, "", ""),
-        (
-            {},
-            1,
-            2.5,
-            "1 worker with 10,000 in flight can sustain at most 4,000/s at a latency of 2.5 s",
-            "12500",
-        ),
+        ({}, 2.0, "", ""),
+        ({}, 2.5, "10,000 in flight can sustain at most 4,000/s at a latency of 2.5 s", "12500"),
     ]:
         spec = read(values | {"rate": "5000/s", "duration": "1m"})
         words = f"{begin}; 5,000/s needs --concurrency {end}" if end else ""
-        assert describe_shortage(spec, workers, latency_s) == words
-    # Too few users for a rate are told. The line says how many are needed over all workers.
+        assert describe_shortage(spec, latency_s) == words
+    # Too few users for a rate are told. The line says how many are needed.
     spec = read(CODE | {"rate": "100/s", "duration": "1m", "users": 20})
-    assert describe_shortage(spec, 2, 0.5) == (
-        "2 workers with 10 users each can sustain at most 40/s at a latency of 500 ms; 100/s needs --users 50"
+    assert describe_shortage(spec, 0.5) == (
+        "20 users can sustain at most 40/s at a latency of 500 ms; 100/s needs --users 50"
     )
-    assert not describe_shortage(spec, 2, 0.2)
+    assert not describe_shortage(spec, 0.2)
 
 
-@given(specs(), st.integers(1, 20), st.floats(1e-6, 100))
-def test_what_is_said_to_be_needed_is_enough(spec: Spec, workers: int, latency_s: float) -> None:
+@given(specs(), st.floats(1e-6, 100))
+def test_what_is_said_to_be_needed_is_enough(spec: Spec, latency_s: float) -> None:
     """With the concurrency of the line, the line is gone; with one less, it is not."""
-    if not spec.is_open or not (words := describe_shortage(spec, workers, latency_s)):
+    if not spec.is_open or not (words := describe_shortage(spec, latency_s)):
         return
     peak = max(stage.peak for stage in list_stages(spec))
     needed = int(words.rpartition(" ")[2])
-    assert math.isclose(needed, math.ceil(float(peak) * latency_s / workers), rel_tol=1e-9, abs_tol=1)
+    assert math.isclose(needed, math.ceil(float(peak) * latency_s), rel_tol=1e-9, abs_tol=1)
 
 
 def describe(**values: Any) -> str:

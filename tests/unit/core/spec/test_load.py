@@ -176,22 +176,20 @@ def test_a_run_is_open_with_a_rate_and_timed_with_a_duration_without_one(
         (RAMPS, 10_000, [10_000, 5000, 3334]),
         ({"rate": "40/h", "duration": "1h"}, 1, [1, 1, 1]),
         (IN_FLIGHT, 200, [200, 100, 67]),
-        (RATE | {"concurrency": 70}, 70, [70, 70, 70]),
-        ({"duration": "10m"}, 100, [100, 100, 100]),
-        ({}, 100, [100, 100, 100]),
+        (RATE | {"concurrency": 70}, 70, [70, 35, 24]),
+        ({"duration": "10m"}, 100, [100, 50, 34]),
+        ({}, 100, [100, 50, 34]),
     ],
 )
 def test_the_window_of_a_worker_follows_from_the_load(
     values: dict[str, Any], concurrency: int, windows: list[int]
 ) -> None:
-    """With a rate, what it sends in 2 s may be in flight over all workers; `concurrency` is for each."""
+    """With a rate, what it sends in 2 s may be in flight; workers share it out. A default is not written."""
     spec = read_rules(values)
-    assert (spec.concurrency, spec.shares_concurrency) == (
-        concurrency,
-        windows[0] != windows[1] or concurrency == 1,
-    )
+    assert spec.concurrency == concurrency
     assert [spec.find_window(workers) for workers in (1, 2, 3)] == windows
-    assert ("concurrency" in build_mapping(spec)) == (not spec.shares_concurrency)
+    follows = bool(list_stages(spec)) and "concurrency" not in values
+    assert ("concurrency" in build_mapping(spec)) == (not follows)
 
 
 @pytest.mark.parametrize(

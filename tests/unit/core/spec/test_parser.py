@@ -83,7 +83,7 @@ def test_every_key_fills_its_attribute() -> None:
     opened: dict[str, object] = {"stages": "1m:5/s", "arrivals": "poisson", "late": "send"}
     assert parse_spec(Source(None, opened)) == Spec(
         requests=300, stages=(StageText("1m:5/s"),), arrivals=Arrivals.POISSON, late=Late("send"),
-        concurrency=10, shares_concurrency=True,
+        concurrency=10,
     )  # fmt: skip
     assert parse_spec(Source(None, {"rate": "5/s", "requests": 10})).rate == "5/s"
     multiplexed: dict[str, object] = {"http2": True, "streams": 25, "connections": "4"}
@@ -108,7 +108,7 @@ def test_every_key_fills_its_attribute() -> None:
     expected = Spec(
         engine=Engine.LOCUST, scenario=CodeFile(f"a.py@sha256:{digest}:1:a.py"), base_url=Url("http://h"),
         include=(CodeFile(f"lib/b.py@sha256:{digest}:0:b.py"),), requests=1_000_000, concurrency=200,
-        shares_concurrency=True, iteration_timeout_s=5.0, user_classes=("Buyer",), tags=("a",),
+        iteration_timeout_s=5.0, user_classes=("Buyer",), tags=("a",),
         exclude_tags=("b", "c"),
     )  # fmt: skip
     assert parse_spec(Source(None, coded)) == expected

@@ -105,26 +105,26 @@ def test_the_delay_servers_do_not_speak_http2(target: dict[str, Any], key: str, 
 
 
 @pytest.mark.parametrize(
-    ("values", "concurrency", "is_shared"),
+    ("values", "concurrency"),
     [
-        ({}, 100, False),
-        ({"streams": 7}, 100, False),
-        ({"connections": 4}, 40, False),
-        ({"connections": 4, "streams": 25}, 100, False),
-        ({"connections": 1, "streams": 1}, 1, False),
-        ({"connections": 4, "streams": 25, "concurrency": 7}, 7, False),
-        ({"connections": "100k", "streams": "10k"}, 1_000_000, False),
-        ({"connections": 4, "duration": "10m"}, 40, False),
-        ({"connections": 4, "rate": "50/s", "duration": "10m"}, 100, True),
-        ({"connections": 4, "stages": "1m:0..70"}, 70, True),
+        ({}, 100),
+        ({"streams": 7}, 100),
+        ({"connections": 4}, 40),
+        ({"connections": 4, "streams": 25}, 100),
+        ({"connections": 1, "streams": 1}, 1),
+        ({"connections": 4, "streams": 25, "concurrency": 7}, 7),
+        ({"connections": "100k", "streams": "10k"}, 10_000_000),
+        ({"connections": 4, "duration": "10m"}, 40),
+        ({"connections": 4, "rate": "50/s", "duration": "10m"}, 100),
+        ({"connections": 4, "stages": "1m:0..70"}, 70),
     ],
 )
 def test_as_many_requests_are_in_flight_as_there_are_streams(
-    values: dict[str, Any], concurrency: int, *, is_shared: bool
+    values: dict[str, Any], concurrency: int
 ) -> None:
     """Who says how many connections there are has said it all, unless the load or the user says otherwise."""
     spec = parse_http2({"http2": True} | values)
-    assert (spec.concurrency, spec.shares_concurrency) == (concurrency, is_shared)
+    assert spec.concurrency == concurrency
     assert parse_spec(Source("s.yaml", build_mapping(spec))) == spec
 
 
@@ -194,7 +194,7 @@ def test_the_same_pattern_counts_once() -> None:
 
 
 TOO_LARGE = (
-    "body: each request has its own body, and 100 in flight per worker take 100.3 kB of memory, but a worker"
+    "body: each request has its own body, and 100 in flight in one worker take 100.3 kB of memory, but it"
     " may use 100.0 kB: lower the concurrency, or send the same body with all requests"
 )
 FILE = FileRef.build("0" * 64, 1003, "body.bin")
@@ -231,4 +231,4 @@ def test_bodies_that_differ_are_refused_where_they_do_not_fit() -> None:
     # Each target has its share of what is in flight. A large body that is rare takes little.
     large, small = Target(name="a", url="/", body="{i}" + "x" * 1000), Target(name="b", url="/", weight=9)
     assert check(Spec(targets=(large, small)), 100, 100_000) == ""
-    assert "1,000 in flight per worker" in check(Spec(targets=(large, small)), 1000, 100_000)
+    assert "1,000 in flight in one worker" in check(Spec(targets=(large, small)), 1000, 100_000)

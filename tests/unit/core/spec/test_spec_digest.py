@@ -91,7 +91,7 @@ def test_every_attribute_of_a_spec_counts() -> None:
         }
     )  # fmt: skip
     assert digest_spec(Spec()) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-    assert digest_spec(spec) == "1d86e5f4a2231e2bb3d0f568cb74121f955d29bff4fce5ec9133cd0cc1b97d63"
+    assert digest_spec(spec) == "e40b7cfd1dcf6f2ac9afc99cd9d41b3cd6e38622a63676ffe95183e835556c5b"
 
 
 @given(specs())

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.workers.counting_watchdog import CountingWatchdog
+from tests.kit.workers.whole_share import build_whole_share
 
 from oku_core.broker.celery_app import LEASE_TASK, build_app
 from oku_core.messaging.codec import LeaseBatchHead, seal_leases
@@ -74,7 +75,14 @@ def build_batch() -> LeaseBatch:
     """A lease of two ranges, with its spec."""
     lease = Lease(id="r1.000000001.aa", run="r1", ranges=[(5, 9), (20, 30)], limit=4)
     spec = Spec(urls=(Url("http://h/"),))
-    return LeaseBatch(run="r1", incarnation="b1", leases=[lease], start_by=time.time() + 60, spec=spec)
+    return LeaseBatch(
+        run="r1",
+        incarnation="b1",
+        leases=[lease],
+        start_by=time.time() + 60,
+        spec=spec,
+        share=build_whole_share("r1"),
+    )
 
 
 @pytest.mark.parametrize("document", [None, "lease", {}, {"run": "r1"}, [1, 2]])

@@ -13,6 +13,7 @@ from tests.kit.workers.engines_in_memory import (
     build_lease,
     settle,
 )
+from tests.kit.workers.whole_share import build_whole_share
 
 from oku_core.accounting.outcome import OK, build_no_counts
 from oku_core.messaging.checkpoint import Checkpoint
@@ -148,7 +149,16 @@ async def test_an_empty_lease_ends_at_once(
     bench = build_bench()
     forged = msgspec.structs.replace(build_lease(0, 5), ranges=[(5, 9), (0, 5)])
     leases = [forged, build_lease(10, 20)]
-    bench.runner.accept(LeaseBatch(run="r1", incarnation="b1", leases=leases, start_by=NEVER, spec=SPEC))
+    bench.runner.accept(
+        LeaseBatch(
+            run="r1",
+            incarnation="b1",
+            leases=leases,
+            start_by=NEVER,
+            spec=SPEC,
+            share=build_whole_share("r1"),
+        )
+    )
     assert bench.runner.lease_ids == [build_lease(10, 20).id]
     assert "is dropped: the range [0, 5) is empty or does not follow on 9" in caplog.text
 

@@ -381,6 +381,7 @@ class Leaving:
         self.engines: list[FarewellEngine] = []
         self.switch = build_switch(self._build)
         self.switch.attach(self.listener)
+        self.switch.slot.set_pace(SPEC, RunPace(SPEC.concurrency))
 
     @property
     def engine(self) -> FarewellEngine:

@@ -4,9 +4,10 @@ import pytest
 from tests.kit.workers.scheduled_bench import NS, FakeTimer, build_open_spec
 
 from oku_core.messaging.order import ClockNotice
+from oku_core.messaging.share import Settled, Share
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
-from oku_core.schedule.wave import ActivePeriod, Wave
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.spec import Spec
 from oku_workers.runs.engine_slot import EngineSettings, EngineSlot
 from oku_workers.runs.run_pace import RunPace
@@ -16,13 +17,15 @@ from oku_workers.timing.coordinator_clock import ClockSample, CoordinatorClock
 from oku_workers.timing.timing import Timing
 
 _SPEC = Spec(requests=10**15, duration_s=10.0, concurrency=7)
-_OPEN = build_open_spec("100/s", 10.0, concurrency=200, shares_concurrency=True)
+_OPEN = build_open_spec("100/s", 10.0, concurrency=200)
+_ALL = Share(run="r1", number=1, rank=0, of=1, is_alone=True)
 
 
 class _Slot(EngineSlot):
     """Remembers the pace that was set last."""
 
     pace = RunPace(-1)
+    keeps_window = True
 
     def set_pace(self, _spec: Spec, pace: RunPace) -> None:
         self.pace = pace
@@ -58,6 +61,7 @@ class _Worker:
 async def test_a_worker_that_learns_the_time_follows_it_at_once(own: float) -> None:
     """It has gone by its own clock until then, which may be hours ahead or behind."""
     worker = _Worker(own)
+    worker.pacer.share(_ALL)
     worker.pacer.start_run("r1", _SPEC, ActivePeriod(100.0, 0.0))
     assert worker.engines.pace.window == {90.0: 0, 101.0: 7, 200.0: -1}[own]
     worker.learn(99.0)
@@ -89,15 +93,33 @@ async def test_a_worker_follows_the_clock() -> None:
     assert worker.pacer.is_over("r1")
 
 
-async def test_what_is_dealt_again_of_an_older_wave_does_not_change_the_window() -> None:
-    """It was cut for as many workers as there were then; the newest wave says how many share the window."""
+async def test_a_worker_has_its_share_of_a_run() -> None:
+    """None without it; while a run is divided anew, the smaller share."""
     worker = _Worker(0.0)
-    old, new = Wave(0, 20, 3, 0, (20,)), Wave(20, 40, 2, 1, (40,))
-    worker.pacer.start_run("r1", _OPEN, None, [new])
-    assert worker.engines.pace.window == 100
-    worker.pacer.start_run("r1", _OPEN, None, [old])
-    assert worker.engines.pace.window == 100
-    worker.pacer.start_run("r1", _OPEN, None, [old, Wave(60, 80, 1, 2, (80,))])
-    assert worker.engines.pace.window == 200
-    worker.pacer.start_run("r2", _OPEN, None, [Wave(0, 20, 4, 0, (20,))])
-    assert worker.engines.pace.window == 50
+    for spec in (_OPEN, Spec(requests=1000, concurrency=200)):
+        run = f"r{spec.is_open}"
+        worker.pacer.start_run(run, spec, None)
+        assert worker.engines.pace.window == 0
+        windows = []
+        for number, rank, of, is_alone in [
+            (1, 0, 2, True),
+            (2, 1, 3, False),
+            (2, 1, 3, True),
+            (1, 0, 2, True),
+        ]:
+            worker.pacer.share(Share(run=run, number=number, rank=rank, of=of, is_alone=is_alone))
+            windows.append(worker.engines.pace.window)
+        assert windows == [100, 67, 67, 67]
+
+
+async def test_a_division_is_confirmed_when_no_more_is_in_flight_than_the_share() -> None:
+    """At once if others wait for it, or with the next progress."""
+    worker = _Worker(0.0)
+    worker.pacer.start_run("r1", _OPEN, None)
+    worker.pacer.share(Share(run="r1", number=1, rank=0, of=1, is_alone=True))
+    assert (worker.pacer.settle(), worker.pacer.settled) == (False, [Settled("r1", 1)])
+    worker.engines.keeps_window = False
+    worker.pacer.share(Share(run="r1", number=2, rank=0, of=2, is_alone=False))
+    assert (worker.pacer.settle(), worker.pacer.settled) == (False, [Settled("r1", 1)])
+    worker.engines.keeps_window = True
+    assert (worker.pacer.settle(), worker.pacer.settled) == (True, [Settled("r1", 2)])

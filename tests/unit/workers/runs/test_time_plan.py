@@ -5,6 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.messaging.share import HeldShare
 from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.load_values import StageText
@@ -14,8 +15,8 @@ RAMP = Spec(
     stages=(StageText("10s:0..100"), StageText("20s:100"), StageText("10s:0")),
     requests=OPEN_END,
     concurrency=100,
-    shares_concurrency=True,
 )
+ALL = HeldShare(1, ((0, 1),))
 TIMED = Spec(duration_s=60.0, requests=OPEN_END, concurrency=8, warm_up_s=10.0)
 
 
@@ -23,18 +24,20 @@ TIMED = Spec(duration_s=60.0, requests=OPEN_END, concurrency=8, warm_up_s=10.0)
 def test_the_workers_have_together_what_the_stages_ask_for(time_s: float, workers: int) -> None:
     """At each time, to the last one."""
     plan = build_time_plan(RAMP)
-    shares = [plan.find_concurrency(time_s, (rank, workers)) for rank in range(workers)]
-    assert sum(shares) == plan.find_concurrency(time_s, (0, 1))
+    shares = [plan.find_concurrency(time_s, HeldShare(1, ((rank, workers),))) for rank in range(workers)]
+    assert sum(shares) == plan.find_concurrency(time_s, ALL)
     assert max(shares) - min(shares) <= 1
 
 
 def test_a_ramp_is_a_line_and_has_phases() -> None:
     """There is nothing in flight before it and behind it."""
     for time_s, expected in [(-1.0, 0), (0.0, 0), (5.0, 50), (10.0, 100), (25.0, 100), (35.0, 50), (40.0, 0)]:
-        assert build_time_plan(RAMP).find_concurrency(time_s, (0, 1)) == expected
-    # Without its share a worker has nothing of what is shared.
-    assert build_time_plan(RAMP).find_concurrency(20.0, None) == 0
-    assert build_time_plan(TIMED).find_concurrency(20.0, None) == 8
+        assert build_time_plan(RAMP).find_concurrency(time_s, ALL) == expected
+    assert build_time_plan(TIMED).find_concurrency(20.0, ALL) == 8
+    # Without a share a worker has nothing in flight, and of two places the smaller share.
+    for spec, most in ((RAMP, 50), (TIMED, 4)):
+        assert build_time_plan(spec).find_concurrency(20.0, HeldShare()) == 0
+        assert build_time_plan(spec).find_concurrency(20.0, HeldShare(2, ((0, 1), (1, 2)))) == most
     # Phases follow each other. A warm-up is one, and each stage is one.
     timed, ramp = build_time_plan(TIMED), build_time_plan(RAMP)
     assert [timed.find_phase(time_s) for time_s in (0.0, 9.99, 10.0, 99.0)] == ["warm-up"] * 2 + ["main"] * 2

@@ -16,6 +16,7 @@ from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.share import Share
 from oku_core.process.supervision import cancel_tasks
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import ActivePeriod
@@ -113,6 +114,7 @@ class LeaseRunner:
         """Follow the clock, and sample the runs of the leases in hand; `now` is in monotonic seconds."""
         self._engines.slot.feed.refresh()
         self._pacer.follow_clock()
+        self._confirm_share()
         if self._watch.sample(now, leases):
             self._checkpointer.begin_run()
 
@@ -142,8 +144,9 @@ class LeaseRunner:
         arrivals = self._inbox.accept(batch)
         if arrivals:
             self._engines.sources.add_tickets(batch.tickets)
-            waves = [arrival.lease.wave for arrival in arrivals]
-            self._pacer.start_run(batch.run, arrivals[0].spec, batch.period, waves)
+            if batch.share is not None:
+                self._share(batch.share)
+            self._pacer.start_run(batch.run, arrivals[0].spec, batch.period)
         for lease, spec, objection, setup in arrivals:
             if lease.id in self._leases:
                 continue
@@ -158,6 +161,15 @@ class LeaseRunner:
                 self._decline(execution)
             else:
                 self._begin(OpenLease(execution))
+
+    def _share(self, share: Share) -> None:
+        self._pacer.share(share)
+        self._confirm_share()
+
+    def _confirm_share(self) -> None:
+        """Confirm new divisions at once: other workers wait for it to use more."""
+        if self._pacer.settle():
+            self._process.send_progress()
 
     def _find_objection(self, run: str) -> Objection | None:
         if not self._engines.is_fresh_for(run):
@@ -177,7 +189,7 @@ class LeaseRunner:
             return
         self._checkpointer.on_answer(control.confirmed, control.ends)
         if control.share is not None:
-            self._pacer.share(control.share)
+            self._share(control.share)
         self.may_leave |= control.may_leave
         if control.renew:
             self._process.renew()
@@ -246,7 +258,7 @@ class LeaseRunner:
             coarse: whether latencies are coarse, which makes a shorter message.
             found: the records of dead processes of this machine.
         """
-        return self._progress.build(self.hooks, found, coarse=coarse)
+        return self._progress.build(self.hooks, found, self._pacer.settled, coarse=coarse)
 
     async def close(self) -> None:
         """End every lease at once and close every connection."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
+from oku_core.messaging.share import Settled
 from oku_core.process.supervision import Supervisor
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.leases.hook_runner import HookRunner
@@ -35,12 +36,15 @@ class ProgressMaker:
     inbox: LeaseInbox
     _count: int = field(default=0, init=False)
 
-    def build(self, hooks: HookRunner, found: Sequence[FlightRecord], *, coarse: bool) -> Progress:
+    def build(
+        self, hooks: HookRunner, found: Sequence[FlightRecord], settled: list[Settled], *, coarse: bool
+    ) -> Progress:
         """Build the progress since the last call.
 
         Args:
             hooks: those in hand.
             found: the records of dead processes of this machine.
+            settled: the divisions of runs that this worker has settled on.
             coarse: whether latencies are coarse, which makes a shorter message.
         """
         engines, slot = self.engines, self.engines.slot
@@ -58,6 +62,7 @@ class ProgressMaker:
             files=engines.sources.settled,
             loaded=engines.loaded,
             code_run=slot.code_run,
+            settled=settled,
             hooks=hooks.attempts,
             runs={run: done.coarsen() for run, done in delta.runs.items()} if coarse else delta.runs,
             coordinator_at=clock.now() if clock.is_known else None,

@@ -97,6 +97,11 @@ class EngineSlot:
         return self.engine.in_flight if self.engine else 0
 
     @property
+    def keeps_window(self) -> bool:
+        """Whether no more is in flight than the window allows, now and from now on."""
+        return self.engine is None or not self._has_begun or self.engine.keeps_window
+
+    @property
     def window(self) -> int:
         """How many requests are in flight at most; 0 without an engine."""
         return self.engine.window if self.engine else 0

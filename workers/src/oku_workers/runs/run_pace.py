@@ -9,12 +9,14 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+from oku_core.messaging.share import HeldShare, Place
 from oku_core.process.supervision import Supervisor
 from oku_core.schedule.stage import ConcurrencyPlan, share_of
 from oku_core.schedule.wave import ActivePeriod
-from oku_core.spec.load import PhaseTime, list_phase_times, list_stages
+from oku_core.spec.load import PhaseTime, has_ample_window, list_phase_times, list_stages
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.engine_protocol import (
+    ConnectionSharer,
     EngineProtocol,
     choose_window,
     describe_lowered_window,
@@ -26,17 +28,27 @@ from oku_workers.feed.paced_feed import PacedFeed
 _log = logging.getLogger(__name__)
 
 _MOST_SPECS = 4
-
-Share = tuple[int, int]
-"""The place of a worker, from 0, and the number of workers."""
 _MOST_PACES = 4
 
 
-def find_window(spec: Spec, share: Share | None) -> int:
-    """How many requests a worker may have in flight by its share of a concurrency that is always the same."""
-    if not spec.shares_concurrency:
-        return choose_window(spec)
-    return 0 if share is None else share_of(spec.concurrency, *share)
+def find_window(spec: Spec, share: HeldShare, total: int | None = None) -> int:
+    """How many requests a worker may have in flight by its share.
+
+    Args:
+        spec: the spec.
+        share: the worker's share of the run.
+        total: how many all workers may have; the concurrency of the spec unless given.
+    """
+    whole = spec.concurrency if total is None else total
+    window = min((spec.share_out(whole, *place) for place in share.places), default=0)
+    return min(window, spec.requests)
+
+
+def find_connections(spec: Spec, share: HeldShare) -> int | None:
+    """How many connections to each host a worker may have; None without a limit."""
+    if spec.connections is None:
+        return None
+    return min((share_of(spec.connections, *place) for place in share.places), default=0)
 
 
 @dataclass(frozen=True)
@@ -59,13 +71,11 @@ class TimePlan:
         found = [phase.name for phase in self.phases if phase.begin_s <= time_s]
         return found[-1] if found else self.phases[0].name
 
-    def find_concurrency(self, time_s: float, share: Share | None) -> int:
+    def find_concurrency(self, time_s: float, share: HeldShare) -> int:
         """How many requests a worker may have in flight; none before the run begins, or without its share."""
         if not 0 <= time_s < self.end_s:
             return 0
-        if self.stages is None:
-            return find_window(self.spec, share)
-        return 0 if share is None else share_of(self.stages.find_limit(time_s), *share)
+        return find_window(self.spec, share, None if self.stages is None else self.stages.find_limit(time_s))
 
     def find_next_change(self, time_s: float) -> float:
         """When another phase begins, or the end comes; infinite if nothing more does."""
@@ -114,8 +124,10 @@ class RunPace:
     """How many requests may be in flight here, as far as the system allows."""
     phase: str = ""
     """The phase that counts requests, unless due times decide it."""
-    share: Share | None = None
-    """Of a highest rate."""
+    place: Place | None = None
+    """Among the workers that share a highest rate."""
+    connections: int | None = None
+    """How many connections there may be to each host; None without a limit."""
 
 
 class RunPaces:
@@ -139,14 +151,17 @@ class RunPaces:
         return limit_window(choose_window(spec) if pace is None else max(pace.window, 1), spec)
 
     def apply(self, spec: Spec, engine: EngineProtocol, feed: FeedProtocol) -> None:
-        """Set the pace of a spec, by default its own window."""
-        pace = self._paces.get(spec) or RunPace(choose_window(spec))
-        window = limit_window(pace.window, spec)
-        self._warn_of_lowered_window(describe_lowered_window(window, pace.window, spec))
+        """Set the pace of a spec; without one, nothing is sent."""
+        pace = self._paces.get(spec) or RunPace(0)
+        window = limit_window(pace.window, spec, pace.connections)
+        wanted = window if has_ample_window(spec) else pace.window
+        self._warn_of_lowered_window(describe_lowered_window(window, wanted, spec))
         # The window comes last: where it opens, an engine takes at once what the rest allows.
         feed.enter(pace.phase)
         if isinstance(feed, PacedFeed):
-            feed.share(pace.share if window else None)
+            feed.share(pace.place if window else None)
+        if isinstance(engine, ConnectionSharer) and pace.connections is not None:
+            engine.share_connections(pace.connections)
         if window != engine.window:
             engine.set_window(window)
 

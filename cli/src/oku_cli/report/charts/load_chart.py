@@ -180,14 +180,11 @@ def build_in_flight_chart(over_time: RunOverTime) -> Chart:
 
 
 def _list_most_allowed(over_time: RunOverTime) -> list[float | None]:
-    """How many the workers of each column may have in flight; none if that was never near."""
+    """How many may be in flight in each column; none if that was never near."""
     plan = over_time.plan
     if plan is None or not plan.spec.is_open:
         return []
-    limits = [
-        float(plan.spec.find_window(sample.workers) * sample.workers) if sample.workers else None
-        for sample in over_time.columns
-    ]
+    limits = [float(plan.spec.concurrency) if sample.workers else None for sample in over_time.columns]
     is_near = any(
         limit is not None and (sample.in_flight or 0.0) >= _NEAR * limit
         for limit, sample in zip(limits, over_time.columns, strict=True)

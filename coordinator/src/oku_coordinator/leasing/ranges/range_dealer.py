@@ -14,7 +14,6 @@ from itertools import islice
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.ranges.shares import Shares, is_shared
 from oku_coordinator.leasing.ranges.sizing import (
     Backlog,
     build_backlog,
@@ -27,6 +26,7 @@ from oku_coordinator.leasing.ranges.sizing import (
     find_weight,
 )
 from oku_coordinator.leasing.run_clock import TimeLimit
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.lease_records import LeaseOrder
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -59,7 +59,7 @@ class RangeDealer:
         pace: the allowances of workers.
         expiry: follows the leases that are sent.
         time_limit: ends a run that lasts for a time.
-        shares: divide a limit for all among the workers.
+        shares: of the workers; one without a share gets no lease.
         cpu_clock: seconds of processor time of this thread.
 
     Attributes:
@@ -87,6 +87,10 @@ class RangeDealer:
     def schedule_visit(self, worker: str) -> None:
         """Visit a worker in the next step: it is new, or its checkpoints have come."""
         self._due[worker] = None
+
+    def schedule_visits(self) -> None:
+        """Visit all workers in the next step."""
+        self._next_visit = -math.inf
 
     async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
         """Deal a running run to the workers that are due.
@@ -120,13 +124,10 @@ class RangeDealer:
             self.has_more = bool(self._due)
 
     def _find_left_s(self, run: RunRecord, now: float, wall_now: float) -> float:
-        """For how many seconds the run is still dealt; also sends workers their shares."""
-        if not run.spec.has_clock and not is_shared(run.spec):
+        """For how many seconds the run is still dealt."""
+        if not run.spec.has_clock:
             return math.inf
-        workers = self.assignment.workers(run.run)
-        if not self.delivery.is_away:
-            self.delivery.send_controls(self.shares.assign(run.spec, workers, now))
-        return self.time_limit.find_left_s(run, len(workers), now, wall_now)
+        return self.time_limit.find_left_s(run, len(self.assignment.workers(run.run)), now, wall_now)
 
     def _is_running_out(self, run: RunRecord) -> bool:
         """Whether less is left than the backlogs of all workers hold: then a slow worker could ask first."""
@@ -150,7 +151,7 @@ class RangeDealer:
             for name in due:
                 del self._due[name]
             workers = self.assignment.find_takers(run.run, due)
-        return [worker for worker in workers if not worker.is_suspect]
+        return [worker for worker in self.shares.find_takers(workers) if not worker.is_suspect]
 
     async def _fetch_backlogs(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Backlog]:
         with self.ledger.read() as t:
@@ -196,7 +197,7 @@ class RangeDealer:
             leases = lease_table.deal_leases(t, run.run, orders, wall_now)
         for lease in leases:
             self.expiry.record_sent(lease.id, now)
-        self.delivery.send(run, leases)
+        self.delivery.send(run, leases, self.shares)
 
     def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Backlog, int]]) -> list[LeaseOrder]:
         orders = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.leasing.waves.pieces import cut_pieces, find_earliest_due
 from oku_coordinator.leasing.waves.wave_plan import AHEAD_S, WavePlan, build_wave_plan
 from oku_coordinator.ledger import Ledger, batches
@@ -36,6 +37,7 @@ class WaveDealer:
         delivery: sends leases to workers.
         expiry: follows the leases that are sent.
         clock: the clock of the run.
+        shares: of the workers; one without a share gets no lease.
     """
 
     ledger: Ledger
@@ -43,6 +45,7 @@ class WaveDealer:
     delivery: Delivery
     expiry: ExpiryRule
     clock: RunClock
+    shares: Shares
     _visited_at: float = field(default=-math.inf, init=False)
     _accounted_at: float = field(default=-math.inf, init=False)
     _takers_since: float = field(default=math.inf, init=False)
@@ -60,7 +63,7 @@ class WaveDealer:
             return
         self._visited_at = now
         plan = build_wave_plan(run.spec)
-        workers = self.assignment.workers(run.run)
+        workers = self.shares.find_takers(self.assignment.workers(run.run))
         takers = [worker for worker in workers if worker.knows_clock and not worker.is_suspect]
         self._takers_since = min(now, self._takers_since) if takers else math.inf
         period = self.clock.find_period(run)
@@ -87,7 +90,7 @@ class WaveDealer:
             leases = waves.deal(t, run.run, decide, wall_now)
         for lease in leases:
             self.expiry.record_sent(lease.id, now)
-        self.delivery.send(run, leases)
+        self.delivery.send(run, leases, self.shares)
 
     def _open_period(
         self, run: RunRecord, plan: WavePlan, wall_now: float, *, workers: int

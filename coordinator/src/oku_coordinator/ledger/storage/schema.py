@@ -19,12 +19,30 @@ from oku_core.process.private_files import (
 
 APPLICATION_ID = int.from_bytes(b"OKU1")
 """Marks the file as a ledger (PRAGMA application_id); those from before 0.1 have none."""
-VERSION = 3
+VERSION = 4
 """The version of the tables, stored in the file. It rises with each change of them."""
+_TOTALS = """
+WITH counts AS (
+    SELECT run, json_extract(spec, '$.shares_concurrency') AS is_total, max(1, coalesce(
+        json_extract(spec, '$.workers'),
+        (SELECT count(*) FROM workers WHERE workers.run = specs.run)
+    )) AS workers
+    FROM specs
+)
+UPDATE specs SET spec = json_remove(json_set(
+    spec,
+    '$.concurrency',
+    json_extract(spec, '$.concurrency') * iif(is_total, 1, workers),
+    '$.connections', json_extract(spec, '$.connections') * workers
+), '$.shares_concurrency')
+FROM counts WHERE counts.run = specs.run;
+"""
+"""From the concurrency and the connections of each worker to those of the run."""
 UPGRADES: dict[int, str] = {
     2: "ALTER TABLE failed ADD COLUMN reasons BLOB;"
     " ALTER TABLE failed_sizes ADD COLUMN reason_runs INTEGER NOT NULL DEFAULT 0;"
     " ALTER TABLE retries ADD COLUMN unjudged INTEGER NOT NULL DEFAULT 0;",
+    3: _TOTALS,
 }
 """SQL that upgrades the tables from a version to the next; ledgers of other versions are rejected."""
 

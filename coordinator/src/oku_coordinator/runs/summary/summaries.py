@@ -175,12 +175,10 @@ def _build_due_counts(spec: Spec) -> DueCounts:
 
 def _build_load(snapshot: Snapshot) -> Load:
     spec = snapshot.record.spec
-    workers = max(1, sum(not worker.lost for worker in snapshot.workers))
     return Load(
         account=snapshot.account,
         peak_rps=_build_due_counts(spec).peak_rps,
-        window=spec.find_window(workers) * workers,
-        is_own_window=not spec.shares_concurrency,
+        window=spec.concurrency,
     )
 
 

@@ -77,7 +77,6 @@ def test_paths_are_those_from_the_folder_of_the_scenario(folder: Path) -> None:
     # A locustfile is told by what it imports. Nobody has to say so.
     spec = read({"scenario": "locustfile.py", "users": "200", "iterations": "1M", "user-classes": ["A"]})
     assert (spec.engine, spec.requests, spec.concurrency, spec.hooks) == (Engine.LOCUST, 10**6, 200, ())
-    assert spec.shares_concurrency
     # A flag overrides the scenario of a file. What the one in the file is does not matter.
     file = Source("spec.yaml", {"scenario": "none.py", "users": 7})
     spec = read(file, {"scenario": "plain.py"})

@@ -5,13 +5,16 @@ from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.leases.expiring import expire_leases
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
 from oku_coordinator.ledger.tables.schedule_table import fetch_period
 from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.share import Settled
 from oku_core.spec.parser import Source, parse_spec
 
 
@@ -42,7 +45,15 @@ class World:
         while self.now < until:
             self.now += 0.5
             for worker, bound_s in self.clock_bounds_s.items():
-                progress = Progress(worker=worker, incarnation=worker, at=self.now, clock_bound_s=bound_s)
+                active = self.active_runs.find("r1")
+                share = None if active is None else active.shares.find(worker)
+                progress = Progress(
+                    worker=worker,
+                    incarnation=worker,
+                    at=self.now,
+                    clock_bound_s=bound_s,
+                    settled=[] if share is None else [Settled("r1", share.number)],
+                )
                 self.roster.record(progress, self.now, self.now)
             self.roster.remove_silent(self.now)
             self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
@@ -115,6 +126,8 @@ async def test_who_is_heard_first_again_does_not_get_everything(ledger: Ledger) 
     await world.pass_time(4.0)
     world.clock_bounds_s.clear()
     await world.pass_time(12.0)
+    held = [lease.id for lease in read(ledger, fetch_open_leases, "r1")]
+    change(ledger, expire_leases, held, ExpiryReason.WORKER_LOST, world.now)
     world.join("b")
     await world.pass_time(0.5)
     assert sum(world.list_lengths("b")) < 10 * 60

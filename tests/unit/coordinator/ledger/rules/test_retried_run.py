@@ -159,11 +159,11 @@ def test_a_retry_says_how_many_are_in_flight_and_for_whom() -> None:
     """What a rate or stages ask for is of all workers together, what the user asks for is of each."""
     cases: list[tuple[dict[str, object], str]] = [
         ({"rate": "200/s", "duration": "10s"}, "400 in flight, 1 request"),
-        ({"rate": "200/s", "duration": "10s", "concurrency": 7}, "7 in flight per worker, 1 request"),
+        ({"rate": "200/s", "duration": "10s", "concurrency": 7}, "7 in flight, 1 request"),
         ({"stages": ["5s:0..50/s"]}, "100 in flight, 1 request"),
         ({"stages": ["5s:0..20", "5s:20"]}, "20 in flight, 1 request"),
-        ({"duration": "10s", "concurrency": 7}, "7 in flight per worker, 1 request"),
-        ({"requests": 10}, "100 in flight per worker, 1 request"),
+        ({"duration": "10s", "concurrency": 7}, "7 in flight, 1 request"),
+        ({"requests": 10}, "100 in flight, 1 request"),
     ]
     for keys, words in cases:
         spec = parse_spec(Source(None, {"url": "http://h/{i}", **keys}))

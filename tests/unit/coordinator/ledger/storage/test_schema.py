@@ -1,8 +1,10 @@
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kit.coordinators.transactions import change, read
@@ -16,7 +18,7 @@ from oku_coordinator.ledger.storage.schema import VERSION, lock_ledger, open_dat
 from oku_coordinator.ledger.tables.submission_table import fetch_retry
 from oku_core.accounting.outcome import OTHER, Outcome
 from oku_core.errors import UserError
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
 
 def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
@@ -87,6 +89,30 @@ def test_an_older_ledger_is_upgraded_by_whoever_may_write_it(
         with closing(open_database(path, read_only=read_only)) as database:
             assert database.execute("SELECT run, colour FROM runs").fetchone()[:] == ("r1", "red")
             assert database.execute("PRAGMA user_version").fetchone()[0] == VERSION + 2
+
+
+def test_a_concurrency_of_each_worker_becomes_the_total(path: Path) -> None:
+    """A run that goes on after the upgrade keeps its load: by the workers that it asks for, or has had."""
+    old: dict[str, dict[str, Any]] = {
+        "asks": {"concurrency": 50, "workers": 4, "shares_concurrency": False},
+        "had": {"concurrency": 50, "connections": 5, "workers": None, "shares_concurrency": False},
+        "new": {"concurrency": 50, "workers": None, "shares_concurrency": False},
+        "users": {"concurrency": 50, "workers": 4, "shares_concurrency": True},
+    }
+    with closing(open_database(path)) as database:
+        for run, changes in old.items():
+            values = json.loads(encode_spec(Spec())) | changes
+            database.execute("INSERT INTO specs (run, spec) VALUES (?, ?)", (run, json.dumps(values)))
+        for worker in ("w1", "w2", "w3"):
+            database.execute("INSERT INTO workers (run, worker) VALUES ('had', ?)", (worker,))
+        database.execute("PRAGMA user_version = 3")
+    with closing(open_database(path)) as database:
+        rows = database.execute("SELECT run, spec FROM specs").fetchall()
+    specs = {row["run"]: decode_spec(row["spec"]) for row in rows}
+    found = {run: (spec.concurrency, spec.connections) for run, spec in specs.items()}
+    assert found == {
+        "asks": (200, None), "had": (150, 15), "new": (50, None), "users": (50, None),
+    }  # fmt: skip
 
 
 def test_a_ledger_of_version_2_is_upgraded(path: Path) -> None:

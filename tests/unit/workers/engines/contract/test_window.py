@@ -1,7 +1,6 @@
 import pytest
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import parse_urls
 from oku_workers.engines.contract import engine_protocol
 from oku_workers.engines.contract.engine_protocol import (
@@ -31,11 +30,10 @@ def test_a_window_is_no_larger_than_requests_and_files(
     assert limit_window(choose_window(spec), spec) == expected
 
 
-def test_workers_share_a_window_that_is_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has its part, rounded up."""
-    spec = Spec(concurrency=2000, shares_concurrency=True)
-    assert [choose_window(spec, workers) for workers in (1, 3, 4000)] == [2000, 667, 1]
-    # Only the system lowers a window in a way that is told. It is told in one line.
+def test_a_window_is_lowered_where_the_system_or_the_spec_has_too_few_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line says why."""
     monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
     assert describe_lowered_window(936, 936, Spec()) == ""
     assert describe_lowered_window(936, 2000, Spec()) == (
@@ -58,13 +56,5 @@ def test_workers_share_a_window_that_is_of_all_of_them(monkeypatch: pytest.Monke
     assert describe_lowered_window(lowered, 200, spec) == (
         "60 requests are in flight, not 200: the spec has 3 connections with 10 streams each"
     )
-
-
-@pytest.mark.parametrize(("shares", "expected"), [(True, 936), (False, 2000)])
-def test_what_nobody_has_asked_for_is_lowered_without_a_word(
-    monkeypatch: pytest.MonkeyPatch, *, shares: bool, expected: int
-) -> None:
-    """The default of a rate is more than hardly any target needs; a concurrency is what the user wants."""
-    monkeypatch.setattr(engine_protocol, "read_open_files", lambda: 1000)
-    spec = Spec(requests=10**6, rate=Rate("1k/s"), concurrency=2000, shares_concurrency=shares)
-    assert choose_window(spec) == expected
+    # A worker with a share of the connections has the requests of those.
+    assert limit_window(200, spec, 1) == 20

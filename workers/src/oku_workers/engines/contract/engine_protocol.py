@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from oku_core.errors import UserError
 from oku_core.process.resources import read_open_files
@@ -71,6 +71,11 @@ class EngineProtocol(Protocol):
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
+        ...
+
+    @property
+    def keeps_window(self) -> bool:
+        """Whether no more than `window` are in flight, and will be until it is set again."""
         ...
 
     async def open(self) -> None:
@@ -145,13 +150,17 @@ class EngineContext:
     """Takes what the user code prints."""
 
 
-def choose_window(spec: Spec, workers: int = 1) -> int:
-    """How many requests of a spec may be in flight here when `workers` share its concurrency.
+@runtime_checkable
+class ConnectionSharer(Protocol):
+    """An engine whose connections to each host are limited by the spec."""
 
-    The default concurrency of a rate is at most the number of connections that the system allows.
-    """
-    window = max(1, min(spec.find_window(workers), spec.requests))
-    return limit_window(window, spec) if spec.is_open and spec.shares_concurrency else window
+    def share_connections(self, connections: int) -> None:
+        """Have at most this many connections to each host; surplus ones end with their requests."""
+
+
+def choose_window(spec: Spec) -> int:
+    """How many requests of a spec may be in flight if this is its only worker."""
+    return max(1, min(spec.concurrency, spec.requests))
 
 
 def count_connections() -> int:
@@ -159,23 +168,29 @@ def count_connections() -> int:
     return max(1, read_open_files() - FILES_BESIDE)
 
 
-def limit_window(window: int, spec: Spec) -> int:
+def limit_window(window: int, spec: Spec, connections: int | None = None) -> int:
     """The largest window, up to `window`, for which there may be enough connections.
 
     The system limits open files, and a spec with HTTP/2 may limit connections.
+
+    Args:
+        window: how many requests are to be in flight.
+        spec: the spec.
+        connections: this worker's share of its connections; None for all of them.
     """
-    connections = count_connections()
+    most = count_connections()
     if spec.connections is not None:
-        connections = min(connections, spec.connections * _count_hosts(spec))
-    return min(window, connections * (spec.streams if spec.engine is Engine.NGHTTP2 else 1))
+        most = min(most, (spec.connections if connections is None else connections) * _count_hosts(spec))
+    return min(window, most * (spec.streams if spec.engine is Engine.NGHTTP2 else 1))
 
 
 def describe_lowered_window(window: int, wanted: int, spec: Spec) -> str:
     """One line on why fewer requests are in flight than are wanted; empty if they are not fewer."""
     if window == wanted:
         return ""
+    most = count_connections() * (spec.streams if spec.engine is Engine.NGHTTP2 else 1)
     why = f"only {read_open_files()} open files are allowed"
-    if spec.connections is not None and window == spec.connections * _count_hosts(spec) * spec.streams:
+    if spec.connections is not None and window < most:
         why = f"the spec has {spec.connections} connections with {spec.streams} streams each"
     return f"{window} requests are in flight, not {wanted}: {why}"
 

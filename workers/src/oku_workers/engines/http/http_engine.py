@@ -50,6 +50,11 @@ class HttpEngine:
         """Requests sent and not yet answered."""
         return sum(1 for _ in self._iter_in_flight())
 
+    @property
+    def keeps_window(self) -> bool:
+        """Whether no more than `window` are in flight; a surplus request is not followed by another."""
+        return self.in_flight <= self.window
+
     async def open(self) -> None:
         """Return at once: connections are made as they are needed."""
 

@@ -7,6 +7,7 @@ request. See docs/decisions/0057-the-engine-of-http2.md.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from time import monotonic_ns
 
@@ -74,6 +75,27 @@ class Nghttp2Engine(HttpEngine):
         self.free += window - self.window
         self.window = window
         self._fill()
+
+    def share_connections(self, connections: int) -> None:
+        """Have at most this many connections to each host; surplus ones end with their requests."""
+        if connections == self._connections_each:
+            return
+        self._connections_each = connections
+        for origin in self._origins:
+            mine = [each for each in self._connections if each in origin.connections]
+            mine.sort(key=lambda connection: not connection.is_idle)  # those end at once
+            for connection in mine[: max(0, len(mine) - connections)]:
+                if connection.is_idle:
+                    self._drop(connection)
+                else:
+                    connection.retire()
+
+    @property
+    def keeps_window(self) -> bool:
+        """Whether no more than `window` are in flight, on no more connections than there may be."""
+        most = self._connections_each
+        counts = Counter(connection.origin for connection in self._connections) if most is not None else {}
+        return super().keeps_window and all(most is None or count <= most for count in counts.values())
 
     def cancel(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""

@@ -87,6 +87,8 @@ class UserCodeEngine:
         self._handouts = Handouts()
         self._most_users = 0
         """The largest window so far."""
+        self._users = self._changes = 0
+        """The most users that the host may have, and how often it was sent another number of them."""
         self._wanted = 0
         self._host: HostProcess | None = None
         self._reader = ReportReader(self._handouts, self)
@@ -113,6 +115,11 @@ class UserCodeEngine:
             return 0
         begun = sum(map(bool, map(host.slots.begun_ns, self._handouts.slots)))
         return min(begun, self._most_users)
+
+    @property
+    def keeps_window(self) -> bool:
+        """Whether the host has as many users as are wanted, and surplus ones have gone."""
+        return self._host is None or self._users <= self.window
 
     @property
     def _is_loaded(self) -> bool:
@@ -147,7 +154,12 @@ class UserCodeEngine:
         self._most_users = max(self._most_users, window)
         if self._host is not None and self._leaving is None and not self._are_gone.is_set():
             self._wanted = self.host_load.idle_users = 0  # the host asks anew
-            self._host.send(SetUsers(window))
+            self._set_users(self._host, window)
+
+    def _set_users(self, host: HostProcess, users: int) -> None:
+        self._users = max(self._users, users)
+        self._changes += 1
+        host.send(SetUsers(users))
 
     async def run_farewell(self, execution: Execution) -> None:
         """Stop all users; new ones start with the next iterations."""
@@ -155,7 +167,7 @@ class UserCodeEngine:
         if host is None or self.fault or self._is_closing or self._are_gone.is_set():
             return
         self._leaving, self._wanted, self.host_load.idle_users = execution, 0, 0
-        host.send(SetUsers(0))
+        self._set_users(host, 0)
         try:
             async with asyncio.timeout(FAREWELL_S):
                 await self._are_gone.wait()
@@ -236,7 +248,7 @@ class UserCodeEngine:
             return
         if self._are_gone.is_set() and self._leaving is None and feed.find_first() is not None:
             self._are_gone.clear()
-            host.send(SetUsers(self.window))
+            self._set_users(host, self.window)
         numbers: list[int] = []
         while self._wanted > 0 and handouts.has_room and feed.current is not None:
             tally, coordinate, index, due_ns = feed.pop()
@@ -261,6 +273,8 @@ class UserCodeEngine:
         if isinstance(message, Report):
             self._reader.read(message)
             self._record_load(message)
+            if message.changes == self._changes:
+                self._users = message.users
             if self._host is not None:  # one that is ending gets no more iterations
                 self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
                 self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
@@ -312,6 +326,7 @@ class UserCodeEngine:
         self._loaded = asyncio.get_running_loop().create_future()
         self._reader = ReportReader(self._handouts, self)
         self._why_killed = None
+        self._users, self._changes = self.window, 0
         spec, context = self._spec, self._context
         host = self._host = HostProcess(
             spec.chosen_engine,
