@@ -90,7 +90,7 @@ STORED = {
     "in-setup": {"ledger.sqlite3"},
     "in-header": {"ledger.sqlite3"},
     "in-assert": {"ledger.sqlite3", "reports"},
-    "in-print": {"logs"},
+    "in-print": {"cache", "logs"},
     "in-code": {"files"},
     "in-row": {"files"},
     "in-include": {"files"},
