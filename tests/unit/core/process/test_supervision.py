@@ -13,7 +13,9 @@ import oku_workers
 from oku_core.process.supervision import Health, Supervisor, cancel_tasks, describe_error, keep_going
 
 ALONE = {
-    ("oku_coordinator/broker/sender.py", "_start_threads"): "each goes on with the next message",
+    ("oku_coordinator/broker/celery_sender.py", "_start_threads"): "each goes on with the next message",
+    ("oku_coordinator/broker/socket_hub.py", "_close"): "awaited where they are made",
+    ("oku_coordinator/broker/socket_hub.py", "serve"): "one connection: its worker makes another one",
     ("oku_coordinator/event_loop.py", "wait"): "awaited where they are made",
     ("oku_core/http_client/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
@@ -95,6 +97,7 @@ def test_every_task_and_thread_of_coordinator_and_worker_is_supervised() -> None
     """The exceptions are listed with their reasons; every new task or thread needs a supervisor."""
     assert set(list_starts()) == ALONE.keys()
     assert dict(list_thread_classes()) == {
+        "CheckpointInbox": True,
         "_Listener": True,
         "ClockService": True,
         "Heartbeat": True,

@@ -20,12 +20,12 @@ def test_a_campaign_has_every_deed_every_victim_and_both_engines() -> None:
     faults = [fault for draw in draws for fault in draw.faults]
     assert {fault.deed for fault in faults} == set(Deed)
     assert {fault.victim.rpartition("-")[0] or fault.victim for fault in faults} == {
-        "", "worker", "server", "coordinator", "broker",
+        "", "worker", "server", "coordinator",
     }  # fmt: skip
     assert len({draw.engine for draw in draws}) == 2
     for draw in draws:
         processes = {
-            "", "coordinator", "broker", *(f"worker-{n + 1}" for n in range(draw.workers)),
+            "", "coordinator", *(f"worker-{n + 1}" for n in range(draw.workers)),
             *(f"server-{n + 1}" for n in range(draw.servers)),
         }  # fmt: skip
         assert {fault.victim for fault in draw.faults} <= processes
