@@ -149,7 +149,9 @@ def interrupt_a_run(folder: Path, delay_s: float) -> bool:
             [*OKU, "run", "--requests", "1M", "--delay", "10ms", "--workers", "1"],
             cwd=folder, env=environment, stdout=output, stderr=output,
         )  # fmt: skip
-        wait_until(lambda: "oku_core.process.prctl" in (folder / "output").read_text(), 20, "the command begins")
+        wait_until(
+            lambda: "oku_core.process.prctl" in (folder / "output").read_text(), 20, "the command begins"
+        )
         time.sleep(delay_s)
         children = list_children(process.pid)
         process.send_signal(signal.SIGINT)
