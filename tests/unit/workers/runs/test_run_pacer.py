@@ -8,7 +8,7 @@ from oku_core.messaging.share import Settled, Share
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.schedule.wave import ActivePeriod
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_workers.runs.engine_slot import EngineSettings, EngineSlot
 from oku_workers.runs.run_pace import RunPace
 from oku_workers.runs.run_pacer import RunPacer
@@ -94,7 +94,7 @@ async def test_a_worker_follows_the_clock() -> None:
 
 
 async def test_a_worker_has_its_share_of_a_run() -> None:
-    """None without it; while a run is divided anew, the smaller share."""
+    """None without it; while a run is divided anew, the smaller share; of another run nothing."""
     worker = _Worker(0.0)
     for spec in (_OPEN, Spec(requests=1000, concurrency=200)):
         run = f"r{spec.is_open}"
@@ -110,6 +110,8 @@ async def test_a_worker_has_its_share_of_a_run() -> None:
             worker.pacer.share(Share(run=run, number=number, rank=rank, of=of, is_alone=is_alone))
             windows.append(worker.engines.pace.window)
         assert windows == [100, 67, 67, 67]
+        worker.pacer.share(Share(run="other", number=9, rank=0, of=9, is_alone=True))
+        assert worker.engines.pace.window == 67
 
 
 async def test_a_division_is_confirmed_when_no_more_is_in_flight_than_the_share() -> None:
@@ -123,3 +125,16 @@ async def test_a_division_is_confirmed_when_no_more_is_in_flight_than_the_share(
     assert (worker.pacer.settle(), worker.pacer.settled) == (False, [Settled("r1", 1)])
     worker.engines.keeps_window = True
     assert (worker.pacer.settle(), worker.pacer.settled) == (True, [Settled("r1", 2)])
+    assert not worker.pacer.settle()
+
+
+async def test_connections_are_shared_out_as_requests_are() -> None:
+    """With seven connections, three workers have three, two and two, and the requests of those."""
+    spec = Spec(requests=1000, concurrency=70, connections=7, engine=Engine.NGHTTP2, http2=True)
+    paces = []
+    for rank in range(3):
+        worker = _Worker(0.0)
+        worker.pacer.start_run("r1", spec, None)
+        worker.pacer.share(Share(run="r1", number=1, rank=rank, of=3, is_alone=True))
+        paces.append((worker.engines.pace.window, worker.engines.pace.connections))
+    assert paces == [(30, 3), (20, 2), (20, 2)]
