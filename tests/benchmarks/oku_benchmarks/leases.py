@@ -168,7 +168,7 @@ def measure_window(plan: Plan) -> Report:
     rows, goals = [], []
     full, small = (("0..3s", 1), ("0..3s", 2), ("0ms..3000ms", 1)), (("0ms..600ms", 1),)
     for delay, workers in plan.choose(full, small):
-        concurrency, requests = plan.choose(1_000, 200), workers * plan.choose(40_000, 6_000)
+        concurrency, requests = workers * plan.choose(1_000, 200), workers * plan.choose(40_000, 6_000)
         load = ("--workers", str(workers), "--concurrency", str(concurrency), "--engine", "aiohttp")
         run, samples, goal = _play(plan, Behaviour(indices=requests, delay=delay), load)
         margin_s = plan.choose(5.0, 1.0)
@@ -177,13 +177,13 @@ def measure_window(plan: Plan) -> Report:
         kept = [sample for sample in samples if begin <= sample.at <= end]
         if len(kept) < 30:
             raise BenchmarkError("the run is too short for a full window")
-        possible = workers * concurrency / parse_delay(delay).mean_s
+        possible = concurrency / parse_delay(delay).mean_s
         rate = _measure_rate(kept[0], kept[-1])
         lowest = min(_measure_rate(*pair) for pair in pairwise(kept[::20]))
         fewest = min(sample.working for sample in kept)
         rows.append((
             f"`{delay}`", str(workers), str(run.leases), f"{possible:,.0f}/s", f"{rate:,.0f}/s",
-            f"{rate / possible:.1%}", f"{lowest:,.0f}/s", f"{fewest:,} of {workers * concurrency:,}",
+            f"{rate / possible:.1%}", f"{lowest:,.0f}/s", f"{fewest:,} of {concurrency:,}",
         ))  # fmt: skip
         log(f"  {', '.join(rows[-1])}")
         text = f"`--delay {delay}`, {workers} workers: at least 97 % of concurrency / mean delay"

@@ -71,7 +71,7 @@ class SimulatedStack:
         self._workers.wait(30)
 
     def submit(self, requests: int, range_size: int) -> str:
-        """Start a run with 1,000 requests in flight in each worker; its id."""
+        """Start a run with 1,000 requests in flight for each worker; its id."""
         spec = {"url": _NOBODY, "requests": requests, "concurrency": 1000, "range-size": range_size}
         return self.api.submit(**spec)
 

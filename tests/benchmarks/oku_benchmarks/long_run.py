@@ -87,7 +87,7 @@ def measure_long_run(plan: Plan, load: LongRun) -> Report:
         )
     ]
     if (mean_s := parse_delay(load.delay).mean_s) and not load.kills:
-        possible = load.workers * load.concurrency / mean_s
+        possible = load.concurrency / mean_s
         share = window.rate_rps / possible
         measured.append(("share of concurrency / mean delay", f"{share:.1%} of {possible:,.0f}/s"))
         text = "at least 97 % of concurrency / mean delay, or `worker_saturated`"

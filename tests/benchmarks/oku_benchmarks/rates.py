@@ -34,8 +34,8 @@ _RESPONSE = ": response time"
 _ONE_WORKER = ("--workers", "1", "--concurrency", str(CONNECTIONS))
 _KINDS: Mapping[str, Sequence[str]] = {
     _OKU: _ONE_WORKER,
-    "oku, 2 workers": ("--workers", "2", "--concurrency", str(CONNECTIONS // 2)),
-    "oku, 4 workers": ("--workers", "4", "--concurrency", str(CONNECTIONS // 4)),
+    "oku, 2 workers": ("--workers", "2", "--concurrency", str(CONNECTIONS)),
+    "oku, 4 workers": ("--workers", "4", "--concurrency", str(CONNECTIONS)),
 }
 _FREEZE_KINDS: Mapping[str, Sequence[str]] = {
     _OKU: _ONE_WORKER,
