@@ -55,7 +55,7 @@ def test_a_worker_is_killed_while_connections_end(start: Start) -> None:
     with serving(target.server) as server:
         run = start(
             "run", "--url", f"{server.url}/{{i}}", "--requests", str(REQUESTS), "--timeout", "60s",
-            "--workers", "2", "--concurrency", "20", "--streams", "5", "--range-size", "1000",
+            "--workers", "2", "--concurrency", "40", "--streams", "5", "--range-size", "1000",
             "--engine", "nghttp2", "--quiet",
         )  # fmt: skip
         run.wait_for_accounted(REQUESTS // 6)

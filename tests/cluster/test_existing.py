@@ -24,7 +24,7 @@ from oku_cli.exit_code import ExitCode
 
 _TENANT = "load"
 _FLAGS = ("--workers", "2", "--servers", "1", "--delay", "exp:20ms")
-_LASTING = ("--requests", "120k", "--range-size", "10000", "--concurrency", "40", *_FLAGS)
+_LASTING = ("--requests", "120k", "--range-size", "10000", "--concurrency", "80", *_FLAGS)
 """30 s of work, of which workers have leases for ten: much is left when the broker is back, however late."""
 _END_S = 120.0
 

@@ -14,7 +14,7 @@ from tests.kit.runs.local_run import wait_until
 
 _FLAGS = (
     "--requests", "650k", "--workers", "4", "--servers", "2",
-    "--engine", "httptools", "--delay", "lognormal:10ms,2", "--timeout", "8s", "--concurrency", "30",
+    "--engine", "httptools", "--delay", "lognormal:10ms,2", "--timeout", "8s", "--concurrency", "120",
 )  # fmt: skip
 """About 400 requests a second for each worker, which lasts minutes longer than all that happens.
 

@@ -30,7 +30,7 @@ def test_what_was_not_looked_at_is_sent_again_and_counts_once(start: Start) -> N
             await exchange.respond(body=b"hi")
 
     with serving(Http2Server(script)) as server:
-        load = ("--requests", "1000", "--workers", "2", "--concurrency", "20", "--url", f"{server.url}/{{i}}")
+        load = ("--requests", "1000", "--workers", "2", "--concurrency", "40", "--url", f"{server.url}/{{i}}")
         summary = start("run", *load, *ENGINE).finish()
 
     assert_completed(summary)

@@ -117,7 +117,7 @@ def test_stages_of_a_rate(play: Play) -> None:
 
 def test_a_duration_alone(play: Play) -> None:
     """The run ends when its time is over; what was taken until then is all that it is."""
-    summary = play("--duration", "2s", "--concurrency", "3", "--delay", "50ms")
+    summary = play("--duration", "2s", "--concurrency", "6", "--delay", "50ms")
 
     assert_all_ok(summary, summary["accounted"])
     assert summary["active_s"] == 2.0
@@ -174,7 +174,7 @@ def test_a_warm_up(play: Play, load: tuple[str, ...]) -> None:
     assert summary["phases"][0]["latency_ms"] != summary["latency_ms"]
 
 
-SLOW = ("--rate", "100/s", "--duration", "3s", "--concurrency", "15", "--delay", "500ms")
+SLOW = ("--rate", "100/s", "--duration", "3s", "--concurrency", "30", "--delay", "500ms")
 """Two workers can have 60 requests a second answered."""
 
 
@@ -209,7 +209,7 @@ def test_what_finds_no_room_in_time_is_not_sent(play: Play) -> None:
 
 def test_a_rate_that_nobody_can_send_ends_as_any_other(play: Play) -> None:
     """Its workers stay, send what they can, and say of the rest that it was not sent."""
-    rate = ("--rate", "10M/s", "--duration", "2s", "--concurrency", "20")
+    rate = ("--rate", "10M/s", "--duration", "2s", "--concurrency", "40")
     summary = play(*rate, "--delay", "5ms")
 
     assert_completed(summary)
@@ -226,7 +226,7 @@ def test_a_rate_that_nobody_can_send_ends_as_any_other(play: Play) -> None:
 
 def test_a_target_that_does_not_answer(play: Play) -> None:
     """The run ends on time: what is in flight times out, what finds no slot is not sent."""
-    rate = ("--rate", "50/s", "--duration", "3s", "--concurrency", "10")
+    rate = ("--rate", "50/s", "--duration", "3s", "--concurrency", "20")
     summary = play(*rate, "--delay", "60s", "--timeout", "1s", "--late", "100ms")
 
     assert_completed(summary)

@@ -11,7 +11,7 @@ from tests.kit.loki.loki_account import assert_events, assert_published, assert_
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import Start
 
-LOAD = ("--requests", "20000", "--workers", "2", "--concurrency", "50", "--delay", "5ms..20ms")
+LOAD = ("--requests", "20000", "--workers", "2", "--concurrency", "100", "--delay", "5ms..20ms")
 SCENARIO = """\
 import asyncio
 
@@ -94,7 +94,7 @@ def test_a_run_with_a_rate_has_its_plan_its_phases_its_targets_and_what_was_not_
     spec.write_text("targets: [{name: item, weight: 3, url: '/item/{i}'}, {name: buy, url: /buy}]")
     run = start(
         "run", str(spec), "--stage", "ramp=3s:0..200/s", "--stage", "soak=4s:200/s", "--warm-up", "1s",
-        "--late", "100ms", "--workers", "2", "--concurrency", "4", "--delay", "60ms..90ms",
+        "--late", "100ms", "--workers", "2", "--concurrency", "8", "--delay", "60ms..90ms",
         "--threshold", "ok of buy >= 1%", "--loki", loki.url,
     )  # fmt: skip
     summary = run.finish()

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.alone
 
 SECONDS = 10
 FLAGS = (
-    "--duration", f"{SECONDS}s", "--concurrency", "5", "--workers", "2", "--servers", "1", "--delay", "50ms",
+    "--duration", f"{SECONDS}s", "--concurrency", "10", "--workers", "2", "--servers", "1", "--delay", "50ms",
     "--quiet",
 )  # fmt: skip
-FASTEST = 2 * 5 / 0.05
+FASTEST = 10 / 0.05
 """As many requests a second can end at most."""
 
 

@@ -70,11 +70,11 @@ def _measure_small_leases(plan: Plan) -> list[Goal]:
 
 def _measure_few_requests(plan: Plan) -> list[Goal]:
     workers = plan.choose(8, 3)
-    load = ("--workers", str(workers), "--concurrency", "500")
+    load = ("--workers", str(workers), "--concurrency", str(500 * workers))
     run, _, goal = _play(plan, Behaviour(indices=250 * workers, delay="500ms"), load)
     parts = [worker.requests for worker in run.summary.workers if worker.requests]
     result = f"{len(parts)} of {workers}, with {min(parts)} to {max(parts)} requests"
-    text = f"{250 * workers} requests with 500 in flight: all {workers} workers take part"
+    text = f"{250 * workers} requests with 500 in flight in each worker: all {workers} workers take part"
     return [goal, Goal(text, result, len(parts) == workers)]
 
 
@@ -102,7 +102,7 @@ class _Killer:
 def _measure_deaths(plan: Plan, kills: int, script: str = "") -> tuple[float, Goal]:
     behaviour = Behaviour(indices=plan.choose(100_000, 6_000), delay="5ms..50ms")
     killer = _Killer(kills, behaviour.indices, hosts=bool(script))
-    load = ("--workers", "2", "--concurrency", "50")
+    load = ("--workers", "2", "--concurrency", "100")
     run, samples, goal = _play(plan, behaviour, load, killer.act, script)
     if killer.left:
         raise BenchmarkError(f"{len(killer.left)} of {kills} kills came too late")
@@ -134,7 +134,7 @@ def _measure_coordinator_away(plan: Plan) -> list[Goal]:
             with suppress(ProcessLookupError):
                 os.kill(pids["coordinator"], signal.SIGCONT)
 
-    _, _, goal = _play(plan, behaviour, ("--workers", "2", "--concurrency", "100"), act)
+    _, _, goal = _play(plan, behaviour, ("--workers", "2", "--concurrency", "200"), act)
     if len(stood) < 2:
         raise BenchmarkError("the run ended before the coordinator went on")
     rate = (stood[1].sent - stood[0].sent) / (stood[1].at - stood[0].at)
@@ -206,7 +206,7 @@ def measure_no_delay(plan: Plan) -> Report:
 
 def measure_posts(plan: Plan) -> Report:
     """A hundred million requests, answers after 0 to 3 s; a worker and the coordinator are killed."""
-    concurrency, delay, look_s = plan.choose((12_500, "0..3s", 2.0), (200, "0ms..200ms", 0.05))
+    concurrency, delay, look_s = plan.choose((50_000, "0..3s", 2.0), (800, "0ms..200ms", 0.05))
     load = LongRun(
         requests=plan.requests or plan.choose(100_000_000, 20_000),
         workers=4,

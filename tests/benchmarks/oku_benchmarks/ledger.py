@@ -39,6 +39,7 @@ class SimulatedStack:
         self.said, self.ledger = folder / "simulated.json", folder / "data/ledger.sqlite3"
         self._folder, self._broker_url, self._exits = folder, broker_url, exits
         self._workers: subprocess.Popen[bytes] | None = None
+        self._count = 0
         self.api = self._start_coordinator()
 
     @property
@@ -58,6 +59,7 @@ class SimulatedStack:
 
     def start_workers(self, workers: int, rate_rps: float) -> None:
         """Start simulated workers of so many requests per second each, in one process."""
+        self._count = workers
         arguments = (self._broker_url, str(workers), str(rate_rps), str(self.said))
         command = [sys.executable, "-m", "oku_benchmarks.simulated_fleet", *arguments]
         with (self._folder / "workers.log").open("w") as log_file:
@@ -72,7 +74,8 @@ class SimulatedStack:
 
     def submit(self, requests: int, range_size: int) -> str:
         """Start a run with 1,000 requests in flight for each worker; its id."""
-        spec = {"url": _NOBODY, "requests": requests, "concurrency": 1000, "range-size": range_size}
+        in_flight = 1_000 * self._count
+        spec = {"url": _NOBODY, "requests": requests, "concurrency": in_flight, "range-size": range_size}
         return self.api.submit(**spec)
 
     def wait_for(self, run: str, accounted: int) -> dict[str, Any]:

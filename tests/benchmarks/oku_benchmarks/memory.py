@@ -29,7 +29,7 @@ def measure_run(plan: Plan) -> Report:
 def measure_wide(plan: Plan) -> Report:
     """60,000 requests in flight in four workers, with answers after 0 to 3 s."""
     requests = plan.requests or plan.choose(2_000_000, 20_000)
-    workers, concurrency, delay = plan.choose((4, 15_000, "0..3s"), (2, 500, "0ms..600ms"))
+    workers, concurrency, delay = plan.choose((4, 60_000, "0..3s"), (2, 1_000, "0ms..600ms"))
     load = LongRun(requests=requests, workers=workers, concurrency=concurrency, delay=delay)
     return measure_long_run(plan, load)
 
