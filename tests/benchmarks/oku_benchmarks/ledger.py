@@ -37,9 +37,8 @@ class SimulatedStack:
 
     def __init__(self, folder: Path, broker_url: str, exits: ExitStack) -> None:
         self.said, self.ledger = folder / "simulated.json", folder / "data/ledger.sqlite3"
-        self._folder, self._broker_url, self._exits = folder, broker_url, exits
+        self._folder, self._broker_url, self._exits, self._count = folder, broker_url, exits, 0
         self._workers: subprocess.Popen[bytes] | None = None
-        self._count = 0
         self.api = self._start_coordinator()
 
     @property
@@ -74,9 +73,8 @@ class SimulatedStack:
 
     def submit(self, requests: int, range_size: int) -> str:
         """Start a run with 1,000 requests in flight for each worker; its id."""
-        in_flight = 1_000 * self._count
-        spec = {"url": _NOBODY, "requests": requests, "concurrency": in_flight, "range-size": range_size}
-        return self.api.submit(**spec)
+        spec = {"url": _NOBODY, "requests": requests, "range-size": range_size}
+        return self.api.submit(**spec, concurrency=1_000 * self._count)
 
     def wait_for(self, run: str, accounted: int) -> dict[str, Any]:
         """Wait until so many requests are accounted; the summary."""

@@ -14,7 +14,7 @@ from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, LeaseFigu
 from oku_core.messaging.lease import LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.messaging.share import HeldShare, Settled, Share
+from oku_core.messaging.share import Settled, Share
 
 _ANSWER_BYTES, _BUCKETS = 13, 1_000
 _EARLY_S = (0.5, 1.0, 2.0)  # after its first request of a run a worker reports how fast it is
@@ -135,7 +135,7 @@ class SimulatedWorker:
         self._is_waiting = False
         """Whether a message of it is not confirmed; the next one waits."""
         self._window = 1
-        self._shares: dict[str, HeldShare] = {}
+        self._share: Share | None = None
 
     def take(self, batch: LeaseBatch, now: float) -> list[str]:
         """Take leases; the ids of those that are new."""
@@ -145,7 +145,7 @@ class SimulatedWorker:
             self._taken, self._first_at = 0, now
         if batch.spec:
             self._window = batch.spec.concurrency // (batch.share.of if batch.share else 1)
-        self._follow(batch.share)
+        self._share = batch.share or self._share
         new = [lease for lease in batch.leases if lease.id not in self._known]
         for lease in new:
             name, length = (lease.id, lease.run), lease.build_ranges().length
@@ -159,7 +159,7 @@ class SimulatedWorker:
     def obey_control(self, control: Control, now: float) -> None:
         """Take note of what the ledger has decided."""
         self.advance(now)
-        self._follow(control.share)
+        self._share = control.share or self._share
         for lease, sequence in control.confirmed.items():
             if found := self._leases.get(lease):
                 found.confirmed = max(found.confirmed, sequence)
@@ -246,13 +246,8 @@ class SimulatedWorker:
         return Progress(
             worker=self.name, incarnation=self.incarnation, at=now, sequence=sequence, seconds=heartbeat_s,
             leases=leases, specs=self._runs, runs=dict.fromkeys(self._runs[-1:], figures), cpu_share=0.512,
-            settled=[Settled(run, share.number) for run, share in self._shares.items()], rss_mb=90.1,
+            settled=[Settled(self._share.run, self._share.number)] if self._share else [], rss_mb=90.1,
         )  # fmt: skip
-
-    def _follow(self, share: Share | None) -> None:
-        """Settle on a division at once: its requests in flight are made up, and never change."""
-        if share is not None:
-            self._shares = {share.run: self._shares.get(share.run, HeldShare()).follow(share)}
 
     def _shorten(self, lease: str, end: int) -> bool:
         found = self._leases.get(lease)

@@ -126,10 +126,7 @@ def measure_tools(plan: Plan) -> Report:
                 codes.append(timing.exit_code)
                 if error_rate == "0":
                     timings.append(timing)
-        firsts = build_spread(timing.first_request_s for timing in timings)
-        prompts = build_spread(timing.prompt_s for timing in timings)
-        spent = build_spread(timing.cpu_s for timing in timings)
-        requests = build_spread(timing.requests for timing in timings)
+        firsts, prompts, spent, _, requests = map(build_spread, zip(*timings, strict=True))
         seconds = (f"{spread.format('.2f')} s" for spread in (firsts, prompts, spent))
         rows.append((f"`{line}`", *seconds, requests.format(), str(codes[1])))
         log(f"  {', '.join(rows[-1])}")
