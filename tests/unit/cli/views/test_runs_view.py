@@ -89,7 +89,7 @@ def test_a_run_that_a_time_ends_shows_what_is_accounted_and_in_which_time(render
     text = "\n".join(render(build_runs_table([row]), width))
     assert "1,234 in 4 min 10 s" in text
     assert "open-ended" in text
-    assert "20 in flight per" in text
+    assert "20 in flight for" in text
     assert "1,000,000,000,000,000" not in text
 
 
