@@ -184,6 +184,37 @@ def test_workers_that_nobody_has_named_are_counted(ledger: Ledger) -> None:
     assert stack.build_notices(run) == ["waiting for workers: 1 of 2 connected"]
 
 
+def test_a_run_with_more_workers_than_requests_in_flight_shows_how_many_take_part(ledger: Ledger) -> None:
+    """Whether its spec asks for them, or they are just there."""
+    world = World(ledger)
+    world.record(*(f"w{number}" for number in range(40)))
+    for run, spec, notice in (
+        (
+            "r1",
+            Spec(requests=100, concurrency=10),
+            "10 of 40 workers take part, with one each of 10 in flight",
+        ),
+        (
+            "r2",
+            Spec(requests=100, concurrency=3, workers=5),
+            "3 of 5 workers take part, with one each of 3 in flight",
+        ),
+        (
+            "r3",
+            Spec(requests=100, concurrency=9, connections=2),
+            "2 of 40 workers take part, with one each of 2 connections",
+        ),
+        ("r4", Spec(requests=100, concurrency=40), None),
+    ):
+        change(ledger, create_run, run, spec, 0.0)
+        world.settle()
+        assert len(world.assignment.workers(run)) == spec.most_workers, run
+        record = change(ledger, change_state, run, RunState.RUNNING, 1.0)
+        assert world.alone.build_notices(record) == ([notice] if notice else []), run
+        for state in (RunState.CANCELLING, RunState.CANCELLED):
+            change(ledger, change_state, run, state, 2.0)
+
+
 def test_a_run_waits_for_workers_that_are_being_replaced(world: World, pending: RunRecord) -> None:
     """Else it would begin with those that have run no user code; it waits for none that is silent."""
     world.record("w1")
