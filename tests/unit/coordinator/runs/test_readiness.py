@@ -211,8 +211,7 @@ def test_a_run_with_more_workers_than_requests_in_flight_shows_how_many_take_par
         assert len(world.assignment.workers(run)) == spec.most_workers, run
         record = change(ledger, change_state, run, RunState.RUNNING, 1.0)
         assert world.alone.build_notices(record) == ([notice] if notice else []), run
-        for state in (RunState.CANCELLING, RunState.CANCELLED):
-            change(ledger, change_state, run, state, 2.0)
+        change(ledger, change_state, run, RunState.CANCELLING, 2.0)
 
 
 def test_a_run_waits_for_workers_that_are_being_replaced(world: World, pending: RunRecord) -> None:
