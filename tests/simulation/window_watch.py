@@ -101,11 +101,10 @@ class WindowWatch:
             self._unfilled += engine.in_flight < _FULL_SHARE * engine.window
 
     def _check_shares(self, run: "PlayedRun", bounds: tuple[int, int] | None) -> None:
-        workers = [worker for worker in self._world.workers if worker.is_alive]
+        # A worker without leases has nothing in flight, and may not have its share yet.
+        holders = run.judge.list_holders()
+        workers = [each for each in self._world.workers if each.is_alive and each.incarnation in holders]
         wanted = _count_wanted(run.spec, len(self._world.workers))
-        if wanted < len(self._world.workers):
-            holders = run.judge.list_holders()
-            workers = [worker for worker in workers if worker.incarnation in holders]
         engines = [worker.engine for worker in workers]
         windows = [engine.window for engine in engines if engine is not None and engine.spec == run.spec]
         is_whole = len(windows) == len(engines) == wanted
