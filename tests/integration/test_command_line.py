@@ -95,7 +95,10 @@ BAD_INPUT = {
     "missing body": (["run", "-d", "@nowhere.json"], "--body: @nowhere.json: No such file or directory"),
     "spec and body on standard input": (["run", "-", "-d", "@-"], "standard input: is empty"),
     "missing file": (["run", "nowhere.yaml"], "nowhere.yaml: No such file"),
-    "more files than allowed": (["run", "--concurrency", "999_999"], "--concurrency: 999999 is more than"),
+    "more files than allowed": (
+        ["run", "--concurrency", "999_999"],
+        "for each of 2 workers are more than the",
+    ),
     "unwritable json": (
         ["run", "--summary-json", "no/such/file"],
         "--summary-json: no/such/file is not a file",

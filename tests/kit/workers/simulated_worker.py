@@ -5,6 +5,8 @@ import secrets
 import threading
 import time
 from collections import deque
+from contextlib import suppress
+from queue import Empty
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,6 +33,7 @@ from oku_core.messaging.codec import decode_leases, decode_order, seal_progress
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.share import Settled, Share
 
 _BEAT_S = 0.2
 _SECOND = 1_700_000_000
@@ -51,6 +54,8 @@ class SimulatedWorker:
         self.leases: dict[str, Lease] = {}
         """Those that its progress names."""
         self._received: deque[Lease] = deque()
+        self._controls: deque[Control] = deque()
+        self._share: Share | None = None
         self._executed: set[str] = set()
         self._sequence = itertools.count(1)
         self._ending = threading.Event()
@@ -70,20 +75,40 @@ class SimulatedWorker:
 
     def take_lease(self, timeout_s: float = 10) -> Lease:
         """The next lease that was sent to this worker; its progress names it until the worker forgets it."""
+        deadline = time.monotonic() + timeout_s
         while not self._received:
-            body = self._receive(build_lease_queue(self.incarnation), timeout_s)
-            for lease in decode_leases(self.app.signer, body[0][0]).leases:
+            try:
+                body = self._receive(build_lease_queue(self.incarnation), _BEAT_S)
+            except Empty:
+                if time.monotonic() > deadline:
+                    raise
+                self._read_control(_BEAT_S / 10)  # it may wait for this worker to settle on its share
+                continue
+            batch = decode_leases(self.app.signer, body[0][0])
+            self._share = batch.share or self._share
+            for lease in batch.leases:
                 if lease.id not in self.leases and lease.id not in self._executed:
                     self.leases[lease.id] = lease
                     self._received.append(lease)
         return self._received.popleft()
 
     def take_control(self, timeout_s: float = 10) -> Control:
-        """The next control that was sent to this worker."""
-        body = self._receive(build_control_queue(self.incarnation), timeout_s)
-        control = decode_order(self.app.signer, msgspec.json.encode(body))
-        assert isinstance(control, Control)
-        return control
+        """The next control that was sent to this worker, but for those that only have its share."""
+        deadline = time.monotonic() + timeout_s
+        while not self._controls:
+            if time.monotonic() > deadline:
+                raise Empty
+            self._read_control(_BEAT_S)
+        return self._controls.popleft()
+
+    def _read_control(self, timeout_s: float) -> None:
+        with suppress(Empty):
+            body = self._receive(build_control_queue(self.incarnation), timeout_s)
+            control = decode_order(self.app.signer, msgspec.json.encode(body))
+            assert isinstance(control, Control)
+            self._share = control.share or self._share
+            if control != Control(incarnation=self.incarnation, share=control.share):
+                self._controls.append(control)
 
     def build_checkpoint(self, lease: Lease, done: int | None = None, **changes: Any) -> Checkpoint:
         """The last checkpoint of a lease whose requests all got a 200 in a millisecond, but for `changes`.
@@ -161,6 +186,7 @@ class SimulatedWorker:
                     incarnation=self.incarnation,
                     at=time.time(),
                     sequence=next(self._sequence),
+                    settled=[Settled(self._share.run, self._share.number)] if self._share else [],
                     leases={
                         lease.id: LeaseProgress(0, lease.build_ranges().length, build_no_counts())
                         for lease in tuple(self.leases.values())
