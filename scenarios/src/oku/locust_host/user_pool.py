@@ -10,7 +10,7 @@ from locust import User
 from locust.env import Environment
 from locust.exception import StopUser
 from locust.runners import WorkerNode
-from locust.user.task import LOCUST_STATE_STOPPING
+from locust.user.task import LOCUST_STATE_STOPPING, LOCUST_STATE_WAITING
 
 from oku.host_session import HostSession
 from oku.locust_host.iterations import Iterations, ReportTimer
@@ -146,7 +146,7 @@ class UserPool:
         state.is_dismissed = True
         user = state.user
         if user is not None and user._state != LOCUST_STATE_STOPPING:  # noqa: SLF001  # stopping twice raises
-            gevent.spawn(user.stop)
+            gevent.spawn(_stop, user)
 
     def _stand_in(self) -> None:
         """All users have stopped before their first task: without an end, iterations would wait for ever."""
@@ -161,3 +161,15 @@ class UserPool:
     def _fail_once(self, error: Exception) -> None:
         with contextlib.suppress(StopUser):
             self._iterations.fail(self._iterations.states[gevent.getcurrent()], error)
+
+
+def _stop(user: User) -> None:
+    """Have a user stop: one that waits for its next task at once.
+
+    Its wait may end before it is killed. It must not begin a task then, in which the kill would meet it.
+    """
+    if user._state == LOCUST_STATE_WAITING:  # noqa: SLF001  # Locust has no other way to ask
+        user._state = LOCUST_STATE_STOPPING  # noqa: SLF001
+        user.group.killone(user.greenlet)
+    else:
+        user.stop()
