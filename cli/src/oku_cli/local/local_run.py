@@ -133,8 +133,8 @@ def build_stack_plan(
         flag = "--stage" if spec.stages else "--users" if spec.runs_user_code else "--concurrency"
         each = f" for each of {workers} workers" if workers > 1 else ""
         raise UserError(
-            f"{flag}: {in_flight}{each} are more than the {allowed_at_once} connections that a process may"
-            " open here (ulimit -n); more --workers share them out"
+            f"{flag}: {in_flight} in flight{each} are more than the {allowed_at_once} connections that a"
+            " process may open here (ulimit -n); more --workers share them out"
         )
     connections = min(spec.concurrency, workers * in_flight)
     return StackPlan(
