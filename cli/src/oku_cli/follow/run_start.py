@@ -106,7 +106,7 @@ class RunStart:
         return self.key is not None or self.resumed is not None
 
     def go_on(self, run: str) -> Self:
-        """Go on with the run that it began, on whatever stack the folder has then."""
+        """Build the start that goes on with a run, on the next stack of the folder."""
 
         async def send(client: Client) -> BegunRun:
             known = await client.fetch_summary(run)

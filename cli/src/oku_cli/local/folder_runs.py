@@ -28,10 +28,6 @@ from oku_core.spec.spec import Spec
 from oku_core.summary.summary import Summary
 
 POLL_S = 0.2
-_STARTS_S = 30.0
-"""How long the stack of another command may take to start."""
-_SUBMITS_S = 5.0
-"""How long it may take then to submit the run with the key."""
 
 
 @dataclass(frozen=True)

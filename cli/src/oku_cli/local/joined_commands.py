@@ -105,6 +105,6 @@ def _is_held(note: Path) -> bool:
 
 
 def _remove(note: Path) -> None:
-    # The lock goes last: a note without one would be taken for that of a killed command.
+    # The note goes first: without its lock it would look like the note of a killed command.
     note.unlink(missing_ok=True)
     note.with_suffix(_LOCK).unlink(missing_ok=True)

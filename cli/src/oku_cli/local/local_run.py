@@ -27,7 +27,7 @@ from oku_core.spec.values.file_reference import FindFile
 
 _NO_SECRETS = SecretSource()
 _DELAY = "lognormal:20ms,0.5"
-"""The default of delay servers: as of a service. Without a delay, latencies are those of a busy worker."""
+"""The default delay resembles a service. Without a delay, latencies would measure a busy worker."""
 _WORKERS = 2
 """The default of a run against delay servers: it shows how workers share the requests."""
 _FILES_BESIDE_REQUESTS = 100
@@ -46,7 +46,7 @@ async def run_locally(
     *,
     joining: RunStart | None = None,
 ) -> ExitCode:
-    """Make a run on a stack of its own, or on that of another command if one runs in the folder.
+    """Make a run on its own stack, or join the stack of another command in the folder.
 
     It is followed until it rests, and leaves its report in the folder. `joining` begins it on the stack of
     another command, if `start` does not.

@@ -75,7 +75,7 @@ async def leave_report(data_dir: DataDir, run: str) -> Path:
 
 
 async def wait_for_delivery(client: Client) -> str:
-    """Wait until Loki has everything; return a sentence on what it lacks, or an empty text."""
+    """Wait until Loki has every line; return a sentence about missing lines, or an empty text."""
     deadline, before = time.monotonic() + PATIENCE_S, math.inf
     while True:
         try:

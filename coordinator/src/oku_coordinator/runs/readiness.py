@@ -287,7 +287,7 @@ class Readiness:
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
 
     def _find_surplus(self, run: RunRecord) -> Iterator[str]:
-        """Find workers that are left out because there is nothing to share out among so many."""
+        """Find workers that are left out because the run has fewer requests in flight than workers."""
         spec, most = run.spec, run.spec.most_workers
         wanted = spec.workers or len(self.roster.find_available(run.run))
         if wanted > most:

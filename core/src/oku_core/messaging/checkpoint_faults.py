@@ -124,7 +124,7 @@ def _find_reason_run_fault(checkpoint: Checkpoint) -> str | None:
 
 
 def _may_have(part: Part, outcome: Outcome, place: int, count: int) -> bool:
-    """Whether so many positions with an outcome may have the reason at a place."""
+    """Whether this number of positions with an outcome may have the reason at a place."""
     if place == NOT_KEPT:
         return True
     if place > len(part.reasons):

@@ -34,7 +34,7 @@ class FailureFilter(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"--target: {format_value(self.target)} is not in run {run}, which has {names}")
 
     def may_select(self, failed: FailedRange) -> bool:
-        """Whether a range has the outcome and the target, whatever its reason is."""
+        """Whether a range has the outcome and the target, with any reason."""
         return self.outcome in (None, failed.outcome) and self.target in (None, failed.target)
 
     def selects(self, failed: FailedRange) -> bool:

@@ -37,7 +37,7 @@ UPDATE specs SET spec = json_remove(json_set(
 ), '$.shares_concurrency')
 FROM counts WHERE counts.run = specs.run;
 """
-"""From the concurrency and the connections of each worker to those of the run."""
+"""Turns the concurrency and the connections of each worker into totals of the run."""
 UPGRADES: dict[int, str] = {
     2: "ALTER TABLE failed ADD COLUMN reasons BLOB;"
     " ALTER TABLE failed_sizes ADD COLUMN reason_runs INTEGER NOT NULL DEFAULT 0;"
